@@ -1,0 +1,101 @@
+"""Time as an object that is handed in, so that whoever hands it in owns it.
+
+Knows nothing of what happens at any time. An asyncio loop is a :class:`Scheduler`; a :class:`ManualClock` is clock
+and scheduler at once, and stands still until it is told to go on.
+"""
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+
+class Clock(Protocol):
+    """What time it is."""
+
+    def time_ms(self) -> int:
+        """Milliseconds since 1970, as records carry them."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some moment; never goes back."""
+        ...
+
+
+class Timer(Protocol):
+    """A call that waits for its moment."""
+
+    def cancel(self) -> None:
+        """Forget the call; harmless when it has been made."""
+        ...
+
+
+class Scheduler(Protocol):
+    """Calls things later."""
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Call ``callback(*args)`` once, ``delay`` seconds from now."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def time_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class ManualTimer:
+    """A call that :meth:`ManualClock.advance` makes when its moment has come."""
+
+    __slots__ = ("args", "callback")
+
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+
+    def cancel(self) -> None:
+        self.callback = None
+
+
+class ManualClock:
+    """A clock that only :meth:`advance` moves, and the scheduler that goes by it.
+
+    >>> clock = ManualClock(time_ms=1000)
+    >>> called = []
+    >>> timer = clock.call_later(0.5, called.append, "half a second")
+    >>> clock.advance(1)
+    >>> called, clock.time_ms()
+    (['half a second'], 2000)
+    """
+
+    def __init__(self, time_ms: int = 1_700_000_000_000) -> None:
+        self._start_ms = time_ms
+        self._now = 0.0
+        self._due: list[tuple[float, int, ManualTimer]] = []
+        self._order = itertools.count()
+
+    def time_ms(self) -> int:
+        return self._start_ms + round(self._now * 1000)
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> ManualTimer:
+        timer = ManualTimer(callback, args)
+        heapq.heappush(self._due, (self._now + max(delay, 0.0), next(self._order), timer))
+        return timer
+
+    def advance(self, seconds: float) -> None:
+        """Let that much time pass; each call that falls due is made at its own moment, in order."""
+        end = self._now + seconds
+        while self._due and self._due[0][0] <= end + 1e-9:
+            self._now, _, timer = heapq.heappop(self._due)
+            callback, timer.callback = timer.callback, None
+            if callback is not None:
+                callback(*timer.args)
+        self._now = end
