@@ -1,0 +1,1 @@
+"""Record batches: the one format that the wire and the log share."""

@@ -1,0 +1,205 @@
+"""The records in a batch, read one by one.
+
+Knows nothing of where the batch came from or who may read it.
+
+A record is a varint length and then: int8 attributes (unused), varlong timestamp delta, varint offset delta, key and
+value (each a varint length, -1 for null, and the bytes), a varint count of headers, and each header's key and value
+(Apache Kafka's ``DefaultRecord``; KIP-82, KIP-98).
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from barnabas.errors import InvalidRecord
+from barnabas.records.batch import NO_TIMESTAMP, Compression, RecordBatch
+from barnabas.records.varint import read_varint, read_varlong
+
+#: What the records of one batch may unpack to, in bytes, unless the caller says otherwise: enough for any batch that
+#: was ever meant to be read, and no more than a machine can stand.
+UNPACKED_LIMIT: Final = 256 << 20
+
+Header = tuple[str, bytes | None]
+
+
+class Record(NamedTuple):
+    """One record, with its offset and timestamp (ms) worked out."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+
+
+class Walk(NamedTuple):
+    """What a walk over a batch's records found, a record's place being its index."""
+
+    timestamp_deltas: list[int]
+    offset_deltas: list[int]
+    keyless: list[int]  # indexes of the records whose key is null
+
+
+def body_of(batch: RecordBatch, limit: int = UNPACKED_LIMIT) -> bytes:
+    """The records' bytes, unpacked.
+
+    Raises CorruptMessage if they do not unpack, MessageTooLarge if they unpack to more than ``limit`` bytes.
+    """
+    codec = batch.compression
+    if codec is Compression.NONE:
+        return bytes(batch.body)
+    from barnabas.records.compression import decompress
+
+    return decompress(codec, batch.body, limit)
+
+
+def records_of(batch: RecordBatch, *, limit: int = UNPACKED_LIMIT) -> Iterator[Record]:
+    """The records of ``batch`` in order. Header keys that are not UTF-8 have the replacement character where they lie.
+
+    Raises InvalidRecord where count, lengths or varints do not fit the bytes, and what :func:`body_of` raises. What is
+    read before such a record has been given by then.
+    """
+    data = body_of(batch, limit)
+    base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
+    append_time = batch.max_timestamp if batch.is_log_append_time else None
+    at = 0
+    for _ in range(_count(batch, len(data))):
+        try:
+            size, at = read_varint(data, at)
+            end = at + size
+            if size < 0 or end > len(data):
+                raise InvalidRecord(f"A record of {size} bytes does not fit into its batch.")
+            delta, at = read_varlong(data, at + 1)
+            offset_delta, at = read_varint(data, at)
+            key, at = _read_bytes(data, at)
+            value, at = _read_bytes(data, at)
+            headers, at = _read_headers(data, at, end)
+        except IndexError:
+            raise InvalidRecord("A batch ends in the middle of a record.") from None
+        if at != end:
+            raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
+        timestamp = base_timestamp + delta if append_time is None else append_time
+        yield Record(base_offset + offset_delta, timestamp, key, value, headers)
+    if at != len(data):
+        raise InvalidRecord(f"{len(data) - at} bytes are left behind the last record of a batch.")
+
+
+def _count(batch: RecordBatch, size: int) -> int:
+    """The batch's count of records, if ``size`` bytes can hold so many: a record has seven bytes at least."""
+    if batch.count < 0 or batch.count * 7 > size:
+        raise InvalidRecord(f"A batch claims {batch.count} records in {size} bytes.")
+    return batch.count
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
+    size, at = read_varint(data, at)
+    if size < 0:
+        return None, at
+    return data[at : at + size], at + size
+
+
+def _read_headers(data: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
+    count, at = read_varint(data, at)
+    if count == 0:
+        return (), at
+    if not 0 < count <= end - at:
+        raise InvalidRecord(f"A record claims {count} headers.")
+    headers = []
+    for _ in range(count):
+        size, at = read_varint(data, at)
+        if size < 0:
+            raise InvalidRecord("A header's key is null.")
+        key = str(data[at : at + size], "utf-8", "replace")
+        value, at = _read_bytes(data, at + size)
+        headers.append((key, value))
+    return tuple(headers), at
+
+
+def walk(data: bytes, count: int) -> Walk:
+    """Step over ``count`` records that must fill ``data``, without making an object of any.
+
+    Produce does this for each small batch, so the one-byte varints, which nearly all are, are read in line.
+
+    Raises InvalidRecord as :func:`records_of` does.
+    """
+    timestamp_deltas: list[int] = []
+    offset_deltas: list[int] = []
+    keyless: list[int] = []
+    at, total = 0, len(data)
+    if count < 0 or count * 7 > total:
+        raise InvalidRecord(f"A batch claims {count} records in {total} bytes.")
+    try:
+        for index in range(count):
+            number = data[at]
+            if number < 0x80:
+                at += 1
+                size = number >> 1 ^ -(number & 1)
+            else:
+                size, at = read_varint(data, at)
+            end = at + size
+            if size < 0 or end > total:
+                raise InvalidRecord(f"A record of {size} bytes does not fit into its batch.")
+            at += 1  # attributes
+            number = data[at]
+            if number < 0x80:
+                at += 1
+                timestamp_deltas.append(number >> 1 ^ -(number & 1))
+            else:
+                delta, at = read_varlong(data, at)
+                timestamp_deltas.append(delta)
+            number = data[at]
+            if number < 0x80:
+                at += 1
+                offset_deltas.append(number >> 1 ^ -(number & 1))
+            else:
+                delta, at = read_varint(data, at)
+                offset_deltas.append(delta)
+            number = data[at]
+            if number < 0x80:
+                at += 1
+                length = number >> 1 ^ -(number & 1)
+            else:
+                length, at = read_varint(data, at)
+            if length < 0:
+                keyless.append(index)
+            else:
+                at += length
+            number = data[at]
+            if number < 0x80:
+                at += 1
+                length = number >> 1 ^ -(number & 1)
+            else:
+                length, at = read_varint(data, at)
+            if length > 0:
+                at += length
+            if data[at] == 0:
+                at += 1
+            else:
+                at = _skip_headers(data, at, end)
+            if at != end:
+                raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
+    except IndexError:
+        raise InvalidRecord("A batch ends in the middle of a record.") from None
+    if at != total:
+        raise InvalidRecord(f"{total - at} bytes are left behind the last record of a batch.")
+    return Walk(timestamp_deltas, offset_deltas, keyless)
+
+
+def _skip_headers(data: bytes, at: int, end: int) -> int:
+    count, at = read_varint(data, at)
+    if not 0 <= count <= end - at:
+        raise InvalidRecord(f"A record claims {count} headers.")
+    for _ in range(count):
+        size, at = read_varint(data, at)
+        if size < 0:
+            raise InvalidRecord("A header's key is null.")
+        size, at = read_varint(data, at + size)
+        if size > 0:
+            at += size
+    return at
+
+
+def max_timestamp(batch: RecordBatch, found: Walk) -> int:
+    """The latest timestamp (ms) of the records of ``batch`` that :func:`walk` stepped over; -1 without any."""
+    if batch.is_log_append_time:
+        return batch.max_timestamp
+    return max(NO_TIMESTAMP, batch.base_timestamp + max(found.timestamp_deltas, default=NO_TIMESTAMP))

@@ -1,0 +1,57 @@
+"""Zigzag varints, as records are made of them: small numbers of either sign in few bytes.
+
+Knows nothing of records. The wire's flexible versions use unsigned varints, which are not these.
+"""
+
+from barnabas.errors import InvalidRecord
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The 32-bit number ``at`` that byte, and where it ends.
+
+    Raises IndexError past the end of ``data``, InvalidRecord if the number is too long.
+    """
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= 0xFFFFFFFF
+            return value >> 1 ^ -(value & 1), at + 1
+        shift += 7
+        if shift > 28:
+            raise InvalidRecord("A varint has more than 5 bytes.")
+
+
+def read_varlong(data: bytes, at: int) -> tuple[int, int]:
+    """The 64-bit number ``at`` that byte, and where it ends.
+
+    Raises IndexError past the end of ``data``, InvalidRecord if the number is too long.
+    """
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= 0xFFFFFFFFFFFFFFFF
+            return value >> 1 ^ -(value & 1), at + 1
+        shift += 7
+        if shift > 63:
+            raise InvalidRecord("A varlong has more than 10 bytes.")
+
+
+def write_varint(value: int, out: bytearray) -> None:
+    """Append ``value``, of 64 bits at most, to ``out``."""
+    value = value << 1 ^ value >> 63
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
