@@ -1,0 +1,293 @@
+"""Fetch (API key 1): whole batches from partitions, at once or when enough of them has come.
+
+Knows nothing of files: a partition gives bytes, and they go out as they are. Rules of Apache Kafka's ``KafkaApis``,
+``ReplicaManager.readFromLog`` and ``DelayedFetch``; sessions are KIP-227, epochs KIP-320 and KIP-595.
+"""
+
+from itertools import groupby
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, FetchSession, Key, SessionPartition
+from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.errors import (
+    FencedLeaderEpoch,
+    KafkaError,
+    NotLeaderOrFollower,
+    OffsetOutOfRange,
+    UnknownServerError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.types import ZERO_UUID
+
+TopicData = FetchResponse.FetchableTopicResponse
+PartitionData = TopicData.PartitionData
+Told = tuple[Key, SessionPartition, PartitionData]
+
+BY_ID = 13
+"""From this version on topics are named by their ids (KIP-516)."""
+
+LEADER_IS_TOLD = 16
+"""From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
+
+
+@api(FetchRequest, versions="4-18")
+def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
+    """Read each partition of the request, or of its session, as far as the limits let it."""
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        return refused(request, context.api_version, UnknownServerError("an isolation level that is none"))
+    try:
+        reading = Reading(request, context)
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code, session_id=0, responses=[])
+    told, size, is_complete = reading.read()
+    if is_complete or size >= reading.min_bytes or request.max_wait_ms <= 0:
+        return reading.answer(told)
+    return Waiting(reading, reading.min_bytes - size, request.max_wait_ms).later
+
+
+def refused(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
+    """Nothing of the request is served. Before version 13 each partition is told too (``getErrorResponse``)."""
+    topics = [] if version >= BY_ID else request.topics
+    return FetchResponse(
+        error_code=error.code,
+        session_id=request.session_id,
+        responses=[
+            TopicData(topic=topic.topic, partitions=[failed(each.partition, error) for each in topic.partitions])
+            for topic in topics
+        ],
+    )
+
+
+def failed(partition_index: int, error: KafkaError) -> PartitionData:
+    return PartitionData(
+        partition_index=partition_index, error_code=error.code, high_watermark=-1, aborted_transactions=(), records=b""
+    )
+
+
+class Reading:
+    """One fetch request being served: what is wanted, within which limits, in which session."""
+
+    __slots__ = (
+        "_context", "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes", "session",
+        "wanted",
+    )  # fmt: skip
+
+    def __init__(self, request: FetchRequest, context: Context) -> None:
+        self.broker = context.broker
+        self._context = context
+        self._version = context.api_version
+        self.isolation_level = request.isolation_level
+        self.max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
+        self.min_bytes = min(request.min_bytes, self.max_bytes)
+        self.session: FetchSession | None = None
+        self.is_incremental = False
+        self.wanted: dict[Key, SessionPartition]
+        self._enter(request)
+
+    # ------------------------------------------------------------ sessions
+
+    def _enter(self, request: FetchRequest) -> None:
+        """Find or make the session; what it wants is then up to date."""
+        sessions, by_id = self.broker.fetch_sessions, self._version >= BY_ID
+        now_ms = self.broker.clock.time_ms()
+        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if request.session_id:
+                sessions.remove(request.session_id)
+            self.wanted = {}
+            self._update(self.wanted, request)
+            if request.session_epoch == INITIAL_EPOCH:
+                self.session = sessions.create(self.wanted, uses_topic_ids=by_id, now_ms=now_ms)
+            return
+        session = sessions.continue_(
+            request.session_id, request.session_epoch, uses_topic_ids=by_id, now_ms=now_ms
+        )
+        self.wanted = session.partitions
+        self._update(self.wanted, request)
+        for topic in request.forgotten_topics_data:
+            for index in topic.partitions:
+                self.wanted.pop((topic.topic_id if by_id else topic.topic, index), None)
+        if self.wanted:
+            self.session, self.is_incremental = session, True
+        else:
+            sessions.remove(session.id)
+
+    def _update(self, wanted: dict[Key, SessionPartition], request: FetchRequest) -> None:
+        by_id, topic_name = self._version >= BY_ID, self.broker.topic_name
+        for topic in request.topics:
+            name = (topic_name(topic.topic_id) or "") if by_id else topic.topic
+            first = topic.topic_id if by_id else name
+            for asked in topic.partitions:
+                key = (first, asked.partition)
+                want = wanted.get(key)
+                if want is None:
+                    want = wanted[key] = SessionPartition(name, topic.topic_id, asked.partition)
+                want.fetch_offset = asked.fetch_offset
+                want.max_bytes = asked.partition_max_bytes
+                want.leader_epoch = asked.current_leader_epoch
+                want.last_fetched_epoch = asked.last_fetched_epoch
+
+    # ------------------------------------------------------------ reading
+
+    def read(self) -> tuple[list[Told], int, bool]:
+        """What to tell of which partitions, how many bytes that is, and whether there is no point in waiting."""
+        told: list[Told] = []
+        left, size, minimum_one, is_complete = self.max_bytes, 0, True, not self.wanted
+        hosted, isolation_level, is_incremental = self.broker.partitions, self.isolation_level, self.is_incremental
+        for key, want in self.wanted.items():
+            try:
+                partition = hosted.get((want.topic, want.partition))
+                if partition is None or partition.topic_id != want.topic_id != ZERO_UUID:
+                    partition = self._find(want)
+                partition.check_leader(want.leader_epoch)
+                up_to = partition.readable_up_to(isolation_level)
+                if want.last_fetched_epoch >= 0 and (diverging := diverged(partition, want)):
+                    told.append((key, want, diverging))
+                    is_complete = True
+                    continue
+                limit = want.max_bytes if want.max_bytes < left else left
+                records = partition.read(want.fetch_offset, limit, up_to=up_to, minimum_one=minimum_one and limit >= 0)
+            except KafkaError as error:
+                want.high_watermark = -1
+                told.append((key, want, self._failed(want, error)))
+                is_complete = True
+                continue
+            if records:
+                size += len(records)
+                left = max(left - len(records), 0)
+                minimum_one = False
+            elif (
+                is_incremental
+                and want.high_watermark == partition.log.high_watermark
+                and want.log_start_offset == partition.log.log_start_offset
+            ):
+                continue
+            log = partition.log
+            data = PartitionData(
+                partition_index=want.partition,
+                high_watermark=log.high_watermark,
+                last_stable_offset=log.last_stable_offset,
+                log_start_offset=log.log_start_offset,
+                aborted_transactions=() if isolation_level else None,
+                records=records,
+            )
+            told.append((key, want, data))
+        return told, size, is_complete
+
+    def _find(self, want: SessionPartition) -> Partition:
+        """The partition, now that a plain look has not found it: its id may have got a name since, or lost it."""
+        if want.topic_id == ZERO_UUID:
+            if self._version >= BY_ID:
+                raise UnknownTopicId
+            return self.broker.partition(want.topic, want.partition)
+        name = self.broker.topic_name(want.topic_id)
+        if name is None:
+            raise UnknownTopicId
+        want.topic = name
+        return self.broker.partition(name, want.partition)
+
+    def _failed(self, want: SessionPartition, error: KafkaError) -> PartitionData:
+        data = failed(want.partition, error)
+        if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
+            partition = self.broker.partitions.get((want.topic, want.partition))
+            if partition is not None:
+                data.current_leader = PartitionData.LeaderIdAndEpoch(
+                    leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
+                )
+        return data
+
+    # ------------------------------------------------------------ answering
+
+    def answer(self, told: list[Told]) -> FetchResponse:
+        """The response; a session remembers what it said."""
+        session = self.session
+        if session is not None:
+            for key, want, data in told:
+                if data.error_code == 0:
+                    want.high_watermark, want.log_start_offset = data.high_watermark, data.log_start_offset
+                if data.records and self.is_incremental:
+                    session.served(key)
+        by_id = self._version >= BY_ID
+        responses = [
+            TopicData(
+                topic="" if by_id else str(first),
+                topic_id=first if by_id else ZERO_UUID,
+                partitions=[data for _, _, data in of_topic],
+            )
+            for first, of_topic in groupby(told, key=lambda each: each[0][0])
+        ]
+        response = FetchResponse(session_id=session.id if session is not None else 0, responses=responses)
+        if self._version >= LEADER_IS_TOLD:
+            leaders = {data.current_leader.leader_id for _, _, data in told if data.error_code} - {-1}
+            response.node_endpoints = [
+                FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in self.broker.nodes(self._context.listener)
+                if node.id in leaders
+            ]
+        return response
+
+
+def diverged(partition: Partition, want: SessionPartition) -> PartitionData | None:
+    """Whether the reader's last batch is of an epoch that ended earlier here (KIP-595): then where it must go back to.
+
+    :raises OffsetOutOfRange: nothing is known of that epoch, or the reader is before the start anyway
+    """
+    log = partition.log
+    epoch, end_offset = log.end_offset_for_epoch(want.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0 or want.fetch_offset < log.log_start_offset:
+        raise OffsetOutOfRange
+    if epoch >= want.last_fetched_epoch and end_offset >= want.fetch_offset:
+        return None
+    return PartitionData(
+        partition_index=want.partition,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        diverging_epoch=PartitionData.EpochEndOffset(epoch=epoch, end_offset=end_offset),
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+class Waiting:
+    """A fetch that found too little: the appends to its partitions call it, or the clock does."""
+
+    __slots__ = ("_missing", "_partitions", "_reading", "_scheduler", "_timer", "later")
+
+    def __init__(self, reading: Reading, missing: int, max_wait_ms: int) -> None:
+        self._reading = reading
+        self._missing = missing
+        self.later: Later[FetchResponse] = Later()
+        self.later.on_cancel = self._stop
+        hosted = reading.broker.partitions
+        self._partitions = [
+            partition
+            for want in reading.wanted.values()
+            if (partition := hosted.get((want.topic, want.partition))) is not None
+        ]
+        for partition in self._partitions:
+            partition.add_waiter(self._grown)
+        self._scheduler = reading.broker.scheduler
+        self._timer = self._scheduler.call_later(max_wait_ms / 1000, self._finish)
+
+    def _grown(self, size: int) -> None:
+        """A partition has so many bytes more; 0 says that it is no longer what it was."""
+        if self._missing > 0:
+            self._missing = self._missing - size if size else 0
+            if self._missing <= 0:
+                # Not at once: what else is appended in this turn of the loop goes out with it.
+                self._timer.cancel()
+                self._timer = self._scheduler.call_later(0, self._finish)
+
+    def _finish(self) -> None:
+        self._stop()
+        told, _, _ = self._reading.read()
+        self.later.resolve(self._reading.answer(told))
+
+    def _stop(self) -> None:
+        self._timer.cancel()
+        for partition in self._partitions:
+            partition.remove_waiter(self._grown)

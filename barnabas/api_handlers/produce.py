@@ -1,0 +1,164 @@
+"""Produce (API key 0): append a batch of records to each partition.
+
+Knows nothing of files, and of what is in a batch only what its header says. Rules of Apache Kafka's ``KafkaApis`` and
+``ReplicaManager.appendRecords``; an answer is due when the replicas that ``acks`` asks for have the batch, which on one
+node is at once.
+"""
+
+from barnabas.api_handlers.answering import CloseConnection
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.broker import Broker
+from barnabas.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    InvalidRequiredAcks,
+    InvalidTimestamp,
+    InvalidTopicException,
+    KafkaError,
+    KafkaStorageError,
+    MessageTooLarge,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    RecordListTooLarge,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.records.validation import validate_produced
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+
+Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+
+BY_ID = 13
+"""From this version on topics are named by their ids (KIP-516)."""
+
+ZSTD_SINCE = 7
+"""Clients that speak an earlier version are not to be trusted with zstd (KIP-110)."""
+
+LEADER_IS_TOLD = 10
+"""From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
+
+ADMIN_CLIENT = "__admin_client"
+"""The client id that may write to internal topics (``AdminUtils``)."""
+
+NOT_TOLD_LOG_START = (
+    UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
+    KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas,
+)  # fmt: skip
+"""Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
+
+EXPLAINED = (InvalidRecord, InvalidTimestamp)
+"""Refusals whose text is sent: those of the validator, which know the record."""
+
+
+@api(ProduceRequest, versions="3-13", advertised="0-13")  # librdkafka wants 0-2 listed (KAFKA-18659)
+def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None:
+    """Append each partition's batch to its log."""
+    broker, version = context.broker, context.api_version
+    now_ms = broker.clock.time_ms()
+    failure: KafkaError | None = None
+    responses = []
+    for topic in request.topic_data:
+        answers = []
+        for asked in topic.partition_data:
+            try:
+                answer = append(topic, asked, request, context, now_ms)
+            except KafkaError as error:
+                failure = error
+                answer = refused(asked.index, error, broker, topic)
+                if version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower):
+                    tell_leader(answer, broker, topic)
+            answers.append(answer)
+        responses.append(
+            ProduceResponse.TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=answers
+            )
+        )
+    if request.acks == 0:
+        if failure is not None:
+            raise CloseConnection(f"a produce request with acks=0 failed: {failure}")
+        return None
+    response = ProduceResponse(responses=responses)
+    if failure is not None and version >= LEADER_IS_TOLD:
+        name_leaders(response, context)
+    return response
+
+
+def append(
+    topic: ProduceRequest.TopicProduceData,
+    asked: ProduceRequest.TopicProduceData.PartitionProduceData,
+    request: ProduceRequest,
+    context: Context,
+    now_ms: int,
+) -> Answer:
+    """Check one partition's batch and append it.
+
+    :raises KafkaError: what is wrong with the batch, or with asking us
+    """
+    broker, acks = context.broker, request.acks
+    if acks not in (-1, 0, 1):
+        raise InvalidRequiredAcks
+    name = topic_name(topic, context)
+    partition = broker.partitions.get((name, asked.index)) or broker.partition(name, asked.index)
+    if broker.is_internal(name) and context.client_id != ADMIN_CLIENT:
+        raise InvalidTopicException(f"{name} is for the broker itself to write to")
+    partition.check_leader()
+    if asked.records is None:
+        raise InvalidRecord("there is no batch of records")
+    batch = validate_produced(
+        asked.records, partition.produce_policy, now_ms, allows_zstd=context.api_version >= ZSTD_SINCE
+    )
+    if batch.is_transactional:
+        # As when the transaction coordinator that would have to be asked is not available (KIP-890).
+        raise NotEnoughReplicas("no transaction coordinator is available")
+    appended = partition.append(batch, now_ms, all_in_sync=acks == -1)
+    return Answer(
+        index=asked.index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=partition.log.log_start_offset,
+    )
+
+
+def topic_name(topic: ProduceRequest.TopicProduceData, context: Context) -> str:
+    if context.api_version < BY_ID:
+        return topic.name
+    name = context.broker.topic_name(topic.topic_id)
+    if name is None:
+        raise UnknownTopicId
+    return name
+
+
+def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest.TopicProduceData) -> Answer:
+    answer = Answer(index=index, error_code=error.code, base_offset=-1)
+    if not isinstance(error, NOT_TOLD_LOG_START):
+        name = topic.name or broker.topic_name(topic.topic_id)
+        partition = broker.partitions.get((name or "", index))
+        answer.log_start_offset = partition.log.log_start_offset if partition is not None else -1
+    if isinstance(error, EXPLAINED):
+        answer.error_message = str(error)
+        answer.record_errors = [
+            Answer.BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
+            for batch_index, message in getattr(error, "record_errors", ())
+        ]
+    return answer
+
+
+def tell_leader(answer: Answer, broker: Broker, topic: ProduceRequest.TopicProduceData) -> None:
+    """Say who leads the partition instead of us."""
+    name = topic.name or broker.topic_name(topic.topic_id)
+    partition = broker.partitions.get((name or "", answer.index))
+    if partition is not None:
+        answer.current_leader = Answer.LeaderIdAndEpoch(
+            leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
+        )
+
+
+def name_leaders(response: ProduceResponse, context: Context) -> None:
+    """Where the leaders are that the answer speaks of."""
+    leaders = {answer.current_leader.leader_id for topic in response.responses for answer in topic.partition_responses}
+    response.node_endpoints = [
+        ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        for node in context.broker.nodes(context.listener)
+        if node.id in leaders - {-1}
+    ]

@@ -1,0 +1,44 @@
+"""The one place where an API meets the function that answers it; what stands here is what ApiVersions promises.
+
+Knows nothing of what any API means.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from barnabas.wire.message import Request
+from barnabas.wire.schema import Versions
+
+Handler = Callable[[Any, Any], Any]
+H = TypeVar("H", bound=Handler)
+
+
+class Api(NamedTuple):
+    """An API that this broker answers."""
+
+    request: type[Request]
+    versions: Versions  #: what is answered
+    advertised: Versions  #: what clients are told; wider than ``versions`` only where a client's bug wants it so
+    handle: Handler
+
+
+APIS: dict[int, Api] = {}
+
+
+def api(request: type[Request], *, versions: str, advertised: str | None = None) -> Callable[[H], H]:
+    """Register the function below as the one that answers ``request`` in ``versions``, ends included.
+
+    The function takes the request and a :class:`~barnabas.api_handlers.context.Context`, and returns the response, a
+    :class:`~barnabas.api_handlers.answering.Later`, or None where the protocol has no answer.
+    """
+    promised = Versions.parse(versions)
+    assert promised.first in request.versions and promised.last in request.versions, (
+        f"{request.__name__} is not declared for {versions}"
+    )
+
+    def register(handle: H) -> H:
+        assert request.api_key not in APIS, f"{request.__name__} is answered twice"
+        APIS[request.api_key] = Api(request, promised, Versions.parse(advertised or versions), handle)
+        return handle
+
+    return register

@@ -1,0 +1,125 @@
+"""Fetch sessions (KIP-227): what a consumer reads is remembered here, so that it need only say what changes.
+
+Knows nothing of logs or of requests. The rules are those of Apache Kafka's ``FetchSession`` and ``FetchManager``: a
+session has an epoch that goes up by one with each request; a cache of fixed size evicts the idle ones first.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from barnabas.errors import FetchSessionIdNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MAX_EPOCH = 2**31 - 1
+
+Key = tuple[str | bytes, int]
+"""Topic (its id from version 13 of Fetch on, its name before) and partition."""
+
+
+class SessionPartition:
+    """What a session knows of one partition: what to read, and what the client was last told."""
+
+    __slots__ = (
+        "fetch_offset", "high_watermark", "last_fetched_epoch", "leader_epoch", "log_start_offset", "max_bytes",
+        "partition", "topic", "topic_id",
+    )  # fmt: skip
+
+    def __init__(self, topic: str, topic_id: bytes, partition: int) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.partition = partition
+        # What the client asked for
+        self.fetch_offset = 0
+        self.max_bytes = 0
+        self.leader_epoch = -1
+        self.last_fetched_epoch = -1
+        # What it was told
+        self.high_watermark = -1
+        self.log_start_offset = -1
+
+
+class FetchSession:
+    """One client's session. Its partitions are in the order in which they are served."""
+
+    __slots__ = ("epoch", "id", "last_used_ms", "partitions", "created_ms", "uses_topic_ids")
+
+    def __init__(
+        self, session_id: int, partitions: dict[Key, SessionPartition], *, uses_topic_ids: bool, now_ms: int
+    ) -> None:
+        self.id = session_id
+        self.partitions = partitions
+        self.uses_topic_ids = uses_topic_ids
+        self.created_ms = self.last_used_ms = now_ms
+        self.epoch = 1
+
+    def served(self, key: Key) -> None:
+        """This partition gave data: next time the others come first, so that none starves."""
+        self.partitions[key] = self.partitions.pop(key)
+
+
+class FetchSessions:
+    """All sessions of a broker."""
+
+    def __init__(self, slots: Callable[[], int], eviction_ms: Callable[[], int], random: Random) -> None:
+        self._slots = slots
+        self._eviction_ms = eviction_ms
+        self._random = random
+        self._sessions: dict[int, FetchSession] = {}  # the one that was used longest ago comes first
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def create(
+        self, partitions: dict[Key, SessionPartition], *, uses_topic_ids: bool, now_ms: int
+    ) -> FetchSession | None:
+        """A new session; None when there is no place and nobody may be turned out for it."""
+        if len(self._sessions) >= self._slots() and not self._evict(len(partitions), now_ms):
+            return None
+        session_id = 0
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = self._random.randrange(1, 2**31 - 1)
+        session = FetchSession(session_id, partitions, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+        self._sessions[session_id] = session
+        return session
+
+    def continue_(self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int) -> FetchSession:
+        """The session that this request goes on with; its epoch is raised for the next one.
+
+        :raises FetchSessionIdNotFound: it was evicted, or never was
+        :raises InvalidFetchSessionEpoch: a request was lost, or came twice
+        :raises FetchSessionTopicIdError: it began with names and goes on with ids, or the other way round
+        """
+        session = self._sessions.pop(session_id, None)
+        if session is None:
+            raise FetchSessionIdNotFound
+        self._sessions[session_id] = session
+        if session.epoch != epoch:
+            raise InvalidFetchSessionEpoch
+        if session.uses_topic_ids != uses_topic_ids:
+            raise FetchSessionTopicIdError
+        session.epoch = epoch + 1 if epoch < MAX_EPOCH else 1
+        session.last_used_ms = now_ms
+        return session
+
+    def remove(self, session_id: int) -> None:
+        self._sessions.pop(session_id, None)
+
+    def clear(self) -> None:
+        self._sessions.clear()
+
+    def _evict(self, size: int, now_ms: int) -> bool:
+        """Turn out a session that has been idle for long; else one that is old and smaller than the new one."""
+        eviction_ms = self._eviction_ms()
+        longest_idle = next(iter(self._sessions.values()), None)
+        if longest_idle is None:
+            return False
+        if now_ms - longest_idle.last_used_ms > eviction_ms:
+            self.remove(longest_idle.id)
+            return True
+        smallest = min(self._sessions.values(), key=lambda session: len(session.partitions))
+        if len(smallest.partitions) < size and now_ms - smallest.created_ms > eviction_ms:
+            self.remove(smallest.id)
+            return True
+        return False

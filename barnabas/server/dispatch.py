@@ -1,0 +1,75 @@
+"""From a frame to its handler, and from the answer to bytes.
+
+Knows nothing of sockets, and of the protocol only what a header says: a key and a version. Nothing else stands
+between a connection and the functions of ``api_handlers``.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from barnabas import api_handlers  # noqa: F401  (imports every handler, and so fills APIS)
+from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.api_versions import unsupported_version
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import APIS, Api
+from barnabas.errors import KafkaError, UnknownServerError
+from barnabas.wire.headers import read_request_header
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+
+logger = logging.getLogger(__name__)
+
+Buffers = list[bytes | bytearray | memoryview]
+
+
+def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] | None":
+    """The answer to the request in ``frame``, as the pieces to send; a promise of it; or None if there is none.
+
+    :raises MalformedMessage: the frame is not what it says it is
+    :raises CloseConnection: the API or the version is none that we answer, as Apache's broker does
+    """
+    api_key, version, correlation_id, client_id, body = read_request_header(frame)
+    context.api_version = version
+    context.correlation_id = correlation_id
+    context.client_id = client_id
+    api = APIS.get(api_key)
+    if api is None:
+        raise CloseConnection(f"API key {api_key} is not answered here")
+    if not api.versions.first <= version <= api.versions.last:
+        if api_key == ApiVersionsRequest.api_key:
+            return unsupported_version().encode_frame(correlation_id, 0)
+        raise CloseConnection(f"{api.request.__name__} in version {version} is not answered here")
+    request = api.request.decode(body, version=version)
+    answer = handle(api, request, context)
+    if isinstance(answer, Later):
+        if answer.response is None:
+            return answer
+        answer = answer.response
+    return None if answer is None else encode(answer, correlation_id, version)
+
+
+def handle(api: Api, request: Request, context: Context) -> "Response | Later[Response] | None":
+    """Call the handler; an error that it let go becomes the whole response's."""
+    try:
+        answer: Response | Later[Response] | None = api.handle(request, context)
+    except KafkaError as error:
+        return failed(request, error)
+    except CloseConnection:
+        raise
+    except Exception:
+        logger.exception("A bug of ours, met by %s version %s: %r", api.request.__name__, context.api_version, request)
+        return failed(request, UnknownServerError())
+    return answer
+
+
+def failed(request: Request, error: KafkaError) -> Response:
+    """A response that says nothing but the error; the connection closes when it has no place for one."""
+    response = type(request).response
+    if "error_code" not in response.field_names():
+        raise CloseConnection(f"{type(request).__name__} failed: {error}")
+    return response.of_error(error)
+
+
+def encode(response: Response, correlation_id: int, version: int) -> "Buffers":
+    """Size, header and body, as pieces: what is large goes out as it is."""
+    return response.encode_frame(correlation_id, version)

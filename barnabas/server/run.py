@@ -1,0 +1,67 @@
+"""A process that is a broker: event loop, signals, exit code.
+
+Knows nothing of the command line; it is given a configuration and a function to call once it answers.
+"""
+
+import asyncio
+import gc
+import logging
+import resource
+import signal
+import sys
+from collections.abc import Callable
+
+from barnabas.config import BrokerConfig
+from barnabas.server.server import Server
+
+logger = logging.getLogger(__name__)
+
+YOUNG_OBJECTS = 50_000
+"""Requests make many short-lived objects and hardly a cycle: looking for cycles at CPython's 700 costs a tenth."""
+
+
+def run(config: BrokerConfig, ready: Callable[[Server], object] = lambda server: None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code: 0 after a clean stop, 1 when it could not start."""
+    raise_file_limit()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS, 20, 50)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        try:
+            runner.run(serve(config, ready))
+        except OSError as error:
+            logger.error("Can't start: %s", error)
+            return 1
+    return 0
+
+
+async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> None:
+    """Start a server, say that it is ready, and stop it in good order when a signal comes."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    server = Server(config)
+    await server.start()
+    ready(server)
+    await stopping.wait()
+    logger.info("Stopping")
+    await server.stop()
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """uvloop's where it runs."""
+    if sys.platform != "win32":
+        try:
+            import uvloop
+        except ImportError:
+            pass
+        else:
+            return uvloop.new_event_loop  # type: ignore[no-any-return]
+    return asyncio.new_event_loop
+
+
+def raise_file_limit() -> None:
+    """A partition has a file open, a connection another: take as many as the system lets us have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
