@@ -1,0 +1,478 @@
+"""Files and directories: the one door to the disk, with a real disk or a dictionary behind it.
+
+Knows nothing of what is in the files.
+
+A :class:`File` belongs to one thread at a time; only what :meth:`File.syncer` returns may be called in another.
+"""
+
+import collections
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+Data = bytes | bytearray | memoryview
+
+_APPENDING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+
+
+class Space(NamedTuple):
+    """How much a volume holds, and how much of that is free for us; both in bytes."""
+
+    total: int
+    usable: int
+
+
+class File(Protocol):
+    """An open file that grows at its end and is read anywhere."""
+
+    path: str
+
+    def pread(self, size: int, at: int) -> bytes:
+        """Up to ``size`` bytes from position ``at``; fewer at the end of the file."""
+        ...
+
+    def write(self, data: Data) -> None:
+        """Append all of ``data``. After an OSError any part of it may have been written."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to ``size`` bytes."""
+        ...
+
+    def size(self) -> int:
+        """Bytes in the file."""
+        ...
+
+    def fsync(self) -> None:
+        """Return when everything written so far is on the disk."""
+        ...
+
+    def syncer(self) -> Callable[[], None]:
+        """What does :meth:`fsync`, once, in whichever thread calls it, even when this file is closed by then."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; the next use opens the file again."""
+        ...
+
+
+class Lock(Protocol):
+    """A lock file that is held until closed, or until the process ends."""
+
+    def close(self) -> None: ...
+
+
+class Files(Protocol):
+    """A tree of files. Every method raises OSError (FileNotFoundError and so on) as the os module does."""
+
+    def create(self, path: str) -> File:
+        """A new, empty file; what was there under that name is gone."""
+        ...
+
+    def open(self, path: str) -> File:
+        """A file that is there already. Nothing is looked at before its first use."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The whole content."""
+        ...
+
+    def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
+        """Replace the whole content: readers, and a crash of the process, see the old or the new.
+
+        With ``sync`` that holds for a crash of the machine too, and the new content is on the disk on return.
+        """
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file or directory another name, replacing what file had it."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file; fine when it is not there."""
+        ...
+
+    def delete_tree(self, path: str) -> None:
+        """Delete a directory and all in it; fine when it is not there."""
+        ...
+
+    def list(self, path: str) -> list[str]:
+        """The names in a directory."""
+        ...
+
+    def sizes(self, path: str) -> dict[str, int]:
+        """The names of the files in a directory, and their sizes in bytes."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def modified_ms(self, path: str) -> int:
+        """When the content last changed, in ms since 1970."""
+        ...
+
+    def makedirs(self, path: str) -> None:
+        """Make a directory and those above it; fine when it is there."""
+        ...
+
+    def fsync_path(self, path: str) -> None:
+        """Put a file's content, or a directory's list of names, on the disk; in any thread."""
+        ...
+
+    def lock(self, path: str) -> Lock | None:
+        """Make and hold the lock file ``path``; None when somebody else holds it."""
+        ...
+
+    def space(self, path: str) -> Space:
+        """The volume that holds ``path``."""
+        ...
+
+
+class DiskFile:
+    """A file on disk, opened when first used and closed by :class:`DiskFiles` when too many are open."""
+
+    __slots__ = ("_fd", "_files", "path", "recent")
+
+    def __init__(self, files: "DiskFiles", path: str, fd: int = -1) -> None:
+        self._files = files
+        self.path = path
+        self._fd = fd
+        self.recent = True
+
+    def pread(self, size: int, at: int) -> bytes:
+        fd = self._fd if self._fd >= 0 else self._reopen()
+        self.recent = True
+        data = os.pread(fd, size, at)
+        # The kernel gives less than was asked for at the end of the file, and above 2 GiB.
+        return data if len(data) == size else self._pread_rest(data, size, at)
+
+    def _pread_rest(self, data: bytes, size: int, at: int) -> bytes:
+        pieces = [data]
+        got = len(data)
+        while got < size and (data := os.pread(self._fd, size - got, at + got)):
+            pieces.append(data)
+            got += len(data)
+        return b"".join(pieces) if len(pieces) > 1 else pieces[0]
+
+    def write(self, data: Data) -> None:
+        fd = self._fd if self._fd >= 0 else self._reopen()
+        self.recent = True
+        written = os.write(fd, data)
+        if written != len(data):
+            rest = memoryview(data)
+            while written < len(rest):
+                rest = rest[written:]
+                written = os.write(fd, rest)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd if self._fd >= 0 else self._reopen(), size)
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size if self._fd >= 0 else os.stat(self.path).st_size
+
+    def fsync(self) -> None:
+        os.fsync(self._fd if self._fd >= 0 else self._reopen())
+
+    def syncer(self) -> Callable[[], None]:
+        # A descriptor of its own: this file may be evicted, and its number given to another, before the thread runs.
+        fd = os.dup(self._fd if self._fd >= 0 else self._reopen())
+
+        def sync() -> None:
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+        return sync
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._files.forget(self)
+            self.release()
+
+    def release(self) -> None:
+        """Close the descriptor, as :class:`DiskFiles` asks."""
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+
+    def _reopen(self) -> int:
+        self._fd = os.open(self.path, _APPENDING)
+        self._files.remember(self)
+        return self._fd
+
+
+class DiskFiles:
+    """Files on disk. At most ``max_open`` of them keep a descriptor; those not used of late lose it first."""
+
+    def __init__(self, max_open: int | None = None) -> None:
+        self.max_open = max_open if max_open is not None else _half_of_the_descriptors()
+        self._open: collections.OrderedDict[DiskFile, None] = collections.OrderedDict()
+        self._owner = threading.get_ident()
+
+    def create(self, path: str) -> DiskFile:
+        file = DiskFile(self, path, os.open(path, _APPENDING | os.O_CREAT | os.O_TRUNC, 0o644))
+        self.remember(file)
+        return file
+
+    def open(self, path: str) -> DiskFile:
+        return DiskFile(self, path)
+
+    def remember(self, file: DiskFile) -> None:
+        """Count an open file, and close others when there are too many (a second chance for those just used)."""
+        self._open[file] = None
+        if len(self._open) <= self.max_open or threading.get_ident() != self._owner:
+            return  # another thread's files may be in use at this moment; the owner's cannot
+        for _ in range(2 * len(self._open)):
+            candidate, _ = self._open.popitem(last=False)
+            if candidate is file or candidate.recent:
+                candidate.recent = candidate is file
+                self._open[candidate] = None
+            else:
+                candidate.release()
+                return
+
+    def forget(self, file: DiskFile) -> None:
+        """Stop counting a file that is being closed."""
+        self._open.pop(file, None)
+
+    @property
+    def open_count(self) -> int:
+        """How many files hold a descriptor."""
+        return len(self._open)
+
+    def read(self, path: str) -> bytes:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            pieces = []
+            while data := os.read(fd, 1 << 20):
+                pieces.append(data)
+        finally:
+            os.close(fd)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
+        temporary = path + ".tmp"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(fd, rest) :]
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temporary, path)
+        if sync:
+            self.fsync_path(os.path.dirname(path))
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(old, new)
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def delete_tree(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+    def list(self, path: str) -> list[str]:
+        return os.listdir(path)
+
+    def sizes(self, path: str) -> dict[str, int]:
+        with os.scandir(path) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def makedirs(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def fsync_path(self, path: str) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def lock(self, path: str) -> "DiskLock | None":
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            # The first keeps Apache Kafka out, which asks for this kind; the second a broker of this very process.
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return None
+        except OSError:
+            os.close(fd)
+            raise
+        return DiskLock(fd)
+
+    def space(self, path: str) -> Space:
+        volume = os.statvfs(path)
+        return Space(volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize)
+
+
+class DiskLock:
+    """The descriptor that holds a lock file locked."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+
+def _half_of_the_descriptors() -> int:
+    """Half of what the process may open; the other half is for sockets."""
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(16, min(soft, 1 << 20) // 2)
+
+
+class MemoryFile:
+    """A file of :class:`MemoryFiles`; it goes on working when it was deleted or renamed, as on a disk."""
+
+    __slots__ = ("content", "modified_ms", "path")
+
+    def __init__(self, path: str, content: bytes = b"") -> None:
+        self.path = path
+        self.content = bytearray(content)
+        self.modified_ms = time.time_ns() // 1_000_000
+
+    def pread(self, size: int, at: int) -> bytes:
+        return bytes(memoryview(self.content)[at : at + size])
+
+    def write(self, data: Data) -> None:
+        self.content += data
+        self.modified_ms = time.time_ns() // 1_000_000
+
+    def truncate(self, size: int) -> None:
+        del self.content[size:]
+
+    def size(self) -> int:
+        return len(self.content)
+
+    def fsync(self) -> None:
+        """Memory has nothing safer than itself."""
+
+    def syncer(self) -> Callable[[], None]:
+        return self.fsync
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class MemoryFiles:
+    """Files in dictionaries, one a directory: gone with the process, and fast."""
+
+    def __init__(self) -> None:
+        self.directories: dict[str, dict[str, MemoryFile]] = {}
+        self._locked: set[str] = set()
+
+    def create(self, path: str) -> MemoryFile:
+        directory, name = self._place(path)
+        file = directory[name] = MemoryFile(path)
+        return file
+
+    def open(self, path: str) -> MemoryFile:
+        directory, name = self._place(path)
+        try:
+            return directory[name]
+        except KeyError:
+            raise FileNotFoundError(errno.ENOENT, "No such file", path) from None
+
+    def read(self, path: str) -> bytes:
+        return bytes(self.open(path).content)
+
+    def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
+        directory, name = self._place(path)
+        directory[name] = MemoryFile(path, data)
+
+    def rename(self, old: str, new: str) -> None:
+        if old in self.directories:
+            inside = old + "/"
+            for path in [path for path in self.directories if path == old or path.startswith(inside)]:
+                names = self.directories[new + path[len(old) :]] = self.directories.pop(path)
+                for name, file in names.items():
+                    file.path = f"{new}{path[len(old) :]}/{name}"
+            return
+        file = self.open(old)
+        target, name = self._place(new)
+        self.delete(old)
+        target[name] = file
+        file.path = new
+
+    def delete(self, path: str) -> None:
+        directory, name = self._place(path)
+        directory.pop(name, None)
+
+    def delete_tree(self, path: str) -> None:
+        inside = path + "/"
+        for directory in [name for name in self.directories if name == path or name.startswith(inside)]:
+            del self.directories[directory]
+
+    def list(self, path: str) -> list[str]:
+        inside = path + "/"
+        below = {name[len(inside) :].partition("/")[0] for name in self.directories if name.startswith(inside)}
+        return [*self._names(path), *below]
+
+    def sizes(self, path: str) -> dict[str, int]:
+        return {name: file.size() for name, file in self._names(path).items()}
+
+    def exists(self, path: str) -> bool:
+        return path in self.directories or os.path.basename(path) in self.directories.get(os.path.dirname(path), ())
+
+    def modified_ms(self, path: str) -> int:
+        return self.open(path).modified_ms
+
+    def makedirs(self, path: str) -> None:
+        while path and path not in self.directories:
+            self.directories[path] = {}
+            path = os.path.dirname(path)
+
+    def fsync_path(self, path: str) -> None:
+        """Memory has nothing safer than itself."""
+
+    def lock(self, path: str) -> "MemoryLock | None":
+        if path in self._locked:
+            return None
+        self._locked.add(path)
+        return MemoryLock(self._locked, path)
+
+    def space(self, path: str) -> Space:
+        return Space(-1, -1)
+
+    def _names(self, path: str) -> dict[str, MemoryFile]:
+        try:
+            return self.directories[path]
+        except KeyError:
+            raise FileNotFoundError(errno.ENOENT, "No such directory", path) from None
+
+    def _place(self, path: str) -> tuple[dict[str, MemoryFile], str]:
+        directory, name = os.path.split(path)
+        return self._names(directory), name
+
+
+class MemoryLock:
+    """A name among those that are locked."""
+
+    def __init__(self, locked: set[str], path: str) -> None:
+        self._locked = locked
+        self._path = path
+
+    def close(self) -> None:
+        self._locked.discard(self._path)
