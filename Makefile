@@ -1,0 +1,60 @@
+# The project's verbs. `make run` and `make test` need nothing but Python 3.11+ and make.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+DATA   ?= data
+KEEP    = $(VENV)/.made
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format compat soak bench docs wheel clean
+
+help: ## Say what each verb does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(KEEP)/run: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@mkdir -p $(KEEP) && touch $@
+
+$(KEEP)/dev: $(KEEP)/run
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]' --group test --group check --group bench
+	@touch $@
+
+run: $(KEEP)/run ## Start a durable broker on 127.0.0.1:9092, data in ./data
+	@exec $(BIN)/barnabas serve --dev --log-dir $(DATA) --override listeners=PLAINTEXT://127.0.0.1:9092
+
+test: $(KEEP)/dev wheel ## Run the whole suite; its compat tests start the built wheel, installed in a bare environment
+	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(KEEP)/dev ## Format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(KEEP)/dev ## Put the source into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+compat: $(KEEP)/dev ## Other people's clients, and Apache Kafka itself, against us
+	$(BIN)/python -m pytest compat_tests -n 2 --dist loadgroup
+
+wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an environment of its own
+	@rm -rf $(VENV)-wheel build/wheel && mkdir -p build/wheel
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
+	@$(PYTHON) -m venv $(VENV)-wheel
+	@$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
+
+soak: $(KEEP)/dev ## kill -9 under load, 200 rounds
+	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py
+
+bench: $(KEEP)/dev ## Measure the budgets, beside their baselines
+	$(BIN)/python -m benchmarks
+
+docs: $(KEEP)/dev ## Write docs/reference from the code
+	$(BIN)/python docs/generate.py
+
+clean: ## Remove what the verbs made, but no data
+	rm -rf $(VENV) $(VENV)-wheel build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
