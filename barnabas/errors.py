@@ -4,6 +4,7 @@ Knows nothing of who raises or answers them. Codes, names and which are worth a 
 ``org.apache.kafka.common.protocol.Errors``.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 NONE = 0
@@ -14,13 +15,21 @@ class MalformedMessage(Exception):
 
 
 class KafkaError(Exception):
-    """An answer of the protocol: its code goes into the response, its text beside it where there is a place."""
+    """An answer of the protocol: its code goes into the response, its text beside it where there is a place.
+
+    A subclass without a code of its own is a special case of its parent, which shares the parent's.
+    """
 
     code: ClassVar[int]
     retriable: ClassVar[bool]
     by_code: ClassVar[dict[int, type["KafkaError"]]] = {}
 
-    def __init_subclass__(cls, *, code: int, retriable: bool = False) -> None:
+    #: Of a batch that is refused for some of its records: their index in the batch, and what is wrong (KIP-467).
+    record_errors: Sequence[tuple[int, str]] = ()
+
+    def __init_subclass__(cls, *, code: int | None = None, retriable: bool = False) -> None:
+        if code is None:
+            return
         assert code not in KafkaError.by_code, f"{cls.__name__} reuses the code of {KafkaError.by_code[code]}"
         cls.code, cls.retriable = code, retriable
         KafkaError.by_code[code] = cls
