@@ -1,0 +1,70 @@
+"""``python -m benchmarks [NAME …] [--rounds N]``: measure, print the table, keep it in benchmarks/results.md.
+
+Knows nothing of what is measured.
+"""
+
+import argparse
+import platform
+import shutil
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import MEASUREMENTS, Row
+
+RESULTS = Path(__file__).parent / "results.md"
+HEADINGS = ("what", "measured", "baseline", "ratio", "budget", "holds")
+
+
+def cells(row: Row) -> list[str]:
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}x"
+    return [row.what, row.measured, row.baseline, ratio, row.budget, {True: "yes", False: "NO", None: ""}[row.holds]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MEASUREMENTS)}; all by default")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of each; medians are printed (default 3)")
+    parser.add_argument("--keep", action="store_true", help=f"write the table to {RESULTS.name} too")
+    arguments = parser.parse_args()
+    names = arguments.names or list(MEASUREMENTS)
+    if "apache" in names and shutil.which("java") is None:
+        print("Apache Kafka's column is left out: java is not here", file=sys.stderr)
+        names.remove("apache")
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=Path.cwd()) as folder:
+        for name in names:
+            print(f"{name} …", file=sys.stderr)
+            for row in MEASUREMENTS[name](Path(folder), arguments.rounds):
+                rows.append(row)
+                print("   ", " | ".join(cells(row)), file=sys.stderr)
+    table = Table(*HEADINGS)
+    for row in rows:
+        table.add_row(*cells(row))
+    Console(width=140).print(table)
+    if arguments.keep:
+        keep(rows, arguments.rounds)
+
+
+def keep(rows: list[Row], rounds: int) -> None:
+    """The table as Markdown, with what a reader must know to doubt it."""
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    lines = [
+        "# The numbers of the last kept run",
+        "",
+        f"{datetime.now(UTC):%Y-%m-%d}, {machine}, medians of {rounds} rounds in turns. A figure stands only beside",
+        "its baseline of the same run: the machine is shared and noisy.",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "| --- " * len(HEADINGS) + "|",
+        *("| " + " | ".join(cells(row)) + " |" for row in rows),
+    ]
+    RESULTS.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""librdkafka as the load, through confluent-kafka: producing, consuming, and the way from one to the other.
+
+Knows nothing of which server it loads.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+
+AT_ONCE = 10_000
+"""Records handed over in one call."""
+
+
+class Flow(NamedTuple):
+    """What went through, and what it took."""
+
+    bytes: int
+    seconds: float
+    cpu_s: float  #: of the server
+
+    @property
+    def mb_per_s(self) -> float:
+        return self.bytes / self.seconds / 1e6
+
+    @property
+    def cpu_s_per_gb(self) -> float:
+        return self.cpu_s / (self.bytes / 1e9)
+
+
+def produce(bootstrap: str, cpu_s: Callable[[], float], topic: str, record_bytes: int, total_bytes: int) -> Flow:
+    """Produce records of one size until so many bytes are acknowledged."""
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": 1,
+            "linger.ms": 5,
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+        }
+    )
+    count = total_bytes // record_bytes
+    messages = [{"value": b"v" * record_bytes}] * min(AT_ONCE, max(10_000_000 // record_bytes, 100))
+    producer.list_topics(topic, timeout=10)
+    before, began, sent = cpu_s(), time.perf_counter(), 0
+    while sent < count:
+        queued = producer.produce_batch(topic, messages, partition=0)
+        sent += queued
+        if queued < len(messages):
+            producer.poll(0.01)
+    assert producer.flush(120) == 0, "not everything was acknowledged"
+    seconds = time.perf_counter() - began
+    return Flow(sent * record_bytes, seconds, cpu_s() - before)
+
+
+def consume(bootstrap: str, cpu_s: Callable[[], float], topic: str, record_bytes: int, total_bytes: int) -> Flow:
+    """Read one partition from its start until so many bytes have come."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "fetch.message.max.bytes": 1_048_576,
+            "queued.max.messages.kbytes": 1_000_000,
+            "check.crcs": False,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    try:
+        assert consumer.consume(1, timeout=30), "nothing came"
+        before, began, received = cpu_s(), time.perf_counter(), 0
+        while received < total_bytes - 2 * record_bytes:
+            messages = consumer.consume(AT_ONCE, timeout=10)
+            assert messages, f"{received} bytes came, then nothing"
+            received += len(messages) * record_bytes
+        return Flow(received, time.perf_counter() - began, cpu_s() - before)
+    finally:
+        consumer.close()
+
+
+def latency(bootstrap: str, topic: str, per_second: int, seconds: float) -> list[float]:
+    """Milliseconds from produce() to the consumer's hand, for a steady trickle; acks=1, linger 0."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 500})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": 1, "linger.ms": 0})
+    count, warm_up = int(per_second * seconds), per_second // 2
+    found: list[float] = []
+
+    def receive() -> None:
+        while len(found) < count + warm_up:
+            message = consumer.poll(10)
+            if message is None:
+                return
+            if message.error():
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                continue
+            found.append((time.perf_counter() - float(message.value())) * 1000)
+
+    receiver = threading.Thread(target=receive)
+    receiver.start()
+    due = time.perf_counter() + 1
+    for _ in range(count + warm_up):
+        while (wait := due - time.perf_counter()) > 0:
+            time.sleep(wait)
+        due += 1 / per_second
+        producer.produce(topic, repr(time.perf_counter()).encode())
+        producer.poll(0)
+    producer.flush(10)
+    receiver.join()
+    consumer.close()
+    return sorted(found[warm_up:])

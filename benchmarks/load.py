@@ -1,0 +1,186 @@
+"""Loads: prebuilt frames over a blocking socket, and librdkafka through confluent-kafka.
+
+Knows nothing of which server it loads. The raw loads send bytes that were made before the clock started, so that what
+is measured is the server.
+"""
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from barnabas.records.builder import build_batch
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.produce import ProduceRequest
+
+PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION = 9, 12, 5
+
+
+class Frame(NamedTuple):
+    """A request as it goes over the wire, and where in it (after the size) its batch begins."""
+
+    data: bytes
+    batch_at: int
+
+
+def framed(api_key: int, version: int, body: bytes, correlation_id: int = 7) -> bytes:
+    """With request header version 2."""
+    header = struct.pack(">hhih", api_key, version, correlation_id, 5) + b"bench" + b"\0"
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def produce_frame(topic: str, batch_bytes: int, record_bytes: int = 1024) -> Frame:
+    """Produce, acks=1, one batch of about so many bytes, of records of so many."""
+    count = max(batch_bytes // record_bytes, 1)
+    batch = bytes(build_batch([(None, b"v" * (record_bytes - 8), 1_700_000_000_000)] * count))
+    topic_type = ProduceRequest.TopicProduceData
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=30_000,
+        topic_data=[
+            topic_type(
+                name=topic, partition_data=[topic_type.PartitionProduceData(index=0, records=batch)]
+            )
+        ],
+    )
+    data = framed(0, PRODUCE_VERSION, request.encode(version=PRODUCE_VERSION))
+    return Frame(data, data.index(batch) - 4)
+
+
+def fetch_frame(topic: str, offset: int, max_bytes: int, partitions: int = 1) -> bytes:
+    """Fetch from ``offset`` in each of so many partitions, without a session, without waiting."""
+    topic_type = FetchRequest.FetchTopic
+    request = FetchRequest(
+        max_wait_ms=0,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        topics=[
+            topic_type(
+                topic=topic,
+                partitions=[
+                    topic_type.FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes)
+                    for index in range(partitions)
+                ],
+            )
+        ],
+    )
+    return framed(1, FETCH_VERSION, request.encode(version=FETCH_VERSION))
+
+
+@contextlib.contextmanager
+def connected(port: int) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield connection
+
+
+def receive(connection: socket.socket, buffer: bytearray) -> int:
+    """One response into ``buffer``; its size."""
+    view = memoryview(buffer)
+    have = 0
+    needed = 4
+    while have < needed:
+        got = connection.recv_into(view[have:needed] if needed > 4 else view[have:4])
+        if not got:
+            raise ConnectionError("the server closed the connection")
+        have += got
+        if needed == 4 and have == 4:
+            needed = 4 + struct.unpack_from(">i", buffer)[0]
+    return needed
+
+
+def create_topic(port: int, name: str, partitions: int = 1) -> None:
+    topic_type = CreateTopicsRequest.CreatableTopic
+    request = CreateTopicsRequest(
+        topics=[
+            topic_type(
+                name=name,
+                num_partitions=partitions,
+                replication_factor=1,
+                assignments=[],
+                configs=[topic_type.CreatableTopicConfig(name="segment.bytes", value=str(1 << 30))],
+            )
+        ],
+        timeout_ms=60_000,
+    )
+    buffer = bytearray(1 << 20)
+    with connected(port) as connection:
+        connection.sendall(framed(19, CREATE_VERSION, request.encode(version=CREATE_VERSION)))
+        size = receive(connection, buffer)
+    response = CreateTopicsResponse.decode(memoryview(buffer)[9:size], version=CREATE_VERSION)
+    assert response.topics[0].error_code in (0, 36), response
+
+
+def pump(port: int, frame: bytes, count: int, depth: int, pieces: int = 1) -> float:
+    """Send the frame so many times, at most ``depth`` of them unanswered; the seconds it took.
+
+    ``pieces`` frames are joined for each send, as a client that pipelines small requests would.
+    """
+    joined = frame * pieces
+    answers = count // pieces * pieces
+    slots = threading.Semaphore(max(depth // pieces, 1))
+    with connected(port) as connection:
+
+        def count_answers() -> None:
+            seen, rest, buffer = 0, b"", bytearray(1 << 18)
+            while seen < answers:
+                got = connection.recv_into(buffer)
+                if not got:
+                    return
+                rest += buffer[:got]
+                at, before = 0, seen
+                while len(rest) - at >= 4:
+                    (size,) = struct.unpack_from(">i", rest, at)
+                    if len(rest) - at < size + 4:
+                        break
+                    at += size + 4
+                    seen += 1
+                rest = rest[at:]
+                for _ in range(seen // pieces - before // pieces):
+                    slots.release()
+
+        reader = threading.Thread(target=count_answers)
+        began = time.perf_counter()
+        reader.start()
+        for _ in range(answers // pieces):
+            slots.acquire()
+            connection.sendall(joined)
+        reader.join()
+        return time.perf_counter() - began
+
+
+def drain(port: int, requests: list[bytes], ahead: int = 2) -> tuple[float, int]:
+    """Ask each request in turn with ``ahead`` of them under way, throw the answers away; seconds and bytes."""
+    buffer = bytearray(8 << 20)
+    total = 0
+    with connected(port) as connection:
+        began = time.perf_counter()
+        for request in requests[:ahead]:
+            connection.sendall(request)
+        for index in range(len(requests)):
+            total += receive(connection, buffer)
+            if index + ahead < len(requests):
+                connection.sendall(requests[index + ahead])
+        return time.perf_counter() - began, total
+
+
+def drain_raw(port: int, offsets: list[int], size: int, ahead: int = 2) -> tuple[float, int]:
+    """The same for the bare reader, whose answers have no size in front."""
+    buffer = memoryview(bytearray(size))
+    total = 0
+    with connected(port) as connection:
+        began = time.perf_counter()
+        for offset in offsets[:ahead]:
+            connection.sendall(struct.pack(">qq", offset, size))
+        for index in range(len(offsets)):
+            have = 0
+            while have < size:
+                have += connection.recv_into(buffer[have:])
+            total += have
+            if index + ahead < len(offsets):
+                connection.sendall(struct.pack(">qq", offsets[index + ahead], size))
+        return time.perf_counter() - began, total

@@ -1,0 +1,92 @@
+"""Starts what is measured: Barnabas, Apache Kafka, the bare baselines; and reads what they cost.
+
+Knows nothing of what is measured on them.
+"""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+HEAP = ("-Xms1G", "-Xmx1G")
+"""What Apache Kafka's own start script gives it."""
+
+
+class Running:
+    """A server process under load."""
+
+    def __init__(self, name: str, process: "subprocess.Popen[str]", port: int, started_s: float) -> None:
+        self.name, self.process, self.port, self.started_s = name, process, port, started_s
+        self.psutil = psutil.Process(process.pid)
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def cpu_s(self) -> float:
+        """CPU seconds used so far, user and system."""
+        times = self.psutil.cpu_times()
+        return float(times.user + times.system)
+
+    def rss(self) -> int:
+        """Resident bytes."""
+        return int(self.psutil.memory_info().rss)
+
+
+@contextlib.contextmanager
+def spawned(name: str, command: list[str]) -> Iterator[Running]:
+    """A process that prints its port (the last number of its first such line), for as long as the block."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if found := re.search(r"(\d+)\s*$", line):
+                yield Running(name, process, int(found[1]), time.perf_counter() - began)
+                return
+        raise RuntimeError(f"{name} ended with {process.wait()} before it said its port: {' '.join(command)}")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextlib.contextmanager
+def barnabas(directory: Path, *overrides: str) -> Iterator[Running]:
+    """A Barnabas of this tree, on a data directory that is removed afterwards."""
+    settings = [f"--override={each}" for each in ("listeners=PLAINTEXT://127.0.0.1:0", *overrides)]
+    command = [sys.executable, "-m", "barnabas", "serve", "--dev", "--log-dir", str(directory), *settings]
+    try:
+        with spawned("Barnabas", command) as running:
+            yield running
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def apache(directory: Path, **properties: str) -> Iterator[Running]:
+    """Apache Kafka with the heap that its own script gives it."""
+    from compat_tests.apache_kafka.apache import ApacheKafka
+
+    began = time.perf_counter()
+    kafka = ApacheKafka(directory, properties, heap=HEAP)
+    try:
+        kafka.start()
+        yield Running("Apache Kafka", kafka.process, kafka.port, time.perf_counter() - began)
+    finally:
+        kafka.stop(kill=True)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def baseline(kind: str, path: Path, *arguments: str) -> Iterator[Running]:
+    """The bare sink or reader of `benchmarks.baselines`, over one file."""
+    command = [sys.executable, "-m", "benchmarks.baselines", kind, str(path), *arguments]
+    with spawned(kind, command) as running:
+        yield running
