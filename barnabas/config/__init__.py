@@ -2,3 +2,10 @@
 
 Knows nothing of the broker that goes by it.
 """
+
+from barnabas.config.broker import BrokerConfig
+from barnabas.config.definition import ConfigError
+from barnabas.config.endpoints import Endpoint
+from barnabas.config.topic import TopicConfig
+
+__all__ = ["BrokerConfig", "ConfigError", "Endpoint", "TopicConfig"]

@@ -1,0 +1,191 @@
+"""The broker's settings in effect: what was given at the start, what was changed since, and Kafka's defaults below.
+
+Knows nothing of files, environment or metadata: it is handed texts by name. A :class:`BrokerConfig` does not change;
+a change makes a new one.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Self
+
+from barnabas.config import profile
+from barnabas.config.definition import ConfigError
+from barnabas.config.definitions import BROKER, TOPIC
+from barnabas.config.endpoints import (
+    SERVED_PROTOCOLS,
+    Endpoint,
+    check_ports,
+    parse_endpoints,
+    parse_protocol_map,
+)
+from barnabas.config.topic import TopicConfig
+
+logger = logging.getLogger(__name__)
+
+_DEFAULTS: dict[str, Any] = {config.name: config.default for config in BROKER.values()}
+_NOTHING: Mapping[str, str] = {}
+
+
+class BrokerConfig:
+    """One broker's settings. ``config["num.partitions"]`` is the value in effect, parsed.
+
+    ``originals`` are the texts that were given at the start, those of unknown names among them; ``cluster_overrides``
+    and ``broker_overrides`` the texts that were set since, for all brokers and for this one (KIP-226).
+    """
+
+    __slots__ = ("_topic", "_values", "broker_overrides", "cluster_overrides", "dev", "originals")
+
+    def __init__(
+        self,
+        originals: Mapping[str, str],
+        cluster_overrides: Mapping[str, str] = _NOTHING,
+        broker_overrides: Mapping[str, str] = _NOTHING,
+        *,
+        dev: bool = False,
+    ) -> None:
+        self.originals, self.dev = originals, dev
+        self.cluster_overrides, self.broker_overrides = cluster_overrides, broker_overrides
+        self._values = _DEFAULTS.copy()
+        for name, text in originals.items():
+            if name in BROKER:
+                self._values[name] = BROKER[name].parse(text)
+        for overrides in (cluster_overrides, broker_overrides):
+            self._override(overrides)
+        self._topic: TopicConfig | None = None
+
+    def _override(self, overrides: Mapping[str, str]) -> None:
+        for name, text in overrides.items():
+            if name not in BROKER:
+                continue
+            try:
+                self._values[name] = BROKER[name].parse(text)
+            except ConfigError as error:
+                # It was judged before it was written; a log of another version may hold what this one refuses.
+                logger.error("a change of a config does not count: %s", error)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str], *, dev: bool = False) -> Self:
+        """The settings that a broker starts with; says in the log what it will not go by.
+
+        ``dev`` puts the development profile below the properties.
+
+        Raises:
+            ConfigError: a value that cannot be.
+        """
+        given = {name: text for name, text in properties.items() if text is not None}
+        originals = profile.completed(given, dev=dev)
+        config = cls(originals, dev=dev)
+        config._check()
+        for notice in profile.notices(given, config):
+            logger.warning("%s", notice)
+        return config
+
+    def with_dynamic(self, cluster_overrides: Mapping[str, str], broker_overrides: Mapping[str, str]) -> Self:
+        """These settings under what was set for all brokers, and that under what was set for this one."""
+        return type(self)(self.originals, cluster_overrides, broker_overrides, dev=self.dev)
+
+    def __getitem__(self, name: str) -> Any:
+        """The value in effect: bool, int, float, str, list of str, or None; KeyError for a name nobody knows."""
+        return self._values[name]
+
+    @property
+    def node_id(self) -> int:
+        """The number by which this node is known."""
+        return int(self["node.id"])
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """The data directories: ``log.dirs``, or else ``log.dir``."""
+        return list(self["log.dirs"] or self["log.dir"])
+
+    @property
+    def listeners(self) -> tuple[Endpoint, ...]:
+        """Where to listen for clients. Controller listeners are left out: this version has none of their own."""
+        return tuple(endpoint for endpoint in self._endpoints("listeners") if not self._is_controllers(endpoint))
+
+    @property
+    def advertised_listeners(self) -> tuple[Endpoint, ...]:
+        """What clients are told; ``listeners`` where nothing else is said, with hosts and ports yet to be filled in."""
+        if self["advertised.listeners"] is None:
+            return self.listeners
+        named = self._endpoints("advertised.listeners")
+        return tuple(endpoint for endpoint in named if not self._is_controllers(endpoint))
+
+    @property
+    def inter_broker_listener_name(self) -> str:
+        """The name of the listener by which brokers reach one another."""
+        return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
+
+    def topic(self, overrides: Mapping[str, str] = _NOTHING) -> TopicConfig:
+        """The settings of a topic that has these configs of its own; names that no topic has count for nothing."""
+        if self._topic is None:
+            self._topic = self._topic_defaults()
+        if not overrides:
+            return self._topic
+        values = {name: TOPIC[name].parse(text) for name, text in overrides.items() if name in TOPIC}
+        if values.get("internal.segment.bytes") is not None:
+            values["segment.bytes"] = values["internal.segment.bytes"]
+        return self._topic._replace(**_topic_fields(values))
+
+    def _topic_defaults(self) -> TopicConfig:
+        values = {}
+        for config in TOPIC.values():
+            for synonym in config.synonyms:
+                value = self._values[synonym.name]
+                if value is not None:
+                    values[config.name] = value if synonym.scale == 1 or value < 0 else value * synonym.scale
+                    break
+        return TopicConfig(**_topic_fields(values))
+
+    def _endpoints(self, name: str) -> tuple[Endpoint, ...]:
+        return parse_endpoints(name, self[name] or (), self._protocols())
+
+    def _protocols(self) -> dict[str, str]:
+        protocols = parse_protocol_map(self["listener.security.protocol.map"])
+        for name in self["controller.listener.names"]:
+            # A controller's listener that the default map does not name is PLAINTEXT, as Kafka has it.
+            protocols.setdefault(name.upper(), "PLAINTEXT")
+        return protocols
+
+    def _is_controllers(self, endpoint: Endpoint) -> bool:
+        return endpoint.name in [name.upper() for name in self["controller.listener.names"]]
+
+    def _check(self) -> None:
+        """What one config alone cannot tell."""
+        self._check_listeners()
+        for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+            if self[name] == 0:
+                raise ConfigError(name, "0", "at least 1, or -1 for ever")
+        if "broker" not in self["process.roles"]:
+            raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
+        if self["broker.id"] != self["node.id"]:
+            raise ConfigError("broker.id", str(self["broker.id"]), f"equal to node.id, which is {self['node.id']}")
+
+    def _check_listeners(self) -> None:
+        text = ",".join(self["listeners"])
+        check_ports(self._endpoints("listeners"), text)
+        if not self.listeners:
+            raise ConfigError("listeners", text, "at least one listener that is not a controller's")
+        for endpoint in self.listeners:
+            if endpoint.security_protocol not in SERVED_PROTOCOLS:
+                rule = f"of {', '.join(SERVED_PROTOCOLS)} only; this version serves no {endpoint.security_protocol}"
+                raise ConfigError("listeners", text, rule)
+        advertised = ",".join(map(str, self.advertised_listeners))
+        names = {endpoint.name for endpoint in self.listeners}
+        for endpoint in self.advertised_listeners:
+            if endpoint.name not in names:
+                raise ConfigError("advertised.listeners", advertised, f"of names in listeners: {', '.join(names)}")
+            if endpoint.host in ("0.0.0.0", "::"):
+                rule = f"an address that clients can reach; set advertised.listeners beside {endpoint}"
+                raise ConfigError("advertised.listeners", advertised, rule)
+        if self["inter.broker.listener.name"] is not None and self.inter_broker_listener_name not in names:
+            name = self["inter.broker.listener.name"]
+            raise ConfigError("inter.broker.listener.name", name, f"one of listeners: {', '.join(names)}")
+
+
+def _topic_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by the names of :class:`TopicConfig`; those that it has no place for are left out."""
+    fields = {name.replace(".", "_"): value for name, value in values.items()}
+    if "cleanup_policy" in fields:
+        fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])
+    return {name: value for name, value in fields.items() if name in TopicConfig._fields}

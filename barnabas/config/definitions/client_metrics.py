@@ -1,0 +1,31 @@
+"""Configs of a subscription to clients' metrics (KIP-714).
+
+Knows nothing but the declarations.
+"""
+
+from barnabas.config.definition import CLUSTER_WIDE, INT, LIST, MEDIUM, ConfigDef
+from barnabas.config.validators import Items
+
+CONFIGS = (
+    ConfigDef(
+        "metrics",
+        LIST,
+        [],
+        Items(),
+        MEDIUM,
+        "Prefixes of the names of the metrics that matching clients push; * for all, empty for none.",
+        CLUSTER_WIDE,
+    ),
+    ConfigDef(
+        "interval.ms", INT, 300_000, None, MEDIUM, "How often matching clients push their metrics.", CLUSTER_WIDE
+    ),
+    ConfigDef(
+        "match",
+        LIST,
+        [],
+        Items(),
+        MEDIUM,
+        "Which clients the subscription is for: attribute=pattern, separated by commas.",
+        CLUSTER_WIDE,
+    ),
+)

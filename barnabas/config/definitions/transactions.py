@@ -1,0 +1,133 @@
+"""Transactions and idempotent producers.
+
+Knows nothing but the declarations.
+"""
+
+from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, HIGH, INT, LOW, SHORT, ConfigDef
+from barnabas.config.validators import at_least
+
+CONFIGS = (
+    ConfigDef(
+        "transaction.state.log.min.isr",
+        INT,
+        2,
+        at_least(1),
+        HIGH,
+        "min.insync.replicas of the transaction state topic, when it is made.",
+    ),
+    ConfigDef(
+        "transaction.state.log.load.buffer.size",
+        INT,
+        5_242_880,
+        at_least(1),
+        HIGH,
+        "How much of the transaction state topic is read at a time when it is loaded.",
+    ),
+    ConfigDef(
+        "transaction.state.log.replication.factor",
+        SHORT,
+        3,
+        at_least(1),
+        HIGH,
+        "Replicas of the transaction state topic, when it is made.",
+    ),
+    ConfigDef(
+        "transaction.state.log.num.partitions",
+        INT,
+        50,
+        at_least(1),
+        HIGH,
+        "Partitions of the transaction state topic, when it is made; not to be changed later.",
+    ),
+    ConfigDef(
+        "transaction.state.log.segment.bytes",
+        INT,
+        104_857_600,
+        at_least(1),
+        HIGH,
+        "Segment size of the transaction state topic.",
+    ),
+    ConfigDef(
+        "transaction.partition.verification.enable",
+        BOOLEAN,
+        True,
+        None,
+        LOW,
+        "Whether a transactional write first checks that its partition is in the transaction.",
+        CLUSTER_WIDE,
+    ),
+    ConfigDef(
+        "transaction.max.timeout.ms",
+        INT,
+        900_000,
+        at_least(1),
+        HIGH,
+        "The longest time-out that a transactional producer may ask for.",
+    ),
+    ConfigDef(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        INT,
+        10_000,
+        at_least(1),
+        LOW,
+        "How often transactions are looked through for ones past their time-out.",
+    ),
+    ConfigDef(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        INT,
+        3_600_000,
+        at_least(1),
+        LOW,
+        "How often transactional ids are looked through for expired ones.",
+    ),
+    ConfigDef(
+        "transaction.two.phase.commit.enable",
+        BOOLEAN,
+        False,
+        None,
+        LOW,
+        "Whether a producer may take part in a two-phase commit of someone else's.",
+    ),
+    ConfigDef(
+        "transactional.id.expiration.ms",
+        INT,
+        604_800_000,
+        at_least(1),
+        HIGH,
+        "How long a transactional id that nobody uses is remembered.",
+    ),
+    ConfigDef(
+        "producer.id.expiration.ms",
+        INT,
+        86_400_000,
+        at_least(1),
+        LOW,
+        "How long a partition remembers the sequences of a producer that writes no more.",
+        CLUSTER_WIDE,
+    ),
+    ConfigDef(
+        "producer.id.expiration.check.interval.ms",
+        INT,
+        600_000,
+        at_least(1),
+        LOW,
+        "How often producers' sequences are looked through for expired ones.",
+        internal=True,
+    ),
+    ConfigDef(
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        INT,
+        100,
+        at_least(0),
+        HIGH,
+        "The longest pause before partitions are added to a transaction again.",
+    ),
+    ConfigDef(
+        "add.partitions.to.txn.retry.backoff.ms",
+        INT,
+        20,
+        at_least(1),
+        HIGH,
+        "The pause before partitions are added to a transaction again.",
+    ),
+)

@@ -1,0 +1,85 @@
+"""Listeners and advertised listeners: ``NAME://host:port`` taken apart, and judged as Kafka judges them.
+
+Knows nothing of sockets: who binds a listener fills in the port that 0 stood for and the host that was left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.config.definition import ConfigError
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+#: The security protocols that this version can serve.
+SERVED_PROTOCOLS = ("PLAINTEXT",)
+_SHAPE = "a list of NAME://host:port, each name once"
+
+
+class Endpoint(NamedTuple):
+    """One address under the name of a listener. An empty host is every interface, port 0 any free port."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: str
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+def parse_protocol_map(text: str) -> dict[str, str]:
+    """``listener.security.protocol.map``: the security protocol by the listener's name, in capitals.
+
+    Raises:
+        ConfigError: it is not a list of ``NAME:PROTOCOL``.
+    """
+    protocols: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, protocol = (part.strip() for part in item.rpartition(":"))
+        if not colon or not name or protocol.upper() not in SECURITY_PROTOCOLS or name.upper() in protocols:
+            rule = f"a list of NAME:PROTOCOL, each name once, with a protocol of {', '.join(SECURITY_PROTOCOLS)}"
+            raise ConfigError("listener.security.protocol.map", text, rule)
+        protocols[name.upper()] = protocol.upper()
+    return protocols
+
+
+def parse_endpoints(config: str, items: Sequence[str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """The endpoints that the config of that name lists.
+
+    Raises:
+        ConfigError: one has another shape, a name that no security protocol is known for, or a name that came before.
+    """
+    endpoints: dict[str, Endpoint] = {}
+    for item in items:
+        name, separator, address = item.strip().partition("://")
+        host, colon, port = address.rpartition(":")
+        bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        shaped = separator and name and colon and port.isdecimal() and int(port) < 65536
+        if not shaped or (":" in bare and bare == host) or name.upper() in endpoints:
+            raise ConfigError(config, ",".join(items), _SHAPE)
+        if name.upper() not in protocols:
+            rule = f"made of names that listener.security.protocol.map knows: {', '.join(protocols)}"
+            raise ConfigError(config, ",".join(items), rule)
+        endpoints[name.upper()] = Endpoint(name.upper(), bare, int(port), protocols[name.upper()])
+    return tuple(endpoints.values())
+
+
+def check_ports(endpoints: Iterable[Endpoint], text: str) -> None:
+    """Two listeners may share a port only as one of IPv4 and one of IPv6.
+
+    Raises:
+        ConfigError: two listeners are in each other's way.
+    """
+    taken: set[tuple[int, bool | None]] = set()
+    for endpoint in endpoints:
+        # A bare host name may be either family, as the empty host is both: it shares with nobody.
+        family = ":" in endpoint.host if ":" in endpoint.host or _is_ipv4(endpoint.host) else None
+        rivals = {(endpoint.port, other) for other in (True, False, None) if None in (family, other) or family == other}
+        if endpoint.port and rivals & taken:
+            raise ConfigError("listeners", text, "a list in which no two listeners have the same port")
+        taken.add((endpoint.port, family))
+
+
+def _is_ipv4(host: str) -> bool:
+    parts = host.split(".")
+    return len(parts) == 4 and all(part.isdecimal() for part in parts)

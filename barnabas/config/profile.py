@@ -1,0 +1,57 @@
+"""What is filled in before a broker starts: Kafka's own completions, the development profile, and what to say of both.
+
+Knows nothing of values in effect but what it is handed.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from barnabas.config.definitions import BROKER
+
+#: What ``--dev`` sets where nobody else does: one broker is enough, and nobody waits.
+DEV = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+#: Kafka asks for these; a broker of its own needs no telling.
+_IDENTITY = {"process.roles": "broker,controller", "controller.listener.names": "CONTROLLER"}
+DEFAULT_NODE_ID = "1"
+
+
+class Values(Protocol):
+    """Parsed values by name."""
+
+    def __getitem__(self, name: str) -> Any: ...
+
+
+def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
+    """The properties with what Kafka or this broker fills in: ids both ways, roles, the development profile."""
+    node_id = properties.get("node.id", properties.get("broker.id", DEFAULT_NODE_ID))
+    if node_id.strip() == "-1":
+        node_id = DEFAULT_NODE_ID
+    ids = {"node.id": node_id, "broker.id": node_id}
+    return {**(DEV if dev else {}), **_IDENTITY, **ids, **properties}
+
+
+def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
+    """One sentence for each property that the broker will not go by, in the order given."""
+    for name in properties:
+        config = BROKER.get(name)
+        if config is None:
+            if not name.startswith("listener.name."):
+                yield _unknown(name)
+        elif not config.in_effect and values[name] != config.default:
+            yield f"{name} is set, but has no effect in this version of Barnabas"
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, BROKER, n=1, cutoff=0.8)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return f"{name} is not a config of Apache Kafka 4.3 and counts for nothing{meant}"
