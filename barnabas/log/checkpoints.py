@@ -1,0 +1,81 @@
+"""Checkpoint files: a version, a count, and that many lines of text (Apache Kafka's ``CheckpointFile``).
+
+Knows nothing of what the numbers are for.
+
+Three in each log directory keep an offset for each partition: ``recovery-point-offset-checkpoint`` (what is below was
+fsynced), ``log-start-offset-checkpoint`` (where DeleteRecords moved the start to), ``replication-offset-checkpoint``
+(high watermarks)::
+
+    0
+    2
+    orders 0 815
+    orders 1 47
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from barnabas.log.files import Files
+
+VERSION = 0
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+
+TopicPartition = tuple[str, int]
+
+
+class CorruptCheckpoint(Exception):
+    """The file is not the checkpoint it should be."""
+
+
+def read_entries(files: Files, path: str, *, columns: int) -> list[list[str]]:
+    """The lines of a checkpoint file, split into words.
+
+    Raises FileNotFoundError, or CorruptCheckpoint when version, count or number of words are not as they should be.
+    """
+    try:
+        lines = files.read(path).decode().splitlines()
+        version, count, entries = int(lines[0]), int(lines[1]), [line.split() for line in lines[2:]]
+    except (ValueError, IndexError):
+        raise CorruptCheckpoint(f"{path}: no version and count") from None
+    if version != VERSION:
+        raise CorruptCheckpoint(f"{path}: version {version}, not {VERSION}")
+    if count != len(entries):
+        raise CorruptCheckpoint(f"{path}: {len(entries)} entries where {count} are announced")
+    for entry in entries:
+        if len(entry) != columns or not all(_is_integer(word) for word in entry[columns - 2 :]):
+            raise CorruptCheckpoint(f"{path}: malformed line {' '.join(entry)!r}")
+    return entries
+
+
+def _is_integer(word: str) -> bool:
+    return word.isascii() and word.removeprefix("-").isdigit()
+
+
+def write_entries(files: Files, path: str, entries: Sequence[Iterable[object]], *, sync: bool) -> None:
+    """Replace a checkpoint file, atomically."""
+    lines = [str(VERSION), str(len(entries)), *(" ".join(map(str, entry)) for entry in entries)]
+    files.write_atomically(path, "".join(f"{line}\n" for line in lines).encode(), sync=sync)
+
+
+def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
+    """An offset for each partition; none when there is no file or an empty one.
+
+    Raises CorruptCheckpoint.
+    """
+    try:
+        if not files.read(path):
+            return {}
+        entries = read_entries(files, path, columns=3)
+    except FileNotFoundError:
+        return {}
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
+
+
+def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int], *, sync: bool = True) -> None:
+    """Replace the file that keeps an offset for each partition."""
+    write_entries(
+        files, path, [(topic, partition, offset) for (topic, partition), offset in offsets.items()], sync=sync
+    )

@@ -1,0 +1,265 @@
+"""What a partition remembers of its idempotent producers: the last batches of each, so that a retry is no new record.
+
+Knows nothing of segments, and of files only its snapshots. Rules and bytes are those of Apache Kafka's
+``ProducerStateManager`` and ``ProducerAppendInfo`` (KIP-98, KIP-360).
+
+A snapshot, ``<offset>.snapshot``, is the state that the records below that offset make; big-endian::
+
+    int16 version (1), uint32 CRC-32C of what follows, int32 number of entries, then for each producer:
+    int64 producer id, int16 epoch, int32 last sequence, int64 last offset, int32 last offset - first offset of its
+    last batch, int64 timestamp, int32 coordinator epoch, int64 first offset of its open transaction (or -1)
+"""
+
+import logging
+from collections.abc import Iterable
+from struct import Struct
+from typing import Final, NamedTuple
+
+from barnabas.errors import InvalidProducerEpoch, InvalidRecord, OutOfOrderSequenceNumber
+from barnabas.log.files import Files
+from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, RecordBatch
+from barnabas.records.checksum import crc32c
+
+logger = logging.getLogger(__name__)
+
+BATCHES_KEPT: Final = 5  # as many as a producer may have in flight: a retry is never of an older one
+MAX_SEQUENCE: Final = 2**31 - 1
+
+_VERSION: Final = 1
+_HEADER: Final = Struct(">hIi")
+_CHECKED_FROM: Final = 6
+_ENTRY: Final = Struct(">qhiqiqiq")
+_MARKER: Final = Struct(">hi")
+
+
+class CorruptSnapshot(Exception):
+    """The file is not a producer snapshot, or not whole."""
+
+
+class KnownBatch(NamedTuple):
+    """One of the last batches of a producer."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        """The sequence of its first record; sequences go on from 2**31 - 1 at 0."""
+        return self.last_sequence - self.offset_delta & MAX_SEQUENCE
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class ProducerStateEntry:
+    """One producer on one partition."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "current_txn_first_offset",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+    )
+
+    def __init__(self, producer_id: int, producer_epoch: int) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.batches: list[KnownBatch] = []
+        self.last_timestamp = -1
+        self.coordinator_epoch = -1
+        self.current_txn_first_offset = -1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of its last record in this epoch, -1 when there is none."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+    def __repr__(self) -> str:
+        return f"ProducerStateEntry({self.producer_id}, epoch {self.producer_epoch}, batches {self.batches})"
+
+
+class ProducerState:
+    """All producers of one partition."""
+
+    __slots__ = ("_directory", "_files", "entries", "snapshots")
+
+    def __init__(self, files: Files, directory: str, snapshots: Iterable[int] = ()) -> None:
+        self._files = files
+        self._directory = directory
+        self.entries: dict[int, ProducerStateEntry] = {}
+        self.snapshots = sorted(snapshots)  #: the offsets of the snapshots that there are
+
+    def check(self, batch: RecordBatch) -> KnownBatch | None:
+        """Whether a client's batch may be appended: None when it may, or the batch that it repeats.
+
+        Raises OutOfOrderSequenceNumber when sequences are missing, or were seen longer ago than is remembered;
+        InvalidProducerEpoch when a later incarnation of the producer has written; InvalidRecord without a sequence.
+        """
+        first = batch.base_sequence
+        if first < 0 and not batch.is_control:
+            raise InvalidRecord(f"Sequence number {first} in the batch with producerId {batch.producer_id}")
+        entry = self.entries.get(batch.producer_id)
+        if entry is None:
+            return None  # its records may have been deleted long since: any sequence may come first
+        epoch = batch.producer_epoch
+        if epoch != entry.producer_epoch:
+            self._check_new_epoch(batch, entry)
+            return None
+        batches = entry.batches
+        last = batches[-1].last_sequence if batches else NO_SEQUENCE
+        if first == (last + 1 if last != MAX_SEQUENCE else 0) or batch.is_control:
+            return None
+        for known in batches:
+            if known.last_sequence == batch.last_sequence and known.first_sequence == first:
+                return known
+        if epoch == NO_PRODUCER_EPOCH:
+            return None
+        raise OutOfOrderSequenceNumber(
+            f"Out of order sequence number for producer {batch.producer_id}: "
+            f"{first} came in, and {last} is the last one there is."
+        )
+
+    def _check_new_epoch(self, batch: RecordBatch, entry: ProducerStateEntry) -> None:
+        if batch.producer_epoch < entry.producer_epoch:
+            raise InvalidProducerEpoch(
+                f"Epoch of producer {batch.producer_id} is {batch.producer_epoch}, "
+                f"which is smaller than the last seen epoch {entry.producer_epoch}."
+            )
+        if batch.base_sequence > 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
+            raise OutOfOrderSequenceNumber(
+                f"Invalid sequence number for new epoch {batch.producer_epoch} of producer {batch.producer_id}: "
+                f"it has to start at 0, and {batch.base_sequence} came in."
+            )
+
+    def update(self, batch: RecordBatch, base_offset: int) -> None:
+        """The batch, of a producer id, is in the log at ``base_offset``."""
+        entry = self.entries.get(batch.producer_id)
+        if entry is None:
+            entry = self.entries[batch.producer_id] = ProducerStateEntry(batch.producer_id, batch.producer_epoch)
+        elif entry.producer_epoch != batch.producer_epoch:
+            entry.producer_epoch = batch.producer_epoch
+            entry.batches = []
+        if batch.is_control:
+            self._end_transaction(batch, entry)
+            return
+        delta = batch.last_offset_delta
+        timestamp = batch.max_timestamp
+        batches = entry.batches
+        batches.append(KnownBatch(batch.last_sequence, base_offset + delta, delta, timestamp))
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
+        entry.last_timestamp = timestamp
+        if batch.is_transactional and entry.current_txn_first_offset < 0:
+            entry.current_txn_first_offset = base_offset
+
+    def _end_transaction(self, batch: RecordBatch, entry: ProducerStateEntry) -> None:
+        """A marker: the coordinator that wrote it is in its value (int16 version, int32 coordinator epoch)."""
+        from barnabas.records.record import records_of
+
+        marker = next(records_of(batch), None)
+        if marker is not None and marker.value is not None and len(marker.value) >= _MARKER.size:
+            entry.coordinator_epoch = max(entry.coordinator_epoch, _MARKER.unpack_from(marker.value)[1])
+        entry.current_txn_first_offset = -1
+        entry.last_timestamp = batch.max_timestamp
+
+    def replay(self, batch: RecordBatch) -> None:
+        """Take in a batch that is in the log, whatever came before it."""
+        if batch.producer_id >= 0:
+            self.update(batch, batch.base_offset)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget the producers that wrote nothing for ``producer.id.expiration.ms``; how many there were."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.current_txn_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.entries[producer_id]
+        return len(expired)
+
+    def encode(self) -> bytes:
+        """The snapshot file of this state."""
+        body = [
+            _ENTRY.pack(
+                entry.producer_id,
+                entry.producer_epoch,
+                entry.last_sequence,
+                entry.last_offset,
+                entry.batches[-1].offset_delta if entry.batches else 0,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.current_txn_first_offset,
+            )
+            for entry in self.entries.values()
+        ]
+        data = bytearray(b"".join([_HEADER.pack(_VERSION, 0, len(body)), *body]))
+        _HEADER.pack_into(data, 0, _VERSION, crc32c(memoryview(data)[_CHECKED_FROM:]), len(body))
+        return bytes(data)
+
+    def snapshot_path(self, offset: int) -> str:
+        return f"{self._directory}/{offset:020d}.snapshot"
+
+    def take_snapshot(self, offset: int) -> str | None:
+        """Write the state that the records below ``offset`` made; the file's path, None when it is there already."""
+        if offset in self.snapshots:
+            return None
+        path = self.snapshot_path(offset)
+        self._files.write_atomically(path, self.encode(), sync=False)
+        self.snapshots.append(offset)
+        self.snapshots.sort()
+        return path
+
+    def load_snapshot(self, first: int, last: int) -> int | None:
+        """Become the state in the latest good snapshot of an offset from ``first`` to ``last``; which one that is.
+
+        None, and no producers, when there is none. Snapshots that cannot be read are deleted.
+        """
+        self.entries = {}
+        for offset in reversed(self.snapshots):
+            if not first <= offset <= last:
+                continue
+            try:
+                data = self._files.read(self.snapshot_path(offset))
+                self.entries = {entry.producer_id: entry for entry in _decode(data)}
+            except (CorruptSnapshot, FileNotFoundError) as error:
+                logger.warning("Snapshot %s is left out: %s", self.snapshot_path(offset), error)
+                self.remove_snapshots(offset, offset)
+                continue
+            return offset
+        return None
+
+    def remove_snapshots(self, first: int, last: int) -> None:
+        """Delete the snapshots of offsets from ``first`` to ``last``."""
+        for offset in [offset for offset in self.snapshots if first <= offset <= last]:
+            self._files.delete(self.snapshot_path(offset))
+            self.snapshots.remove(offset)
+
+
+def _decode(data: bytes) -> Iterable[ProducerStateEntry]:
+    if len(data) < _HEADER.size:
+        raise CorruptSnapshot(f"{len(data)} bytes are too few")
+    version, crc, count = _HEADER.unpack_from(data)
+    if version != _VERSION:
+        raise CorruptSnapshot(f"version {version}, not {_VERSION}")
+    if crc32c(memoryview(data)[_CHECKED_FROM:]) != crc:
+        raise CorruptSnapshot("the CRC is not that of the bytes")
+    if count * _ENTRY.size != len(data) - _HEADER.size:
+        raise CorruptSnapshot(f"{count} entries do not take {len(data) - _HEADER.size} bytes")
+    entries = []
+    for producer_id, epoch, sequence, offset, delta, timestamp, coordinator, txn in _ENTRY.iter_unpack(data[10:]):
+        entry = ProducerStateEntry(producer_id, epoch)
+        if sequence != NO_SEQUENCE:
+            entry.batches.append(KnownBatch(sequence, offset, delta, timestamp))
+        entry.last_timestamp, entry.coordinator_epoch, entry.current_txn_first_offset = timestamp, coordinator, txn
+        entries.append(entry)
+    return entries

@@ -1,0 +1,532 @@
+"""One segment of a partition's log: a ``.log`` file of record batches, and its two indexes.
+
+Knows nothing of other segments, of producers or leader epochs, nor of which offsets are committed.
+
+Only the newest segment, the active one, is appended to. Its index entries gather in memory and are written when it is
+flushed, rolled or closed; until then they can be had from the ``.log`` again (:meth:`Segment.rebuild`). The indexes of
+the others are read when first needed, and forgotten when :class:`IndexCache` has too many.
+"""
+
+import collections
+import errno
+import logging
+from collections.abc import Callable, Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from barnabas.errors import CorruptMessage
+from barnabas.log.files import Data, File, Files
+from barnabas.log.offset_index import ENTRY as OFFSET_ENTRY
+from barnabas.log.offset_index import CorruptIndex, OffsetIndex
+from barnabas.log.time_index import ENTRY as TIME_ENTRY
+from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
+from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, RecordBatch
+from barnabas.records.record import records_of
+
+logger = logging.getLogger(__name__)
+
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TXN_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+DELETED_SUFFIX: Final = ".deleted"
+SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
+
+MAX_SIZE: Final = 2**31 - 1  # positions and relative offsets are int32
+
+UNKNOWN: Final = -2
+
+_SHORT: Final = Struct(">qi11xi")  # base_offset, batch_length, last_offset_delta
+_LONG: Final = Struct(">qi4xb6xi8xq")  # and magic and max_timestamp
+_MIN_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
+_GLANCE: Final = 1024  # bytes read to look at a few headers
+_STRIDE: Final = 1 << 16  # bytes read to look at all of them
+_REMEMBERED: Final = 16
+
+
+class BatchAt(NamedTuple):
+    """A batch's place in a segment, and what its header says that an index wants to know."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+
+
+class IndexCache:
+    """Which closed segments have their indexes in memory: the latest read, up to ``max_bytes`` in all."""
+
+    def __init__(self, max_bytes: int = 64 << 20) -> None:
+        self.max_bytes = max_bytes
+        self.bytes = 0
+        self._loaded: collections.OrderedDict[Segment, int] = collections.OrderedDict()
+
+    def add(self, segment: "Segment", size: int) -> None:
+        """The segment has an index in memory, of so many bytes."""
+        self._loaded[segment] = self._loaded.pop(segment, 0) + size
+        self.bytes += size
+        while self.bytes > self.max_bytes and len(self._loaded) > 1:
+            oldest, freed = self._loaded.popitem(last=False)
+            self.bytes -= freed
+            oldest.forget_indexes()
+
+    def drop(self, segment: "Segment") -> None:
+        """The segment is gone, or appended to again."""
+        self.bytes -= self._loaded.pop(segment, 0)
+
+
+class Segment:
+    """A segment; ``active`` when batches are appended to it."""
+
+    __slots__ = (
+        "_cache",
+        "_files",
+        "_index",
+        "_indexed",
+        "_remembered",
+        "_time_index",
+        "_timed",
+        "active",
+        "base_offset",
+        "bytes_since_index",
+        "created_ms",
+        "directory",
+        "file",
+        "index_interval",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "rolling_timestamp",
+        "size",
+    )
+
+    def __init__(self, files: Files, directory: str, base_offset: int, size: int, cache: IndexCache) -> None:
+        self._files = files
+        self._cache = cache
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size = size
+        self.active = False
+        self.file: File = files.open(self.path(LOG_SUFFIX))
+        self.index_interval = 4096
+        self.bytes_since_index = 0
+        self.created_ms = 0
+        #: The latest timestamp of all records, and the last offset of the batch that has it; UNKNOWN of a closed
+        #: segment until somebody asks by :meth:`largest_timestamp`.
+        self.max_timestamp = UNKNOWN
+        self.max_timestamp_offset = base_offset
+        #: The first batch's latest timestamp, from which ``segment.ms`` counts; None until it is known.
+        self.rolling_timestamp: int | None = None
+        self._index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._indexed = self._timed = 0  # entries that are in the files
+        self._remembered: dict[int, int] | None = None
+
+    @classmethod
+    def create(cls, files: Files, directory: str, base_offset: int, cache: IndexCache, now_ms: int) -> "Segment":
+        """A new, empty, active segment; files of that name are replaced."""
+        path = f"{directory}/{base_offset:020d}"
+        file = files.create(path + LOG_SUFFIX)
+        files.create(path + INDEX_SUFFIX).close()
+        files.create(path + TIME_INDEX_SUFFIX).close()
+        segment = cls(files, directory, base_offset, 0, cache)
+        segment.file = file
+        segment.active = True
+        segment.created_ms = now_ms
+        segment.max_timestamp = NO_TIMESTAMP
+        segment._index, segment._time_index = OffsetIndex(base_offset), TimeIndex(base_offset)
+        return segment
+
+    def path(self, suffix: str) -> str:
+        return f"{self.directory}/{self.base_offset:020d}{suffix}"
+
+    def __repr__(self) -> str:
+        return f"<Segment {self.path(LOG_SUFFIX)}, {self.size} bytes>"
+
+    # ------------------------------------------------------------ appending
+
+    def append(self, data: Data, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch at the end.
+
+        Raises OSError; the file is then as it was, unless it cannot even be cut.
+        """
+        position = self.size
+        try:
+            self.file.write(data)
+        except OSError:
+            self.cut_back(position)
+            raise
+        size = len(data)
+        self.size = position + size
+        self.note(position, size, last_offset, max_timestamp)
+
+    def append_many(self, data: Data, batches: list[BatchAt]) -> None:
+        """Write several batches in one go; their positions are relative to ``data``. Raises as :meth:`append`."""
+        position = self.size
+        try:
+            self.file.write(data)
+        except OSError:
+            self.cut_back(position)
+            raise
+        for batch in batches:
+            self.note(position + batch.position, batch.size, batch.last_offset, batch.max_timestamp)
+        self.size = position + len(data)
+
+    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Index a batch of the active segment, if it is time for an entry (``LogSegment.append``)."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if position == 0:
+            self.rolling_timestamp = max_timestamp
+        if self.bytes_since_index > self.index_interval:
+            self.offset_index().append(last_offset, position)
+            self.time_index().maybe_append(self.max_timestamp, self.max_timestamp_offset)
+            self.bytes_since_index = 0
+        self.bytes_since_index += size
+
+    def cut_back(self, size: int) -> None:
+        """Make the file as long as it was before a write failed; if not even that works, recovery will do it."""
+        try:
+            self.file.truncate(size)
+        except OSError as error:
+            logger.error("%s could not be cut back to %d bytes after a failed write: %s", self.file.path, size, error)
+
+    def is_full(self, max_index_bytes: int) -> bool:
+        """Whether an index has no room for another entry (``segment.index.bytes``)."""
+        if self.bytes_since_index <= self.index_interval:
+            return False  # no entry is due; and a just opened segment's indexes need not be read for this
+        return (
+            len(self.offset_index()) >= max_index_bytes // 8 or len(self.time_index()) >= max_index_bytes // 12 - 1
+        )  # one entry of the time index is kept for the latest timestamp when the segment closes
+
+    # ------------------------------------------------------------ indexes
+
+    def offset_index(self) -> OffsetIndex:
+        """The offset index, read from its file when it is not in memory, and made anew when it cannot be true."""
+        index = self._index
+        return index if index is not None else self._load_indexes()[0]
+
+    def time_index(self) -> TimeIndex:
+        """The time index, as :meth:`offset_index`."""
+        index = self._time_index
+        return index if index is not None else self._load_indexes()[1]
+
+    def _load_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        try:
+            index = OffsetIndex.decode(self._files.read(self.path(INDEX_SUFFIX)), self.base_offset)
+            time_index = TimeIndex.decode(self._files.read(self.path(TIME_INDEX_SUFFIX)), self.base_offset)
+            if len(index):
+                self._check_entry(index.last_offset, index.positions[-1])
+        except (FileNotFoundError, CorruptIndex) as error:
+            logger.warning("Index of %s is made anew: %s", self.path(LOG_SUFFIX), error)
+            return self.rebuild_indexes()
+        self._indexed, self._timed = len(index), len(time_index)
+        return self._keep(index, time_index)
+
+    def _keep(self, index: OffsetIndex, time_index: TimeIndex) -> tuple[OffsetIndex, TimeIndex]:
+        self._index, self._time_index = index, time_index
+        if not self.active:
+            self._cache.add(self, index.size + time_index.size)
+        return index, time_index
+
+    def _check_entry(self, offset: int, position: int) -> None:
+        """Raise CorruptIndex unless at ``position`` starts a batch that an entry for ``offset`` can mean."""
+        header = self.file.pread(HEADER_SIZE, position)
+        if position + HEADER_SIZE <= self.size and len(header) == HEADER_SIZE:
+            base_offset, length, delta = _SHORT.unpack_from(header)
+            if self.base_offset <= base_offset <= base_offset + delta <= offset and length >= _MIN_LENGTH:
+                return
+        raise CorruptIndex(f"there is no batch up to offset {offset} at position {position}")
+
+    def rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        """Make both indexes from the ``.log``, and write them."""
+        index, time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
+        latest, latest_offset, since = NO_TIMESTAMP, self.base_offset, 0
+        for batch in self.scan():
+            if batch.max_timestamp > latest:
+                latest, latest_offset = batch.max_timestamp, batch.last_offset
+            if since > self.index_interval:
+                index.append(batch.last_offset, batch.position)
+                time_index.maybe_append(latest, latest_offset)
+                since = 0
+            since += batch.size
+        if not self.active:
+            time_index.maybe_append(latest, latest_offset)
+        self.replace_indexes(index, time_index, latest, latest_offset)
+        return self._keep(index, time_index)
+
+    def replace_indexes(self, index: OffsetIndex, time_index: TimeIndex, latest: int, latest_offset: int) -> None:
+        """Take these for the segment's indexes, and write them over what is in the files."""
+        self._index, self._time_index = index, time_index
+        self.max_timestamp, self.max_timestamp_offset = latest, latest_offset
+        for suffix, data in ((INDEX_SUFFIX, index.encode()), (TIME_INDEX_SUFFIX, time_index.encode())):
+            file = self._files.create(self.path(suffix))
+            file.write(data)
+            file.close()
+        self._indexed, self._timed = len(index), len(time_index)
+
+    def write_indexes(self) -> None:
+        """Add the entries that are only in memory to the files."""
+        index, time_index = self._index, self._time_index
+        if index is not None and len(index) > self._indexed:
+            self._extend(INDEX_SUFFIX, index.encode(self._indexed))
+            self._indexed = len(index)
+        if time_index is not None and len(time_index) > self._timed:
+            self._extend(TIME_INDEX_SUFFIX, time_index.encode(self._timed))
+            self._timed = len(time_index)
+
+    def _extend(self, suffix: str, data: bytes) -> None:
+        file = self._files.open(self.path(suffix))
+        before = file.size()
+        try:
+            file.write(data)
+        except OSError:
+            file.truncate(before)
+            raise
+        finally:
+            file.close()
+
+    def finish_time_index(self) -> None:
+        """Enter the latest timestamp of all, as the last entry of a segment that rolls or closes has to be."""
+        if self.max_timestamp > NO_TIMESTAMP:
+            self.time_index().maybe_append(self.max_timestamp, self.max_timestamp_offset)
+
+    def seal(self) -> None:
+        """Nothing is appended from now on: the segment rolls."""
+        self.finish_time_index()
+        self.write_indexes()
+        self.active = False
+        if self._index is not None and self._time_index is not None:
+            self._cache.add(self, self._index.size + self._time_index.size)
+
+    def forget_indexes(self) -> None:
+        """Give the memory of the indexes back; they are in the files."""
+        self._index = self._time_index = self._remembered = None
+
+    def largest_timestamp(self) -> tuple[int, int]:
+        """The latest timestamp of all records, -1 if they have none, and the last offset of the batch that has it."""
+        if self.max_timestamp == UNKNOWN:
+            last = self._last_entry(TIME_INDEX_SUFFIX, TIME_ENTRY) if self._time_index is None else None
+            if last is None:
+                self.max_timestamp, self.max_timestamp_offset = self.time_index().last
+            else:
+                self.max_timestamp, self.max_timestamp_offset = last[0], self.base_offset + last[1]
+        return self.max_timestamp, self.max_timestamp_offset
+
+    def _last_entry(self, suffix: str, entry: Struct) -> tuple[int, int] | None:
+        """The last entry in an index file; None when there is no entry, no file, or no whole number of entries."""
+        file = self._files.open(self.path(suffix))
+        try:
+            size = file.size()
+            if size == 0 or size % entry.size:
+                return None
+            first, second = entry.unpack(file.pread(entry.size, size - entry.size))
+        except FileNotFoundError:
+            return None
+        finally:
+            file.close()
+        return first, second
+
+    def find_end(self) -> int:
+        """Make a segment that was closed well the active one: read from its last index entry on.
+
+        Gives the offset after its last record. Raises CorruptIndex or CorruptMessage when it has to be recovered.
+        """
+        entry = self._last_entry(INDEX_SUFFIX, OFFSET_ENTRY)
+        position, next_offset = 0, self.base_offset
+        if entry is not None:
+            position = entry[1]
+            self._check_entry(self.base_offset + entry[0], position)
+        self.max_timestamp = UNKNOWN
+        latest, latest_offset = self.largest_timestamp() if self.size else (NO_TIMESTAMP, self.base_offset)
+        for batch in self.scan(position, _GLANCE):
+            next_offset = batch.last_offset + 1
+            if batch.max_timestamp > latest:
+                latest, latest_offset = batch.max_timestamp, batch.last_offset
+        self.max_timestamp, self.max_timestamp_offset = latest, latest_offset
+        self.active = True
+        return next_offset
+
+    def age_timestamp(self) -> int:
+        """What ``retention.ms`` counts from: the latest timestamp, or when the file changed if records have none."""
+        latest, _ = self.largest_timestamp()
+        return latest if latest >= 0 else self._files.modified_ms(self.path(LOG_SUFFIX))
+
+    # ------------------------------------------------------------ reading
+
+    def scan(self, position: int = 0, stride: int = _STRIDE) -> Iterator[BatchAt]:
+        """The batches from ``position`` on, by their headers.
+
+        Raises CorruptMessage where there is none.
+        """
+        size = self.size
+        while position < size:
+            piece = self.file.pread(min(stride, size - position), position)
+            at, end = 0, len(piece) - HEADER_SIZE
+            if end < 0:
+                raise self._corrupt(position, f"{len(piece)} bytes are too few for a batch")
+            while at <= end:
+                base_offset, length, magic, delta, timestamp = _LONG.unpack_from(piece, at)
+                if length < _MIN_LENGTH or position + at + LOG_OVERHEAD + length > size or magic != MAGIC:
+                    raise self._corrupt(position + at, f"batch length {length}, magic {magic}")
+                yield BatchAt(position + at, LOG_OVERHEAD + length, base_offset, base_offset + delta, timestamp)
+                at += LOG_OVERHEAD + length
+            position += at
+
+    def _corrupt(self, position: int, reason: str) -> CorruptMessage:
+        return CorruptMessage(f"{self.path(LOG_SUFFIX)} at position {position}: {reason}")
+
+    def locate(self, offset: int) -> int:
+        """Where the batch starts that holds ``offset``, or else the first one after it; the size when there is none."""
+        if self._remembered is not None:
+            known = self._remembered.get(offset)
+            if known is not None:
+                return known
+        position = self.offset_index().position_before(offset)
+        pread, size = self.file.pread, self.size
+        while position < size:
+            piece = pread(_GLANCE, position)
+            at, end = 0, len(piece) - HEADER_SIZE
+            if end < 0:
+                raise self._corrupt(position, f"{len(piece)} bytes are too few for a batch")
+            while at <= end:
+                base_offset, length, delta = _SHORT.unpack_from(piece, at)
+                if base_offset + delta >= offset:
+                    return position + at
+                if length < _MIN_LENGTH:
+                    raise self._corrupt(position + at, f"batch length {length}")
+                at += LOG_OVERHEAD + length
+            position += at
+        return size
+
+    def read(self, offset: int, max_bytes: int, up_to: int, end_offset: int, minimum_one: bool) -> bytes | None:
+        """Whole batches from the one that holds ``offset``, with all their offsets below ``up_to``.
+
+        Empty when ``max_bytes`` lets none through; None when there are none.
+
+        As many as fit into ``max_bytes``; with ``minimum_one`` the first in any case. ``end_offset`` is where the next
+        segment, or nothing yet, begins. Normally this is one pread: where a reader stopped is remembered, so that the
+        next one goes on there, and most ends are known to the index.
+        """
+        start = self.locate(offset)
+        limit = self.size if up_to >= end_offset else self.locate(up_to)
+        if start >= limit:
+            return None
+        end = start + max_bytes
+        if end >= limit:
+            end, next_offset = limit, min(up_to, end_offset)
+        else:
+            end, next_offset = self._last_whole_batch(start, end, minimum_one)
+            if end <= start or end > limit:
+                return b""
+        data = self.file.pread(end - start, start)
+        if len(data) != end - start:
+            raise OSError(errno.EIO, f"the file ends {end - start - len(data)} bytes early", self.file.path)
+        self._remember(next_offset, end)
+        return data
+
+    def _last_whole_batch(self, start: int, end: int, minimum_one: bool) -> tuple[int, int]:
+        """Where the batch starts that does not fit before ``end`` any more, and its base offset.
+
+        That of the second batch if ``minimum_one`` and not even the first fits.
+        """
+        position = max(start, self.offset_index().boundary_before(end))
+        while True:
+            piece = self.file.pread(_GLANCE, position)
+            at, last = 0, len(piece) - HEADER_SIZE
+            if last < 0:
+                raise self._corrupt(position, f"{len(piece)} bytes are too few for a batch")
+            while at <= last:
+                base_offset, length, delta = _SHORT.unpack_from(piece, at)
+                if length < _MIN_LENGTH:
+                    raise self._corrupt(position + at, f"batch length {length}")
+                behind = position + at + LOG_OVERHEAD + length
+                if behind > end:
+                    if position + at == start and minimum_one:
+                        return behind, base_offset + delta + 1
+                    return position + at, base_offset
+                at += LOG_OVERHEAD + length
+            position += at
+
+    def _remember(self, offset: int, position: int) -> None:
+        """Whoever reads on from here asks for ``offset`` next."""
+        remembered = self._remembered
+        if remembered is None:
+            remembered = self._remembered = {}
+        elif len(remembered) >= _REMEMBERED:
+            del remembered[next(iter(remembered))]
+        remembered[offset] = position
+
+    def batch_at(self, place: BatchAt) -> RecordBatch:
+        """The batch itself."""
+        return RecordBatch.parse(self.file.pread(place.size, place.position))
+
+    def offset_for_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
+        """The first record at ``from_offset`` or later that is as late as ``timestamp`` or later.
+
+        Its timestamp, offset and leader epoch; None when there is none.
+        """
+        latest, _ = self.largest_timestamp()
+        if timestamp > latest:
+            return None
+        for place in self.scan(self._before_timestamp(timestamp, from_offset), _GLANCE):
+            if place.max_timestamp >= timestamp and place.last_offset >= from_offset:
+                batch = self.batch_at(place)
+                for record in records_of(batch):
+                    if record.timestamp >= timestamp and record.offset >= from_offset:
+                        return record.timestamp, record.offset, batch.partition_leader_epoch
+        return None
+
+    def _before_timestamp(self, timestamp: int, from_offset: int) -> int:
+        """A position with no record that late before it, at most one index interval before the first that is.
+
+        Entries are made for both indexes at the same batches. If the next entry of the time index brings a later
+        timestamp, all batches with an entry in the offset index before it were still earlier than that.
+        """
+        index, time_index = self.offset_index(), self.time_index()
+        position = index.position_before(max(time_index.offset_before(timestamp), from_offset))
+        if time_index.timestamp_before(timestamp) < timestamp:
+            following = time_index.offset_after(timestamp)
+            until = index.last_offset if following is None else following - 1
+            position = max(position, index.position_before(until))
+        return position
+
+    def first_timestamp(self) -> int | None:
+        """The latest timestamp of the first batch; None when the segment is empty."""
+        if self.rolling_timestamp is None and self.size:
+            self.rolling_timestamp = next(self.scan(0, _GLANCE)).max_timestamp
+        return self.rolling_timestamp
+
+    # ------------------------------------------------------------ cutting and removing
+
+    def truncate(self, offset: int, now_ms: int) -> int:
+        """Cut off the batch that holds ``offset`` and all after it; gives the offset at which the segment ends now."""
+        position = self.locate(offset)
+        if position < self.size:
+            offset = min(offset, next(self.scan(position, _GLANCE)).base_offset)
+        index, time_index = self.offset_index(), self.time_index()
+        index.truncate(offset)
+        time_index.truncate(offset)
+        self.file.truncate(position)
+        self.size = position
+        self._remembered = None
+        latest, latest_offset = time_index.last
+        for batch in self.scan(index.positions[-1] if len(index) else 0):
+            if batch.max_timestamp > latest:
+                latest, latest_offset = batch.max_timestamp, batch.last_offset
+        self.replace_indexes(index, time_index, latest, latest_offset)
+        self.bytes_since_index = 0
+        if position == 0:
+            self.created_ms, self.rolling_timestamp = now_ms, None
+        return offset
+
+    def names(self, there: Callable[[str], bool]) -> list[str]:
+        """The paths of the segment's files, those that are there."""
+        return [path for path in map(self.path, (*SUFFIXES, SNAPSHOT_SUFFIX)) if there(path)]
+
+    def close(self) -> None:
+        """Give descriptors and memory back."""
+        self._cache.drop(self)
+        self.forget_indexes()
+        self.file.close()
