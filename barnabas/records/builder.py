@@ -32,6 +32,8 @@ Headers = Sequence[tuple[str, bytes | None]]
 #: Key, value, timestamp (ms) and, where there are any, headers.
 NewRecord = tuple[bytes | None, bytes | None, int] | tuple[bytes | None, bytes | None, int, Headers]
 
+KEPT_BITS: Final = TRANSACTIONAL_BIT | CONTROL_BIT | LOG_APPEND_TIME_BIT
+
 _NO_HEADERS: Final[Headers] = ()
 
 
@@ -98,7 +100,7 @@ def recompress(batch: RecordBatch, body: bytes, compression: Compression, level:
     buffer[:HEADER_SIZE] = batch.buffer[:HEADER_SIZE]
     buffer[HEADER_SIZE:] = packed
     buffer[8:12] = (len(buffer) - LOG_OVERHEAD).to_bytes(4, "big")
-    buffer[21:23] = (batch.attributes & 0xFFF8 | compression).to_bytes(2, "big")
+    buffer[21:23] = (batch.attributes & KEPT_BITS | compression).to_bytes(2, "big")
     sign(buffer)
     return RecordBatch.parse(buffer)
 

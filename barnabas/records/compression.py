@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
 CHUNK: Final = 1 << 16  # unpacked bytes that a decoder is asked for at a time
+ZSTD_SIP: Final = 512  # packed bytes that a zstd decoder is given at a time: 16 MiB come of them at the most
+GZIP_MAGIC: Final = b"\x1f\x8b"
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 XERIAL_BLOCK: Final = 32 << 10  # what snappy-java puts into one block
 _XERIAL_HEADER = Struct(">8sii")
@@ -45,7 +47,7 @@ class _Unpacked:
 
 
 def decompress(codec: Compression, data: "Buffer", limit: int) -> bytes:
-    """Unpack a batch's body, which may come to ``limit`` bytes; never allocates more than that and one chunk.
+    """Unpack a batch's body, which may come to ``limit`` bytes; what is allocated beyond them does not depend on it.
 
     Raises CorruptMessage if ``data`` is not what ``codec`` makes, MessageTooLarge beyond the limit.
     """
@@ -66,7 +68,7 @@ def compress(codec: Compression, data: "Buffer", level: int | None = None) -> by
 
 def _unpack_gzip(data: "Buffer", out: _Unpacked) -> None:
     rest: Buffer = data
-    while rest:  # a gzip file is one member or several
+    while True:
         member = zlib.decompressobj(wbits=31)
         while not member.eof:
             piece = member.decompress(rest, out.room())
@@ -75,6 +77,8 @@ def _unpack_gzip(data: "Buffer", out: _Unpacked) -> None:
                 raise EOFError("the stream is cut off")
             out.add(piece)
         rest = member.unused_data
+        if rest[:2] != GZIP_MAGIC:  # what follows the last member is nobody's, for Java's reader too
+            return
 
 
 def _pack_gzip(data: "Buffer", level: int | None) -> bytes:
@@ -92,12 +96,13 @@ def _unpack_snappy(data: "Buffer", out: _Unpacked) -> None:
         if bytes(data[at : at + 8]) == XERIAL_MAGIC:  # streams may be joined
             at += _XERIAL_HEADER.size
             continue
+        if end - at < _BLOCK_SIZE.size:  # snappy-java stops here without a word
+            return
         (size,) = _BLOCK_SIZE.unpack_from(data, at)
         at += _BLOCK_SIZE.size
-        if not 0 <= size <= end - at:
+        if not 0 < size <= end - at:
             raise EOFError(f"a block of {size} bytes does not fit")
-        if size:
-            _unpack_snappy_block(data[at : at + size], out)
+        _unpack_snappy_block(data[at : at + size], out)
         at += size
 
 
@@ -159,10 +164,18 @@ def _pack_lz4(data: "Buffer", level: int | None) -> bytes:
 def _unpack_zstd(data: "Buffer", out: _Unpacked) -> None:
     from zstandard import ZstdDecompressor
 
-    with ZstdDecompressor().stream_reader(bytes(data), read_across_frames=True) as reader:
-        while piece := reader.read(out.room()):
-            out.add(piece)
-    # The reader takes a frame that is cut off for one that has ended; a frame's own end tells them apart.
+    # The library's bounded reader takes a frame that is cut off for one that has ended. This one knows the difference,
+    # but returns all that comes of what it is given. A block makes 128 KiB of four bytes at the most: small sips.
+    unpacker, rest = ZstdDecompressor(), bytes(data)
+    while rest:
+        frame = unpacker.decompressobj()
+        for at in range(0, len(rest), ZSTD_SIP):
+            out.add(frame.decompress(rest[at : at + ZSTD_SIP]))
+            if frame.eof:
+                rest = frame.unused_data + rest[at + ZSTD_SIP :]
+                break
+        else:
+            raise EOFError("the frame is cut off")
 
 
 def _pack_zstd(data: "Buffer", level: int | None) -> bytes:

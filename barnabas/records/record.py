@@ -11,12 +11,16 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from barnabas.errors import InvalidRecord
-from barnabas.records.batch import NO_TIMESTAMP, Compression, RecordBatch
+from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.varint import read_varint, read_varlong
 
 #: What the records of one batch may unpack to, in bytes, unless the caller says otherwise: enough for any batch that
 #: was ever meant to be read, and no more than a machine can stand.
 UNPACKED_LIMIT: Final = 256 << 20
+
+RECORD_MIN_SIZE: Final = 7  # a length, attributes, two deltas, null key, null value, no headers: one byte each
+MAX_INT64: Final = 2**63 - 1
+MIN_INT64: Final = -(2**63)
 
 Header = tuple[str, bytes | None]
 
@@ -29,14 +33,6 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...] = ()
-
-
-class Walk(NamedTuple):
-    """What a walk over a batch's records found, a record's place being its index."""
-
-    timestamp_deltas: list[int]
-    offset_deltas: list[int]
-    keyless: list[int]  # indexes of the records whose key is null
 
 
 def body_of(batch: RecordBatch, limit: int = UNPACKED_LIMIT) -> bytes:
@@ -58,7 +54,11 @@ def records_of(batch: RecordBatch, *, limit: int = UNPACKED_LIMIT) -> Iterator[R
     Raises InvalidRecord where count, lengths or varints do not fit the bytes, and what :func:`body_of` raises. What is
     read before such a record has been given by then.
     """
-    data = body_of(batch, limit)
+    return records_in(batch, body_of(batch, limit))
+
+
+def records_in(batch: RecordBatch, data: bytes) -> Iterator[Record]:
+    """The records of ``batch``, whose body, unpacked, is ``data``. Raises InvalidRecord as :func:`records_of`."""
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
     append_time = batch.max_timestamp if batch.is_log_append_time else None
     at = 0
@@ -78,14 +78,16 @@ def records_of(batch: RecordBatch, *, limit: int = UNPACKED_LIMIT) -> Iterator[R
         if at != end:
             raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
         timestamp = base_timestamp + delta if append_time is None else append_time
+        if not MIN_INT64 <= timestamp <= MAX_INT64:
+            raise InvalidRecord("A record's timestamp has more than 64 bits.")
         yield Record(base_offset + offset_delta, timestamp, key, value, headers)
     if at != len(data):
         raise InvalidRecord(f"{len(data) - at} bytes are left behind the last record of a batch.")
 
 
 def _count(batch: RecordBatch, size: int) -> int:
-    """The batch's count of records, if ``size`` bytes can hold so many: a record has seven bytes at least."""
-    if batch.count < 0 or batch.count * 7 > size:
+    """The batch's count of records, if ``size`` bytes can hold so many."""
+    if not 0 <= batch.count <= size // RECORD_MIN_SIZE:
         raise InvalidRecord(f"A batch claims {batch.count} records in {size} bytes.")
     return batch.count
 
@@ -114,74 +116,60 @@ def _read_headers(data: bytes, at: int, end: int) -> tuple[tuple[Header, ...], i
     return tuple(headers), at
 
 
-def walk(data: bytes, count: int) -> Walk:
-    """Step over ``count`` records that must fill ``data``, without making an object of any.
+def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
+    """Step over ``count`` records, one or more, that must fill ``data``, without making an object of any.
 
-    Produce does this for each small batch, so the one-byte varints, which nearly all are, are read in line.
+    Gives the least and the greatest timestamp delta, whether the offset deltas are 0, 1, 2 ..., and how many keys are
+    null. Produce does this for each small batch: that is why varints of one byte, as most are, are read in line.
 
     Raises InvalidRecord as :func:`records_of` does.
     """
-    timestamp_deltas: list[int] = []
-    offset_deltas: list[int] = []
-    keyless: list[int] = []
-    at, total = 0, len(data)
-    if count < 0 or count * 7 > total:
+    at, total, keyless, in_order = 0, len(data), 0, True
+    if not 0 < count <= total // RECORD_MIN_SIZE:
         raise InvalidRecord(f"A batch claims {count} records in {total} bytes.")
+    earliest, latest = MAX_INT64, MIN_INT64
     try:
         for index in range(count):
-            number = data[at]
-            if number < 0x80:
-                at += 1
-                size = number >> 1 ^ -(number & 1)
-            else:
-                size, at = read_varint(data, at)
+            size, at = read_varint(data, at)
             end = at + size
             if size < 0 or end > total:
                 raise InvalidRecord(f"A record of {size} bytes does not fit into its batch.")
-            at += 1  # attributes
-            number = data[at]
+            number = data[at + 1]  # at stands on the attributes
             if number < 0x80:
-                at += 1
-                timestamp_deltas.append(number >> 1 ^ -(number & 1))
+                delta, at = number >> 1 ^ -(number & 1), at + 2
             else:
-                delta, at = read_varlong(data, at)
-                timestamp_deltas.append(delta)
+                delta, at = read_varlong(data, at + 1)
+            if delta < earliest:
+                earliest = delta
+            if delta > latest:
+                latest = delta
             number = data[at]
             if number < 0x80:
-                at += 1
-                offset_deltas.append(number >> 1 ^ -(number & 1))
+                delta, at = number >> 1 ^ -(number & 1), at + 1
             else:
                 delta, at = read_varint(data, at)
-                offset_deltas.append(delta)
+            if delta != index:
+                in_order = False
             number = data[at]
             if number < 0x80:
-                at += 1
-                length = number >> 1 ^ -(number & 1)
+                length, at = number >> 1 ^ -(number & 1), at + 1
             else:
                 length, at = read_varint(data, at)
             if length < 0:
-                keyless.append(index)
+                keyless += 1
             else:
                 at += length
-            number = data[at]
-            if number < 0x80:
-                at += 1
-                length = number >> 1 ^ -(number & 1)
-            else:
-                length, at = read_varint(data, at)
+            length, at = read_varint(data, at)
             if length > 0:
                 at += length
-            if data[at] == 0:
-                at += 1
-            else:
-                at = _skip_headers(data, at, end)
+            at = at + 1 if data[at] == 0 else _skip_headers(data, at, end)
             if at != end:
                 raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
     except IndexError:
         raise InvalidRecord("A batch ends in the middle of a record.") from None
     if at != total:
         raise InvalidRecord(f"{total - at} bytes are left behind the last record of a batch.")
-    return Walk(timestamp_deltas, offset_deltas, keyless)
+    return earliest, latest, in_order, keyless
 
 
 def _skip_headers(data: bytes, at: int, end: int) -> int:
@@ -196,10 +184,3 @@ def _skip_headers(data: bytes, at: int, end: int) -> int:
         if size > 0:
             at += size
     return at
-
-
-def max_timestamp(batch: RecordBatch, found: Walk) -> int:
-    """The latest timestamp (ms) of the records of ``batch`` that :func:`walk` stepped over; -1 without any."""
-    if batch.is_log_append_time:
-        return batch.max_timestamp
-    return max(NO_TIMESTAMP, batch.base_timestamp + max(found.timestamp_deltas, default=NO_TIMESTAMP))

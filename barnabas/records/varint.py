@@ -50,7 +50,7 @@ def read_varlong(data: bytes, at: int) -> tuple[int, int]:
 
 def write_varint(value: int, out: bytearray) -> None:
     """Append ``value``, of 64 bits at most, to ``out``."""
-    value = value << 1 ^ value >> 63
+    value = (value << 1 ^ value >> 63) & 0xFFFFFFFFFFFFFFFF
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7

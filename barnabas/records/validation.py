@@ -1,0 +1,293 @@
+"""What a leader checks before it takes a producer's batch, and what it changes in it.
+
+Knows nothing of logs, requests and responses, nor of sequences and epochs, which are the log's to judge.
+
+The rules are those of Apache Kafka's ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecords`` and
+``LogValidator``, in their order, and were held against Apache Kafka 4.3.1 case by case. One thing differs: Apache walks
+over the records of each batch, here only those of small batches are walked over, and of others where a setting of the
+topic demands it (docs/decisions/0003-batches-are-walked-when-small.md).
+"""
+
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
+
+from barnabas.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    InvalidTimestamp,
+    KafkaError,
+    MessageTooLarge,
+    RecordListTooLarge,
+    UnknownServerError,
+    UnsupportedCompressionType,
+)
+from barnabas.records.batch import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    Buffer,
+    Compression,
+    RecordBatch,
+)
+from barnabas.records.record import MAX_INT64, MIN_INT64, RECORD_MIN_SIZE, body_of, records_in, walk
+
+if TYPE_CHECKING:
+    from barnabas.config.topic import TopicConfig
+
+SMALL_COUNT: Final = 32  # a batch of at most so many records ...
+SMALL_SIZE: Final = 16 << 10  # ... and bytes, as it was sent ...
+SMALL_UNPACKED: Final = 1 << 20  # ... and bytes, unpacked, is walked over
+UNPACKED_PER_MESSAGE_BYTE: Final = 16  # what max.message.bytes lets a batch unpack to where it must be looked into
+PLAUSIBLE_RATIO: Final = 64  # a batch whose records would have shrunk by more is walked over
+NAMED_ERRORS: Final = 1000  # how many of the records at fault are named
+
+_MIN_LENGTH = 14  # the shortest message that there ever was, of format v0, after its offset and length
+_INT32_AT_8 = Struct(">8xi")
+
+
+class NotOneBatch(InvalidRecord):
+    """Exactly one record batch of format v2 is what a partition's records have to be."""
+
+
+class ProducePolicy(NamedTuple):
+    """What a topic's settings ask of a batch; bytes and milliseconds. Bare, it has Apache Kafka's defaults."""
+
+    max_message_bytes: int = 1_048_588
+    segment_bytes: int = 1 << 30
+    log_append_time: bool = False
+    timestamp_before_max_ms: int = 2**63 - 1
+    timestamp_after_max_ms: int = 3_600_000
+    compression: Compression | None = None  #: None: the producer's own
+    compression_level: int | None = None
+    compacted: bool = False
+
+    @classmethod
+    def of(cls, config: "TopicConfig") -> "ProducePolicy":
+        name = config.compression_type
+        codec = None if name == "producer" else _CODECS_BY_NAME[name]
+        levels = {
+            Compression.GZIP: config.compression_gzip_level,
+            Compression.LZ4: config.compression_lz4_level,
+            Compression.ZSTD: config.compression_zstd_level,
+        }
+        return cls(
+            max_message_bytes=config.max_message_bytes,
+            segment_bytes=config.segment_bytes,
+            log_append_time=config.message_timestamp_type == "LogAppendTime",
+            timestamp_before_max_ms=config.message_timestamp_before_max_ms,
+            timestamp_after_max_ms=config.message_timestamp_after_max_ms,
+            compression=codec,
+            compression_level=None if codec is None else levels.get(codec),
+            compacted="compact" in config.cleanup_policy,
+        )
+
+
+_CODECS_BY_NAME = {"uncompressed": Compression.NONE, **{codec.name.lower(): codec for codec in Compression if codec}}
+
+
+def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allows_zstd: bool = True) -> RecordBatch:
+    """The one batch in ``data``, fit to be stamped and appended.
+
+    It lies in ``data``, which must be writable (a max timestamp may be put right there, or the leader's time), unless
+    the topic wants another codec. ``allows_zstd`` is False where the client is too old for it (KIP-110).
+
+    Raises the KafkaError that Produce answers; :class:`NotOneBatch`, CorruptMessage and UnsupportedCompressionType come
+    before the partition's log is looked at. ``record_errors`` names the records that are at fault.
+    """
+    try:
+        batch = RecordBatch.parse(data)
+    except KafkaError:
+        _refuse_frame(data)
+    size, attributes, count = batch.batch_length + LOG_OVERHEAD, batch.attributes, batch.count
+    codec = attributes & CODEC_MASK
+    if len(data) - size >= LOG_OVERHEAD and _next_magic(data, size) is not None:
+        raise NotOneBatch("A partition's records have to be one batch, not several.")
+    if codec == Compression.ZSTD and not allows_zstd:
+        raise UnsupportedCompressionType("Produce takes zstd from version 7 on.")
+    if batch.base_offset:
+        raise InvalidRecord(f"The base offset of a producer's batch has to be 0, not {batch.base_offset}.")
+    if size > policy.max_message_bytes:
+        raise MessageTooLarge(f"A batch of {size} bytes is above max.message.bytes, {policy.max_message_bytes}.")
+    batch.check_crc()
+    if (
+        codec > Compression.ZSTD
+        or count <= 0
+        or batch.last_offset_delta != count - 1
+        or attributes & CONTROL_BIT
+        or (batch.producer_id >= 0 and batch.base_sequence < 0)
+    ):
+        _refuse_header(batch)
+    body = _unpacked(batch, SMALL_UNPACKED) if count <= SMALL_COUNT and size <= SMALL_SIZE else None
+    if body is None and _demands_a_walk(batch, policy, now_ms):
+        body = _unpacked(batch, limit := policy.max_message_bytes * UNPACKED_PER_MESSAGE_BYTE)
+        if body is None:
+            raise MessageTooLarge(f"A batch that has to be looked into unpacks to more than {limit} bytes.")
+    if body is not None:
+        batch = _look_inside(batch, body, policy, now_ms)
+    elif policy.log_append_time:
+        batch.retime(now_ms, log_append_time=True)
+    elif attributes & LOG_APPEND_TIME_BIT:
+        batch.retime(batch.max_timestamp, log_append_time=False)
+    if batch.batch_length + LOG_OVERHEAD > policy.segment_bytes:
+        raise RecordListTooLarge(f"A batch of {batch.size_in_bytes} bytes does not fit into a segment.")
+    return batch
+
+
+def _next_magic(data: Buffer, at: int) -> int | None:
+    """The format of the batch or message that starts ``at`` that byte; None when the bytes end before it is whole.
+
+    Reads as Apache's ``ByteBufferLogInputStream`` does, which lets stray bytes at the end pass.
+    """
+    there = len(data) - at
+    if there < LOG_OVERHEAD:
+        return None
+    length: int = _INT32_AT_8.unpack_from(data, at)[0]
+    if length < _MIN_LENGTH:
+        raise CorruptMessage(f"Record size {length} is below that of any message, {_MIN_LENGTH}.")
+    if there <= MAGIC_AT:
+        return None
+    magic: int = data[at + MAGIC_AT]
+    if magic > MAGIC:
+        raise CorruptMessage(f"Invalid magic found in record: {magic}.")
+    return magic if length + LOG_OVERHEAD <= there else None
+
+
+def _refuse_frame(data: Buffer) -> NoReturn:
+    """Say what is wrong with bytes that do not start with a whole batch."""
+    magic = _next_magic(data, 0)
+    if magic is None:
+        raise NotOneBatch("A partition's records have to be one batch; there is none, or a piece of one.")
+    if magic != MAGIC:
+        raise NotOneBatch(f"From version 3 on Produce takes record batches, not message format v{magic}.")
+    raise CorruptMessage("A record batch is shorter than its header.")
+
+
+def _refuse_header(batch: RecordBatch) -> NoReturn:
+    """Say what is wrong with a header that is."""
+    codec, count = batch.attributes & CODEC_MASK, batch.count
+    if codec > Compression.ZSTD:
+        raise UnknownServerError(f"Unknown compression type {codec}.")
+    if batch.last_offset_delta < 0:
+        raise InvalidRecord(f"Batch has an invalid offset range: [0, {batch.last_offset_delta}].")
+    if count <= 0:
+        raise InvalidRecord(f"A batch says that it has {count} records.")
+    if batch.last_offset_delta != count - 1:
+        raise InvalidRecord(f"A batch says that it has {count} records, and offsets 0 to {batch.last_offset_delta}.")
+    if batch.is_control:
+        raise InvalidRecord("Clients do not write control records.")
+    raise InvalidRecord(f"Producer {batch.producer_id} sent sequence {batch.base_sequence}.")
+
+
+def _demands_a_walk(batch: RecordBatch, policy: ProducePolicy, now_ms: int) -> bool:
+    """Whether a setting of the topic concerns the records of this batch, which is not small, or its count is doubtful.
+
+    A count that lies would move the end of the log with it. A record has seven bytes, and only so much shrinks it.
+    """
+    unpacked = batch.batch_length * (PLAUSIBLE_RATIO if batch.attributes & CODEC_MASK else 1)
+    if batch.count * RECORD_MIN_SIZE > unpacked:
+        return True
+    if policy.compacted or (policy.compression is not None and policy.compression != batch.attributes & CODEC_MASK):
+        return True
+    times = batch.base_timestamp, batch.max_timestamp
+    return _may_be_refused(batch, min(times), max(times), policy, now_ms)
+
+
+def _may_be_refused(batch: RecordBatch, earliest: int, latest: int, policy: ProducePolicy, now_ms: int) -> bool:
+    """Whether some timestamp between these two may be one that the topic does not take."""
+    if policy.log_append_time:
+        return batch.is_log_append_time
+    if batch.is_log_append_time and batch.max_timestamp == NO_TIMESTAMP:
+        return True
+    return now_ms - earliest > policy.timestamp_before_max_ms or latest - now_ms > policy.timestamp_after_max_ms
+
+
+def _unpacked(batch: RecordBatch, limit: int) -> bytes | None:
+    """The records' bytes, or None if they are more than ``limit``."""
+    if not batch.attributes & CODEC_MASK:
+        return batch.buffer[HEADER_SIZE:].tobytes()
+    try:
+        return body_of(batch, limit)
+    except MessageTooLarge:
+        return None
+    except CorruptMessage as error:  # Apache's decoders fail where it does not expect them to, and it answers so
+        raise UnknownServerError(str(error)) from error
+
+
+def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int) -> RecordBatch:
+    """Walk over the records, refuse what the topic does not take, and put right what the header says of them."""
+    earliest, latest, in_order, keyless = walk(body, batch.count)
+    if batch.attributes & LOG_APPEND_TIME_BIT:
+        earliest = latest = batch.max_timestamp
+    else:
+        earliest += batch.base_timestamp
+        latest += batch.base_timestamp
+        if earliest < MIN_INT64 or latest > MAX_INT64:
+            raise InvalidRecord("A record's timestamp has more than 64 bits.")
+    if (keyless and policy.compacted) or _may_be_refused(batch, earliest, latest, policy, now_ms):
+        _check_each(batch, body, policy, now_ms)
+    codec = batch.attributes & CODEC_MASK
+    if policy.compression is not None and policy.compression != codec:
+        batch = _recompress(batch, body, policy.compression, policy, in_order)
+    elif codec and not in_order:  # once more what Apache does not expect
+        raise UnknownServerError("The offsets in a compressed batch do not follow one another.")
+    if policy.log_append_time:
+        batch.retime(now_ms, log_append_time=True)
+    elif batch.max_timestamp != (latest := max(latest, NO_TIMESTAMP)) or batch.attributes & LOG_APPEND_TIME_BIT:
+        batch.retime(latest, log_append_time=False)
+    return batch
+
+
+def _check_each(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int) -> None:
+    """Refuse the batch if any of its records may not be in this topic, and name them (KIP-467)."""
+    oldest, newest = now_ms - policy.timestamp_before_max_ms, now_ms + policy.timestamp_after_max_ms
+    wrong: list[tuple[int, str]] = []
+    refusal: type[KafkaError] = InvalidRecord
+    for index, record in enumerate(records_in(batch, body)):
+        timestamp = record.timestamp
+        if policy.compacted and record.key is None:
+            wrong.append((index, "A compacted topic does not take a record without a key."))
+        elif timestamp != NO_TIMESTAMP and not policy.log_append_time:
+            if not oldest <= timestamp <= newest:
+                refusal = InvalidTimestamp
+                wrong.append((index, f"Timestamp {timestamp} is not within {oldest} and {newest}."))
+        elif batch.is_log_append_time:
+            refusal = InvalidTimestamp
+            wrong.append((index, "LogAppendTime is the broker's to set, not the producer's."))
+        if len(wrong) == NAMED_ERRORS:
+            break
+    if wrong:
+        kind = "their timestamps" if refusal is InvalidTimestamp else "what is in them"
+        error = refusal(f"{len(wrong)} records are refused for {kind}, the first at index {wrong[0][0]}: {wrong[0][1]}")
+        error.record_errors = wrong
+        raise error
+
+
+def _recompress(
+    batch: RecordBatch, body: bytes, codec: Compression, policy: ProducePolicy, in_order: bool
+) -> RecordBatch:
+    """The same records under the topic's codec; those whose offsets do not follow one another are written anew."""
+    from barnabas.records.builder import build_batch, recompress
+
+    level = policy.compression_level
+    if in_order and not batch.is_log_append_time:
+        batch = recompress(batch, body, codec, level)
+    else:
+        batch = RecordBatch.parse(
+            build_batch(
+                ((record.key, record.value, record.timestamp, record.headers) for record in records_in(batch, body)),
+                compression=codec,
+                compression_level=level,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                base_sequence=batch.base_sequence,
+                is_transactional=batch.is_transactional,
+            )
+        )
+    if batch.size_in_bytes > policy.max_message_bytes:
+        raise MessageTooLarge(f"A batch is {batch.size_in_bytes} bytes as {codec.name.lower()}: too large.")
+    return batch
