@@ -1,0 +1,70 @@
+"""The headers in front of every request and response.
+
+Knows nothing of what follows them, but for one thing: which API and version make the header flexible.
+"""
+
+import struct
+
+from barnabas.errors import MalformedMessage
+from barnabas.wire.message import Message, Request
+from barnabas.wire.schema import Versions, field
+from barnabas.wire.types import Buffer, int16, int32, plain_string, skip_tags
+
+CONTROLLED_SHUTDOWN = 7
+LONGEST = Versions(0, 0x7FFF)
+
+
+class RequestHeader(Message, versions="0-2", flexible="2+"):
+    """v0 only ControlledShutdown v0 had · v1 client_id · v2 tagged fields (KIP-482)"""
+
+    request_api_key: int16
+    request_api_version: int16
+    correlation_id: int32  #: comes back in the response's header
+    client_id: plain_string | None = field("1+", default="")
+
+
+class ResponseHeader(Message, versions="0-1", flexible="1+"):
+    """v1 tagged fields (KIP-482)"""
+
+    correlation_id: int32
+
+
+_unpack = struct.Struct(">hhih").unpack_from
+_new = object.__new__
+
+
+def request_header_version(api_key: int, version: int) -> int:
+    """The version of the header that a request of that API and version has; MalformedMessage for an unknown API."""
+    request = Request.by_key.get(api_key)
+    if request is None:
+        raise MalformedMessage(f"no API has the key {api_key}")
+    return 2 if version in request.flexible else 1
+
+
+def read_request_header(frame: Buffer, at: int = 0) -> tuple[RequestHeader, int]:
+    """The header of the request in ``frame``, and where its body starts.
+
+    Raises MalformedMessage for bytes that are none, and for an API that was not declared (and imported).
+    """
+    try:
+        api_key, version, correlation_id, size = _unpack(frame, at)
+        request = Request.by_key.get(api_key)
+        if request is None:
+            raise MalformedMessage(f"no API has the key {api_key}")
+        at += 10
+        header = _new(RequestHeader)
+        header.request_api_key, header.request_api_version = api_key, version
+        header.correlation_id = correlation_id
+        if size < 0:
+            header.client_id = None
+        else:
+            end = at + size
+            header.client_id = str(frame[at:end], "utf-8", "replace")
+            at = end
+        if version >= request.flexible.first and version in request.flexible:
+            at = skip_tags(frame, at) if frame[at] else at + 1
+    except (struct.error, IndexError) as error:
+        raise MalformedMessage("a request whose header ends too early") from error
+    if at > len(frame):
+        raise MalformedMessage("a request whose header ends too early")
+    return header, at

@@ -1,0 +1,127 @@
+"""Requests, responses and stored data: structures that know their versions, and what they answer.
+
+Knows nothing of sockets: a frame is a list of buffers here.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from barnabas.errors import MalformedMessage
+from barnabas.wire import compiler
+from barnabas.wire.schema import Struct, Versions
+from barnabas.wire.types import Buffer
+
+API_VERSIONS = 18
+_pack_header = struct.Struct(">ii").pack
+_pack_flexible_header = struct.Struct(">iix").pack
+
+
+class Message(Struct):
+    """A structure with versions of its own: ``versions`` it can be read and written in, ``flexible`` of those."""
+
+    _readers: ClassVar[dict[int, Callable[[Buffer, int], tuple[Any, int]]]]
+    _writers: ClassVar[dict[int, Callable[[Any, list[Buffer], list[int]], None]]]
+
+    def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
+        cls.versions, cls.flexible = Versions.parse(versions), Versions.parse(flexible)
+        cls._readers, cls._writers = {}, {}
+
+    @classmethod
+    def _writer(cls, version: int) -> Callable[[Any, list[Buffer], list[int]], None]:
+        if version not in cls.versions:
+            raise ValueError(f"{cls.__qualname__} has no version {version}, only {cls.versions}")
+        write = cls._writers[version] = compiler.writer(cls, version, version in cls.flexible)
+        return write
+
+    @classmethod
+    def _reader(cls, version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
+        if version not in cls.versions:
+            raise MalformedMessage(f"{cls.__qualname__} has no version {version}, only {cls.versions}")
+        read = cls._readers[version] = compiler.reader(cls, version, version in cls.flexible)
+        return read
+
+    def encode(self, *, version: int, flexible: bool | None = None) -> bytes:
+        """The bytes of this message at that version; ValueError if it has none such."""
+        if flexible is not None:
+            return super().encode(version=version, flexible=flexible)
+        parts: list[Buffer] = []
+        (self._writers.get(version) or self._writer(version))(self, parts, [])
+        return b"".join(parts)
+
+    def encode_parts(self, version: int) -> list[Buffer]:
+        """As :meth:`encode`, in pieces: large record batches are the caller's own buffers, what is between is joined.
+
+        The first piece is never such a buffer.
+        """
+        parts: list[Buffer] = []
+        cuts: list[int] = []
+        (self._writers.get(version) or self._writer(version))(self, parts, cuts)
+        if not cuts:
+            return [b"".join(parts)]
+        pieces: list[Buffer] = []
+        start = 0
+        for cut in cuts:
+            pieces.append(b"".join(parts[start:cut]))
+            pieces.append(parts[cut])
+            start = cut + 1
+        pieces.append(b"".join(parts[start:]))
+        return pieces
+
+    @classmethod
+    def decode(cls, data: Buffer, *, version: int, flexible: bool | None = None, at: int = 0) -> Self:
+        """The message that starts at ``data[at]``; raises MalformedMessage and nothing else."""
+        value: Self = cls.decode_from(data, at, version=version, flexible=flexible)[0]
+        return value
+
+    @classmethod
+    def decode_from(cls, data: Buffer, at: int, *, version: int, flexible: bool | None = None) -> tuple[Self, int]:
+        if flexible is not None:
+            return super().decode_from(data, at, version=version, flexible=flexible)
+        read = cls._readers.get(version) or cls._reader(version)
+        try:
+            found: tuple[Self, int] = read(data, at)
+        except compiler.UNREADABLE as error:
+            raise compiler.explained(cls, version, error) from error
+        return found
+
+
+class Request(Message):
+    """What a client asks."""
+
+    api_key: ClassVar[int]
+    response: ClassVar[type["Response"]]
+    #: Every declared request that was imported, by API key.
+    by_key: ClassVar[dict[int, type["Request"]]] = {}
+
+    def __init_subclass__(cls, *, api_key: int, versions: str, flexible: str) -> None:
+        super().__init_subclass__(versions=versions, flexible=flexible)
+        assert api_key not in Request.by_key, f"{cls.__name__} has the key of {Request.by_key[api_key]}"
+        cls.api_key = api_key
+        Request.by_key[api_key] = cls
+
+
+class Response(Message):
+    """What a broker answers; versions are those of the request."""
+
+    request: ClassVar[type[Request]]
+
+    def __init_subclass__(cls, *, to: type[Request]) -> None:
+        cls.request, to.response = to, cls
+        cls.versions, cls.flexible = to.versions, to.flexible
+        cls._readers, cls._writers = {}, {}
+
+    @classmethod
+    def header_version(cls, version: int) -> int:
+        """The version of the response header: 1 (with tags) in flexible versions, but for ApiVersions (KIP-511)."""
+        return int(version in cls.flexible and cls.request.api_key != API_VERSIONS)
+
+    def encode_frame(self, correlation_id: int, version: int) -> list[Buffer]:
+        """Size prefix, response header and body, as pieces to be sent in this order (see :meth:`encode_parts`)."""
+        pieces = self.encode_parts(version)
+        size = sum(map(len, pieces))
+        if self.header_version(version):
+            pieces[0] = _pack_flexible_header(size + 5, correlation_id) + pieces[0]
+        else:
+            pieces[0] = _pack_header(size + 4, correlation_id) + pieces[0]
+        return pieces

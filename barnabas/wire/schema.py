@@ -1,0 +1,210 @@
+"""Structures of the protocol: classes whose annotations are their fields, in wire order.
+
+Knows nothing of API keys, headers or sockets, and does next to nothing when a class is declared: fields are worked
+out on first use.
+
+>>> from barnabas.wire.types import int32, string
+>>> class Point(Struct):
+...     x: int32
+...     y: int32
+...     label: string | None = field("2+", default=None)
+>>> Point(x=1, y=2, label="here").encode(version=0).hex(" ", 4)
+'00000001 00000002'
+
+A field that the version at hand does not have reads as its default, for no work at all: the default is the class
+attribute.
+
+>>> Point.decode(bytes.fromhex("00000001 00000002"), version=0)
+Point(x=1, y=2)
+>>> Point.decode(bytes.fromhex("00000001 00000002 0004 68657265"), version=2).label
+'here'
+"""
+
+import sys
+import types
+import typing
+from _thread import RLock
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform
+
+from barnabas.wire import compiler
+from barnabas.wire.types import BUILTIN_KINDS, MISSING, Buffer, Fixed, Sized
+
+LATEST = 32767
+
+
+class Versions(NamedTuple):
+    """A range of versions, ends included: ``"3-9"``, ``"3+"``, ``"3"``, ``"none"``.
+
+    >>> Versions.parse("3-9"), 9 in Versions.parse("3+"), 0 in Versions.parse("none")
+    (Versions(first=3, last=9), True, False)
+    >>> str(Versions(3, 9)), str(Versions.parse("3+"))
+    ('3-9', '3+')
+    """
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        if text == "none":
+            return cls(0, -1)
+        first, dash, last = text.partition("-")
+        if not dash:
+            last = str(LATEST) if text.endswith("+") else first
+        return cls(int(first.rstrip("+")), int(last))
+
+    def __contains__(self, version: object) -> bool:
+        return self.first <= version <= self.last  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        if self.last == LATEST:
+            return f"{self.first}+"
+        return "none" if self.last < self.first else str(self.first) + f"-{self.last}" * (self.first != self.last)
+
+
+ALL, NONE = Versions(0, LATEST), Versions(0, -1)
+
+
+class Field(NamedTuple):
+    """One field, as the compiler wants to know it."""
+
+    name: str
+    kind: "Fixed | Sized | type[Struct]"
+    is_array: bool
+    versions: Versions  #: that carry it
+    nullable: Versions  #: in which null is allowed
+    tag: int | None
+    default: Any  #: what it reads as where there is none on the wire; MISSING: it has to be given
+
+
+class FieldSpec:
+    """What :func:`field` was told, kept until the class is first used."""
+
+    __slots__ = ("default", "default_factory", "nullable", "tag", "versions")
+
+    def __init__(self, versions: str, default: Any, default_factory: Any, tag: int | None, nullable: str) -> None:
+        self.versions, self.default, self.default_factory = versions, default, default_factory
+        self.tag, self.nullable = tag, nullable
+
+
+def field(
+    versions: str = "0+",
+    *,
+    default: Any = MISSING,
+    default_factory: Callable[[], Any] | None = None,
+    tag: int | None = None,
+    nullable: str = "0+",
+) -> Any:
+    """A field that not all versions carry (``versions``), that is tagged, or that only some versions allow to be null.
+
+    ``default`` is what it reads as elsewhere; a structure's comes from ``default_factory``, once, and is shared: do
+    not change in place what you did not make. With a ``tag`` the field is left off the wire while it has its default.
+    ``nullable`` counts only where the annotation says ``| None``.
+    """
+    return FieldSpec(versions, default, default_factory, tag, nullable)
+
+
+_resolving = RLock()
+
+
+def _field(cls: "type[Struct]", name: str, hint: Any) -> Field:
+    is_nullable = is_array = False
+    origin = typing.get_origin(hint)
+    if origin is typing.Union or origin is types.UnionType:
+        is_nullable = True
+        hint = next(each for each in typing.get_args(hint) if each is not types.NoneType)
+        origin = typing.get_origin(hint)
+    if origin is list:
+        is_array = True
+        (hint,) = typing.get_args(hint)
+    if isinstance(hint, str):
+        hint = eval(hint, vars(sys.modules[cls.__module__]))
+    kind = BUILTIN_KINDS.get(hint) or (hint.__metadata__[0] if hasattr(hint, "__metadata__") else hint)
+    spec = cls.__dict__.get(name, MISSING)
+    if not isinstance(spec, FieldSpec):
+        return Field(name, kind, is_array, ALL, ALL if is_nullable else NONE, None, spec)
+    default = spec.default_factory() if spec.default_factory is not None else spec.default
+    nullable = Versions.parse(spec.nullable) if is_nullable else NONE
+    return Field(name, kind, is_array, Versions.parse(spec.versions), nullable, spec.tag, default)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
+class Struct:
+    """A structure; subclasses declare its fields as annotations."""
+
+    versions: ClassVar[Versions] = ALL
+    flexible: ClassVar[Versions] = NONE
+    _fields: ClassVar[tuple[Field, ...]]
+
+    def __init__(self, **values: Any) -> None:
+        # The first instance has the real __init__ written, which then takes this one's place.
+        cls = type(self)
+        cls.__init__ = compiler.initializer(cls)  # type: ignore[method-assign]
+        cls.__init__(self, **values)
+
+    @classmethod
+    def wire_fields(cls) -> tuple[Field, ...]:
+        """The fields in wire order; the first call works them out and puts the defaults where they are looked up."""
+        if "_fields" not in cls.__dict__:
+            with _resolving:
+                if "_fields" not in cls.__dict__:
+                    fields = tuple(_field(cls, name, hint) for name, hint in cls.__annotations__.items())
+                    for each in fields:
+                        if isinstance(cls.__dict__.get(each.name), FieldSpec):
+                            if each.default is MISSING:
+                                delattr(cls, each.name)
+                            else:
+                                setattr(cls, each.name, each.default)
+                    cls._fields = fields
+        return cls._fields
+
+    @classmethod
+    def _is_flexible(cls, version: int, flexible: bool | None) -> bool:
+        return version in cls.flexible if flexible is None else flexible
+
+    def encode(self, *, version: int, flexible: bool | None = None) -> bytes:
+        """The bytes of this structure at that version; ``flexible`` is the class's own unless it is given."""
+        parts: list[Buffer] = []
+        cls = type(self)
+        compiler.writer(cls, version, cls._is_flexible(version, flexible))(self, parts, [])
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, data: Buffer, *, version: int, flexible: bool | None = None, at: int = 0) -> Self:
+        """The structure that starts at ``data[at]``; bytes after it are let be, as Apache Kafka does.
+
+        Raises MalformedMessage, and nothing else, when the bytes are not such a structure.
+        """
+        value: Self = cls.decode_from(data, at, version=version, flexible=flexible)[0]
+        return value
+
+    @classmethod
+    def decode_from(cls, data: Buffer, at: int, *, version: int, flexible: bool | None = None) -> tuple[Self, int]:
+        """As :meth:`decode`, with the place where the structure ends."""
+        read = compiler.reader(cls, version, cls._is_flexible(version, flexible))
+        try:
+            found: tuple[Self, int] = read(data, at)
+        except compiler.UNREADABLE as error:
+            raise compiler.explained(cls, version, error) from error
+        return found
+
+    def __repr__(self) -> str:
+        fields = [each for each in self.wire_fields() if each.name in self.__dict__]
+        values = ", ".join(
+            f"{each.name}={value!r}" for each in fields if (value := getattr(self, each.name)) != each.default
+        )
+        return f"{type(self).__name__}({values})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            _same(getattr(self, each.name), getattr(other, each.name), each.is_array) for each in self.wire_fields()
+        )
+
+
+def _same(one: Any, other: Any, is_array: bool) -> bool:
+    if is_array and one is not None and other is not None:
+        return list(one) == list(other)
+    return bool(one == other)

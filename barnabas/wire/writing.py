@@ -1,0 +1,179 @@
+"""Writes the function that writes one structure at one version.
+
+Knows nothing of who calls it. Neighbours of fixed width and the length that follows them share one ``struct`` call;
+where a structure has no tagged fields, the zero that says so is a pad byte of that call.
+"""
+
+import struct
+from typing import TYPE_CHECKING
+
+from barnabas.wire.source import Source
+from barnabas.wire.types import BYTE, Fixed, Packers, Sized, uvarint
+
+if TYPE_CHECKING:
+    from barnabas.wire.schema import Field, Struct
+
+REPEATED = {format: Packers(format, lambda made: made.pack) for format in "bhiqHId?"}
+
+#: Record batches above this many bytes stay pieces of their own; below, copying them costs less than a piece does.
+PIECE_SIZE = 8192
+
+
+class Writer(Source):
+    """The text of ``write(it, parts, cuts)``: bytes go into ``parts``, the places of large ones into ``cuts``."""
+
+    def __init__(self, cls: "type[Struct]", version: int, flexible: bool) -> None:
+        super().__init__(f"write_{cls.__name__}_v{version}", "it, parts, cuts")
+        self.version, self.flexible = version, flexible
+        self.run: list[tuple[str, str]] = []
+        self.names.update(uvarint=uvarint, BYTE=BYTE)
+        self("write = parts.append")
+        self.struct(cls, "it")
+        self.flush()
+
+    def give(self, format: str, value: str = "") -> None:
+        """A value of fixed width comes next (none: a zero byte); it is written with its neighbours."""
+        self.run.append((format, value))
+
+    def packed(self, run: list[tuple[str, str]]) -> str:
+        format = "".join(format for format, _ in run)
+        values = ", ".join(value for _, value in run if value)
+        if not values:
+            return repr(bytes(len(format)))
+        pack = self.refer(f"pack_{format.replace('?', 't')}", struct.Struct(">" + format).pack)
+        return f"{pack}({values})"
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        if self.run:
+            self(f"write({self.packed(self.run)})")
+            self.run.clear()
+
+    def length(self, value: str, format: str, compact: bool) -> None:
+        """Write a length, which ``value`` (a variable, if compact) is, together with what was gathered."""
+        if not compact:
+            self.give(format, value)
+            self.flush()
+        elif self.run:
+            short, long = self.packed([*self.run, ("B", value)]), self.packed(self.run)
+            self.run.clear()
+            self(f"write({short} if {value} < 128 else {long} + uvarint({value}))")
+        else:
+            self(f"write(BYTE[{value}] if {value} < 128 else uvarint({value}))")
+
+    def struct(self, cls: "type[Struct]", it: str) -> None:
+        """Fields in their order, then the tagged ones."""
+        fields = [field for field in cls.wire_fields() if self.version in field.versions]
+        for field in fields:
+            if field.tag is None:
+                with self.about(field.name):
+                    self.value(field, f"{it}.{field.name}")
+        if self.flexible:
+            self.tagged([field for field in fields if field.tag is not None], it)
+
+    def value(self, field: "Field", it: str) -> None:
+        nullable = self.version in field.nullable
+        if field.is_array:
+            self.array(field, it, nullable)
+        elif isinstance(field.kind, Fixed):
+            self.give(field.kind.format, it)
+        elif isinstance(field.kind, Sized):
+            self.sized(field.kind, it, nullable)
+        elif nullable:
+            self.flush()
+            with self.block(f"if {it} is None:"):
+                self(r'write(b"\xff")')
+            with self.block("else:"):
+                self.give("b", "1")
+                self.inner_struct(field.kind, it)
+                self.flush()
+        else:
+            self.inner_struct(field.kind, it)
+
+    def inner_struct(self, cls: "type[Struct]", it: str) -> None:
+        inner = self.local("inner")
+        self(f"{inner} = {it}")
+        self.struct(cls, inner)
+
+    def sized(self, kind: Sized, it: str, nullable: bool) -> None:
+        compact = self.flexible and kind.may_be_compact
+        encoded = ".encode()" if kind.shape == "text" else ""
+        plus = " + 1" if compact else ""
+        if nullable:
+            self(f"content = {it}")
+            with self.block("if content is None:"):
+                self(f'size, content = {"0" if compact else "-1"}, b""')
+            with self.block("else:"):
+                if encoded:
+                    self("content = content.encode()")
+                self(f"size = len(content){plus}")
+        else:
+            self(f"content = {it}{encoded}")
+            self(f"size = len(content){plus}")
+        self.length("size", kind.length_format, compact)
+        if kind.shape == "records":
+            with self.block(f"if size > {PIECE_SIZE}:"):
+                self("cuts.append(len(parts))")
+        self("write(content)")
+
+    def array(self, field: "Field", it: str, nullable: bool) -> None:
+        items = self.local("items")
+        self(f"{items} = {it}")
+        plus = " + 1" if self.flexible else ""
+        absent = f"{0 if self.flexible else -1} if {items} is None else " if nullable else ""
+        self(f"size = {absent}len({items}){plus}")
+        self.length("size", "i", self.flexible)
+        if nullable:
+            with self.block(f"if {items}:"):
+                self.elements(field.kind, items)
+        else:
+            self.elements(field.kind, items)
+
+    def elements(self, kind: "Fixed | Sized | type[Struct]", items: str) -> None:
+        if isinstance(kind, Fixed):
+            if kind.format in REPEATED:
+                pack = self.refer(f"pack_many_{kind.format}", REPEATED[kind.format])
+                self(f"write({pack}[len({items})](*{items}))")
+            else:
+                self(f'write(b"".join({items}))')
+            return
+        each = self.local("each")
+        with self.block(f"for {each} in {items}:"):
+            if isinstance(kind, Sized):
+                self.sized(kind, each, False)
+            else:
+                self.struct(kind, each)
+                self.flush()
+
+    def tagged(self, fields: "list[Field]", it: str) -> None:
+        """The section that ends a structure; a field that has its default is left off."""
+        if not fields:
+            self.give("x")
+            return
+        self.flush()
+        with self.block(f"if {' and '.join(self.is_default(field, it) for field in fields)}:"):
+            self(r'write(b"\0")')
+        with self.block("else:"):
+            present, outer, content = self.local("present"), self.local("outer"), self.local("content")
+            self(f"{present}, {outer} = [], write")
+            for field in sorted(fields, key=lambda field: field.tag or 0):
+                with self.about(field.name), self.block(f"if not ({self.is_default(field, it)}):"):
+                    self(f"{content} = []")
+                    self(f"write = {content}.append")
+                    self.value(field, f"{it}.{field.name}")
+                    self.flush()
+                    self(f'{content} = b"".join({content})')
+                    self(f"{present}.append(uvarint({field.tag}) + uvarint(len({content})) + {content})")
+            self(f"write = {outer}")
+            self(f'write(uvarint(len({present})) + b"".join({present}))')
+
+    def is_default(self, field: "Field", it: str) -> str:
+        value, default = f"{it}.{field.name}", field.default
+        if default is None:
+            return f"{value} is None"
+        if field.is_array:
+            return f"not {value}" if self.version not in field.nullable else f"{value} is not None and not {value}"
+        if isinstance(default, bool | int | float | str | bytes):
+            return f"{value} == {default!r}"
+        name = self.refer(f"default_{field.name}", default)
+        return f"({value} is {name} or {value} == {name})"
