@@ -13,7 +13,6 @@ from barnabas.errors import (
     CorruptMessage,
     InvalidRecord,
     InvalidRequiredAcks,
-    InvalidTimestamp,
     InvalidTopicException,
     KafkaError,
     KafkaStorageError,
@@ -23,8 +22,9 @@ from barnabas.errors import (
     RecordListTooLarge,
     UnknownTopicId,
     UnknownTopicOrPartition,
+    UnsupportedCompressionType,
 )
-from barnabas.records.validation import validate_produced
+from barnabas.records.validation import NotOneBatch, validate_produced
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
@@ -43,12 +43,10 @@ ADMIN_CLIENT = "__admin_client"
 
 NOT_TOLD_LOG_START = (
     UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
-    KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas,
+    KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas, NotOneBatch,
+    UnsupportedCompressionType,
 )  # fmt: skip
 """Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
-
-EXPLAINED = (InvalidRecord, InvalidTimestamp)
-"""Refusals whose text is sent: those of the validator, which know the record."""
 
 
 @api(ProduceRequest, versions="3-13", advertised="0-13")  # librdkafka wants 0-2 listed (KAFKA-18659)
@@ -135,11 +133,11 @@ def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest
         name = topic.name or broker.topic_name(topic.topic_id)
         partition = broker.partitions.get((name or "", index))
         answer.log_start_offset = partition.log.log_start_offset if partition is not None else -1
-    if isinstance(error, EXPLAINED):
+    if error.record_errors:
         answer.error_message = str(error)
         answer.record_errors = [
             Answer.BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
-            for batch_index, message in getattr(error, "record_errors", ())
+            for batch_index, message in error.record_errors
         ]
     return answer
 

@@ -5,7 +5,6 @@ between a connection and the functions of ``api_handlers``.
 """
 
 import logging
-from collections.abc import Sequence
 
 from barnabas import api_handlers  # noqa: F401  (imports every handler, and so fills APIS)
 from barnabas.api_handlers.answering import CloseConnection, Later
@@ -16,10 +15,12 @@ from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.schema import Field
+from barnabas.wire.types import MISSING, Buffer
 
 logger = logging.getLogger(__name__)
 
-Buffers = list[bytes | bytearray | memoryview]
+Buffers = list[Buffer]
 
 
 def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] | None":
@@ -28,10 +29,11 @@ def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] |
     :raises MalformedMessage: the frame is not what it says it is
     :raises CloseConnection: the API or the version is none that we answer, as Apache's broker does
     """
-    api_key, version, correlation_id, client_id, body = read_request_header(frame)
+    header, body = read_request_header(frame)
+    api_key, version, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
     context.api_version = version
     context.correlation_id = correlation_id
-    context.client_id = client_id
+    context.client_id = header.client_id
     api = APIS.get(api_key)
     if api is None:
         raise CloseConnection(f"API key {api_key} is not answered here")
@@ -39,7 +41,7 @@ def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] |
         if api_key == ApiVersionsRequest.api_key:
             return unsupported_version().encode_frame(correlation_id, 0)
         raise CloseConnection(f"{api.request.__name__} in version {version} is not answered here")
-    request = api.request.decode(body, version=version)
+    request = api.request.decode(frame, version=version, at=body)
     answer = handle(api, request, context)
     if isinstance(answer, Later):
         if answer.response is None:
@@ -65,9 +67,18 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
 def failed(request: Request, error: KafkaError) -> Response:
     """A response that says nothing but the error; the connection closes when it has no place for one."""
     response = type(request).response
-    if "error_code" not in response.field_names():
+    fields = {field.name: field for field in response.wire_fields()}
+    if "error_code" not in fields:
         raise CloseConnection(f"{type(request).__name__} failed: {error}")
-    return response.of_error(error)
+    values = {name: [] if field.is_array else field.kind.default for name, field in fields.items() if required(field)}
+    values["error_code"] = error.code
+    if "error_message" in fields:
+        values["error_message"] = str(error)
+    return response(**values)
+
+
+def required(field: Field) -> bool:
+    return field.default is MISSING
 
 
 def encode(response: Response, correlation_id: int, version: int) -> "Buffers":

@@ -1,0 +1,26 @@
+"""For tests: a broker inside the process that tests, and a pytest plugin that hands it out.
+
+Knows nothing of any client; what it gives is an address. The plugin is loaded in every test run of whoever has
+Barnabas installed, so this module imports nothing until something is asked of it.
+
+>>> from barnabas.testing import Broker
+>>> with Broker() as broker:
+...     broker.create_topic("orders", partitions=3)
+...     broker.records("orders")
+[]
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.testing.in_process import Broker, Record
+
+__all__ = ["Broker", "Record"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from barnabas.testing import in_process
+
+    return getattr(in_process, name)

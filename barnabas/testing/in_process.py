@@ -1,0 +1,173 @@
+"""A broker in this process, on a thread of its own, for as long as a ``with`` block.
+
+Knows nothing of pytest. Several may run side by side; each has its own port, data and cluster id.
+"""
+
+import asyncio
+import contextlib
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from barnabas.config import BrokerConfig
+from barnabas.log.files import DiskFiles, Files, MemoryFiles
+from barnabas.records.batch import batches
+from barnabas.records.record import records_of
+from barnabas.server.run import loop_factory
+from barnabas.server.server import Server
+
+T = TypeVar("T")
+
+LONGEST_WAIT_S = 30.0
+"""A call into the broker's thread that takes longer than this has hung."""
+
+
+class Record(NamedTuple):
+    """A record as a consumer would see it."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int  #: milliseconds since 1970
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+class Broker:
+    """A broker on 127.0.0.1 and a free port, in memory unless ``on_disk``; stopped at the end of the block.
+
+    Configs are Kafka's, as a mapping by their names or as keywords with underscores for dots:
+    ``Broker(num_partitions=3)`` is ``Broker({"num.partitions": 3})``. The ``--dev`` profile is the ground they are
+    laid on: no initial rebalance delay, replication factors clamped to one.
+    """
+
+    def __init__(self, configs: Mapping[str, object] | None = None, *, on_disk: bool = False, **keywords: object) -> None:
+        named = {name.replace("_", "."): value for name, value in keywords.items()}
+        self.configs = {name: as_property(value) for name, value in {**(configs or {}), **named}.items()}
+        self._on_disk = on_disk
+        self._cleanup = contextlib.ExitStack()
+        self._server: Server
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: threading.Thread | None = None
+
+    # ------------------------------------------------------------ start and stop
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start it; it answers when this returns."""
+        properties = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/barnabas"} | self.configs
+        files: Files
+        if self._on_disk:
+            files = DiskFiles()
+            if "log.dirs" not in self.configs:
+                directory = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
+                properties["log.dirs"] = self._cleanup.enter_context(directory)
+        else:
+            files = MemoryFiles()
+        self._server = Server(BrokerConfig.from_properties(properties, dev=True), files=files)
+        self._loop = loop_factory()()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas", daemon=True)
+        self._thread.start()
+        try:
+            self._await(self._server.start())
+        except BaseException:
+            self._end()
+            raise
+
+    def stop(self) -> None:
+        """Stop it cleanly; harmless when it was stopped before."""
+        if self._thread is not None:
+            try:
+                self._await(self._server.stop())
+            finally:
+                self._end()
+
+    def _end(self) -> None:
+        thread, self._thread = self._thread, None
+        assert thread is not None
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        thread.join()
+        self._loop.close()
+        self._cleanup.close()
+
+    # ------------------------------------------------------------ what tests ask
+
+    @property
+    def port(self) -> int:
+        return self._server.listeners[0].port
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients want to be told: ``127.0.0.1:40321``."""
+        return f"127.0.0.1:{self.port}"
+
+    def create_topic(
+        self, name: str, *, partitions: int = 1, configs: Mapping[str, object] | None = None
+    ) -> None:
+        """Make a topic, which is usable when this returns.
+
+        :raises TopicAlreadyExists: and the other errors of CreateTopics, from :mod:`barnabas.errors`
+        """
+        given = {key: as_property(value) for key, value in (configs or {}).items()}
+        self._call(lambda: self._server.broker.create_topic(name, partitions, given))
+
+    def topics(self) -> list[str]:
+        """The topics there are, internal ones left out."""
+        return self._call(
+            lambda: sorted(name for name in self._server.broker.image.topics_by_name if not name.startswith("__"))
+        )
+
+    def records(self, topic: str) -> list[Record]:
+        """All records of a topic: by partition, then by offset. A topic that nobody made has none."""
+        return self._call(lambda: self._read(topic))
+
+    def reset(self) -> None:
+        """As new: no topics, no groups, no configs but those it was started with. Connections stay."""
+        self._call(lambda: self._server.broker.reset())
+
+    # ------------------------------------------------------------ on the broker's thread
+
+    def _read(self, topic: str) -> list[Record]:
+        found = []
+        for (name, index), partition in sorted(self._server.broker.partitions.items()):
+            log, offset = partition.log, partition.log.log_start_offset
+            while name == topic and offset < log.high_watermark:
+                data = log.read(offset, 1 << 20, up_to=log.high_watermark, minimum_one=True)
+                for batch in batches(memoryview(data)):
+                    offset = batch.next_offset
+                    if not batch.is_control:
+                        found += [
+                            Record(topic, index, record.offset, record.timestamp, record.key, record.value, record.headers)
+                            for record in records_of(batch)
+                            if record.offset >= log.log_start_offset
+                        ]
+        return found
+
+    def _call(self, function: Callable[[], T]) -> T:
+        async def on_loop() -> T:
+            return function()
+
+        return self._await(on_loop())
+
+    def _await(self, coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)
+
+
+def as_property(value: object) -> str:
+    """A Python value as server.properties would have it: ``True`` is ``true``, a list has commas."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)

@@ -1,0 +1,45 @@
+"""An answer that comes later comes once, to whoever still waits."""
+
+import pytest
+
+from barnabas.api_handlers.answering import Later
+
+
+def test_who_asks_first_is_told_later():
+    told, later = [], Later()
+    later.then(told.append)
+    assert told == []
+    later.resolve("answer")
+    assert told == ["answer"] and later.response == "answer"
+
+
+def test_who_asks_late_is_told_at_once():
+    told, later = [], Later()
+    later.resolve("answer")
+    later.then(told.append)
+    assert told == ["answer"]
+
+
+def test_a_second_answer_is_a_bug():
+    later = Later()
+    later.resolve("answer")
+    with pytest.raises(AssertionError, match="twice"):
+        later.resolve("another")
+
+
+def test_cancelled_once_and_silent_afterwards():
+    told, cancelled, later = [], [], Later()
+    later.then(told.append)
+    later.on_cancel = lambda: cancelled.append(True)
+    later.cancel()
+    later.cancel()
+    later.resolve("too late")
+    assert told == [] and cancelled == [True]
+
+
+def test_cancelling_what_was_answered_does_nothing():
+    cancelled, later = [], Later()
+    later.on_cancel = lambda: cancelled.append(True)
+    later.resolve("answer")
+    later.cancel()
+    assert cancelled == []

@@ -1,0 +1,224 @@
+"""A connection between a transport that records and a dispatcher that echoes: framing, order, back-pressure, memory."""
+
+import struct
+
+import pytest
+
+from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.context import Context
+from barnabas.server import connection as module
+from barnabas.server.buffers import BUFFER_SIZE, BufferPool
+from barnabas.server.connection import Connection
+
+
+class Transport:
+    """Takes what is written; says what was done to it."""
+
+    def __init__(self):
+        self.written = b""
+        self.is_reading, self.is_closed, self.was_aborted = True, False, False
+
+    def get_extra_info(self, name):
+        return ("127.0.0.1", 50000)
+
+    def writelines(self, parts):
+        self.written += b"".join(parts)
+
+    def pause_reading(self):
+        assert self.is_reading
+        self.is_reading = False
+
+    def resume_reading(self):
+        assert not self.is_reading
+        self.is_reading = True
+
+    def close(self):
+        self.is_closed = True
+
+    def abort(self):
+        self.was_aborted = True
+
+
+class Owner:
+    max_request_bytes = 50 << 20
+
+    def __init__(self, admits=True):
+        self.buffers, self.admits, self.forgotten = BufferPool(), admits, 0
+
+    def admit(self, connection):
+        return self.admits
+
+    def forget(self, connection):
+        self.forgotten += 1
+
+    def new_context(self, client_host):
+        return Context(None, listener="PLAINTEXT", client_host=client_host)
+
+
+class Loop:
+    def time(self):
+        return 0.0
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """The frames that reached the dispatcher; a frame that begins with "later" is answered when the test says so."""
+    frames, laters = [], []
+
+    def respond(frame, context):
+        data = bytes(frame)
+        frames.append(data)
+        if data.startswith(b"later"):
+            laters.append(Later())
+            return laters[-1]
+        if data.startswith(b"hang up"):
+            raise CloseConnection("asked to")
+        if data.startswith(b"bug"):
+            raise ZeroDivisionError
+        return None if data.startswith(b"quiet") else [b"<", data, b">"]
+
+    monkeypatch.setattr(module, "respond", respond)
+    monkeypatch.setattr(module, "encode", lambda response, correlation_id, version: [b"<", response, b">"])
+    respond.frames, respond.laters = frames, laters
+    return respond
+
+
+@pytest.fixture
+def client(served):
+    return Client()
+
+
+class Client:
+    def __init__(self, owner=None):
+        self.owner = owner or Owner()
+        self.connection = Connection(self.owner, Loop())
+        self.transport = Transport()
+        self.connection.connection_made(self.transport)
+
+    def send(self, data):
+        """As the event loop does: into the buffer that the connection offers, as much as fits at a time."""
+        data = memoryview(data)
+        while len(data):
+            assert self.transport.is_reading
+            buffer = self.connection.get_buffer(-1)
+            assert len(buffer) > 0
+            size = min(len(buffer), len(data))
+            buffer[:size] = data[:size]
+            self.connection.buffer_updated(size)
+            data = data[size:]
+
+
+def frame(data):
+    return struct.pack(">i", len(data)) + data
+
+
+def test_whole_frames_are_answered_in_order(client):
+    client.send(frame(b"one") + frame(b"two"))
+    assert client.transport.written == b"<one><two>"
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 7])
+def test_frames_arrive_in_whatever_pieces(client, served, step):
+    data = frame(b"first") + frame(b"") + frame(b"a longer second one")
+    for at in range(0, len(data), step):
+        client.send(data[at : at + step])
+    assert served.frames == [b"first", b"", b"a longer second one"]
+
+
+def test_a_request_without_an_answer_does_not_stop_the_next(client):
+    client.send(frame(b"quiet") + frame(b"two"))
+    assert client.transport.written == b"<two>"
+
+
+def test_nothing_is_served_while_an_answer_is_awaited(client, served):
+    client.send(frame(b"one") + frame(b"later") + frame(b"two"))
+    assert client.transport.written == b"<one>"
+    client.send(frame(b"three"))
+    assert served.frames == [b"one", b"later"]
+    served.laters[0].resolve(b"at last")
+    assert client.transport.written == b"<one><at last><two><three>"
+
+
+def test_reading_stops_when_the_buffer_is_full_and_an_answer_is_awaited(client, served):
+    client.send(frame(b"later"))
+    room = BUFFER_SIZE
+    client.send(frame(b"x" * (room - 4)))
+    assert not client.transport.is_reading
+    served.laters[0].resolve(b"ok")
+    assert client.transport.is_reading
+    assert served.frames[1] == b"x" * (room - 4)
+
+
+def test_a_client_that_does_not_read_is_not_served(client, served):
+    client.connection.pause_writing()
+    assert not client.transport.is_reading
+    client.connection.resume_writing()
+    assert client.transport.is_reading
+    client.send(frame(b"one"))
+    assert client.transport.written == b"<one>"
+
+
+def test_writing_paused_between_two_requests(client, served):
+    def pause(parts):
+        client.transport.written += b"".join(parts)
+        client.connection.pause_writing()
+
+    client.transport.writelines = pause
+    big = b"b" * (module.FLUSH_AT + 1)
+    client.send(frame(big) + frame(b"after"))
+    assert served.frames == [big]
+    client.connection.resume_writing()
+    assert served.frames == [big, b"after"]
+
+
+def test_a_frame_larger_than_the_shared_buffer(client, served):
+    large = bytes(range(256)) * (4 * BUFFER_SIZE // 256 + 3)
+    client.send(frame(b"before") + frame(large) + frame(b"after"))
+    assert served.frames == [b"before", large, b"after"]
+
+
+def test_memory_grows_with_what_came_not_with_what_was_announced(client):
+    client.send(struct.pack(">i", 50 << 20) + b"only this")
+    assert len(client.connection._buffer) <= 2 * BUFFER_SIZE
+
+
+def test_an_idle_connection_has_no_buffer(client):
+    client.send(frame(b"one"))
+    assert client.connection._buffer is None
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), (50 << 20) + 1, 2**31 - 1])
+def test_an_absurd_length_closes_the_connection(client, served, size, caplog):
+    client.send(frame(b"one") + struct.pack(">i", size))
+    assert client.transport.is_closed
+    assert served.frames == [b"one"]
+    assert caplog.text.count("socket.request.max.bytes") == 1
+
+
+def test_answers_before_a_hang_up_are_sent(client, served):
+    client.send(frame(b"one") + frame(b"hang up") + frame(b"two"))
+    assert client.transport.written == b"<one>"
+    assert client.transport.is_closed
+    assert served.frames == [b"one", b"hang up"]
+
+
+def test_a_bug_closes_the_connection_and_is_told(client, served, caplog):
+    client.send(frame(b"bug"))
+    assert client.transport.is_closed
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_who_is_not_admitted_is_dropped(served):
+    client = Client(Owner(admits=False))
+    assert client.transport.was_aborted
+
+
+def test_a_lost_connection_cancels_what_it_waits_for(client, served):
+    client.send(frame(b"later"))
+    cancelled = []
+    served.laters[0].on_cancel = lambda: cancelled.append(True)
+    client.connection.connection_lost(None)
+    assert cancelled == [True]
+    assert client.owner.forgotten == 1
+    served.laters[0].resolve(b"too late")
+    assert client.transport.written == b""

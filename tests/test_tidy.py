@@ -1,0 +1,93 @@
+"""The source keeps its own rules. What a test says here, no reviewer needs to."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.api_handlers.registry import APIS
+
+PACKAGE = Path(barnabas.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+IDS = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+LONGEST_FUNCTION = 70
+LONGEST_MODULE = 600
+
+HANDLERS = PACKAGE / "api_handlers"
+SUPPORT = {"__init__", "registry", "context", "answering"}
+
+
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_a_module_says_what_it_is_and_what_it_must_not_know(path):
+    docstring = ast.get_docstring(parsed(path))
+    assert docstring, "no docstring"
+    if path.name not in ("__init__.py", "__main__.py"):
+        sentences = re.split(r"[.:;!?](?:\s|$)", docstring)
+        assert len([sentence for sentence in sentences if sentence.strip()]) >= 2, docstring
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_it_can_be_read(path):
+    text = path.read_text()
+    assert text.count("\n") <= LONGEST_MODULE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < LONGEST_FUNCTION, f"{node.name} does not fit on a screen"
+    assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
+
+
+BANNED = {
+    "time.time": "clock.py: a Clock is passed in",
+    "time.time_ns": "clock.py: a Clock is passed in",
+    "time.sleep": "a Scheduler is passed in",
+    "random.random": "a Random is passed in",
+    "random.randrange": "a Random is passed in",
+    "uuid.uuid4": "a Random is passed in",
+    "datetime.now": "clock.py: a Clock is passed in",
+    "os.open": "log/files.py is the one door to the disk",
+    "open": "log/files.py is the one door to the disk",
+}
+MAY = {
+    "clock.py": {"time.time", "time.time_ns"},
+    "log/files.py": {"os.open", "open"},
+}
+OUTSIDE = ("cli/", "testing/")  #: programs and tools around the broker: theirs are the machine's files and clock
+
+
+@pytest.mark.parametrize("path", MODULES, ids=IDS)
+def test_time_chance_and_files_are_passed_in(path):
+    name = path.relative_to(PACKAGE).as_posix()
+    if name.startswith(OUTSIDE):
+        return
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in BANNED or called in MAY.get(name, ()), f"line {node.lineno}: {BANNED[called]}"
+
+
+def test_every_handler_is_in_the_table_of_contents():
+    there = {path.stem for path in HANDLERS.glob("*.py")} - SUPPORT
+    contents = parsed(HANDLERS / "__init__.py")
+    imported = {alias.name for node in ast.walk(contents) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    registered = {api.handle.__module__.rpartition(".")[2] for api in APIS.values()}
+    assert registered <= there
+    assert registered <= imported
+
+
+def test_handlers_are_named_like_their_modules_and_messages():
+    for api in APIS.values():
+        module = api.handle.__module__.rpartition(".")[2]
+        message = re.sub(r"(?<!^)(?=[A-Z])", "_", api.request.__name__.removesuffix("Request")).lower()
+        assert api.handle.__name__ == module == message == api.request.__module__.rpartition(".")[2]
+
+
+def test_an_api_is_never_advertised_narrower_than_it_is_answered():
+    for api in APIS.values():
+        assert api.advertised.first <= api.versions.first <= api.versions.last <= api.advertised.last
