@@ -46,6 +46,7 @@ UNPACKED_PER_MESSAGE_BYTE: Final = 16  # what max.message.bytes lets a batch unp
 PLAUSIBLE_RATIO: Final = 64  # a batch whose records would have shrunk by more is walked over
 NAMED_ERRORS: Final = 1000  # how many of the records at fault are named
 
+_ZSTD = int(Compression.ZSTD)  # an enumeration's member takes longer to look up than all that is done with it
 _MIN_LENGTH = 14  # the shortest message that there ever was, of format v0, after its offset and length
 _INT32_AT_8 = Struct(">8xi")
 
@@ -107,7 +108,7 @@ def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allow
     codec = attributes & CODEC_MASK
     if len(data) - size >= LOG_OVERHEAD and _next_magic(data, size) is not None:
         raise NotOneBatch("A partition's records have to be one batch, not several.")
-    if codec == Compression.ZSTD and not allows_zstd:
+    if codec == _ZSTD and not allows_zstd:
         raise UnsupportedCompressionType("Produce takes zstd from version 7 on.")
     if batch.base_offset:
         raise InvalidRecord(f"The base offset of a producer's batch has to be 0, not {batch.base_offset}.")
@@ -115,7 +116,7 @@ def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allow
         raise MessageTooLarge(f"A batch of {size} bytes is above max.message.bytes, {policy.max_message_bytes}.")
     batch.check_crc()
     if (
-        codec > Compression.ZSTD
+        codec > _ZSTD
         or count <= 0
         or batch.last_offset_delta != count - 1
         or attributes & CONTROL_BIT
@@ -170,7 +171,7 @@ def _refuse_frame(data: Buffer) -> NoReturn:
 def _refuse_header(batch: RecordBatch) -> NoReturn:
     """Say what is wrong with a header that is."""
     codec, count = batch.attributes & CODEC_MASK, batch.count
-    if codec > Compression.ZSTD:
+    if codec > _ZSTD:
         raise UnknownServerError(f"Unknown compression type {codec}.")
     if batch.last_offset_delta < 0:
         raise InvalidRecord(f"Batch has an invalid offset range: [0, {batch.last_offset_delta}].")
@@ -188,22 +189,22 @@ def _demands_a_walk(batch: RecordBatch, policy: ProducePolicy, now_ms: int) -> b
 
     A count that lies would move the end of the log with it. A record has seven bytes, and only so much shrinks it.
     """
-    unpacked = batch.batch_length * (PLAUSIBLE_RATIO if batch.attributes & CODEC_MASK else 1)
-    if batch.count * RECORD_MIN_SIZE > unpacked:
+    codec = batch.attributes & CODEC_MASK
+    if batch.count * RECORD_MIN_SIZE > (batch.batch_length * PLAUSIBLE_RATIO if codec else batch.batch_length):
         return True
-    if policy.compacted or (policy.compression is not None and policy.compression != batch.attributes & CODEC_MASK):
+    if policy.compacted or (policy.compression is not None and policy.compression != codec):
         return True
-    times = batch.base_timestamp, batch.max_timestamp
-    return _may_be_refused(batch, min(times), max(times), policy, now_ms)
+    first, latest = batch.base_timestamp, batch.max_timestamp
+    return _may_be_refused(batch, first if first < latest else latest, latest, policy, now_ms)
 
 
 def _may_be_refused(batch: RecordBatch, earliest: int, latest: int, policy: ProducePolicy, now_ms: int) -> bool:
     """Whether some timestamp between these two may be one that the topic does not take."""
     if policy.log_append_time:
-        return batch.is_log_append_time
-    if batch.is_log_append_time and batch.max_timestamp == NO_TIMESTAMP:
+        return batch.attributes & LOG_APPEND_TIME_BIT != 0
+    if now_ms - earliest > policy.timestamp_before_max_ms or latest - now_ms > policy.timestamp_after_max_ms:
         return True
-    return now_ms - earliest > policy.timestamp_before_max_ms or latest - now_ms > policy.timestamp_after_max_ms
+    return latest == NO_TIMESTAMP and batch.attributes & LOG_APPEND_TIME_BIT != 0
 
 
 def _unpacked(batch: RecordBatch, limit: int) -> bytes | None:
