@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from barnabas.config import profile
-from barnabas.config.definition import ConfigError
+from barnabas.config.definition import ConfigDef, ConfigError
 from barnabas.config.definitions import BROKER, TOPIC
 from barnabas.config.endpoints import (
     SERVED_PROTOCOLS,
@@ -33,7 +33,7 @@ class BrokerConfig:
     and ``broker_overrides`` the texts that were set since, for all brokers and for this one (KIP-226).
     """
 
-    __slots__ = ("_topic", "_values", "broker_overrides", "cluster_overrides", "dev", "originals")
+    __slots__ = ("_topic", "_topic_values", "_values", "broker_overrides", "cluster_overrides", "dev", "originals")
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class BrokerConfig:
                 self._values[name] = BROKER[name].parse(text)
         for overrides in (cluster_overrides, broker_overrides):
             self._override(overrides)
+        self._topic_values: dict[str, Any] | None = None
         self._topic: TopicConfig | None = None
 
     def _override(self, overrides: Mapping[str, str]) -> None:
@@ -75,7 +76,7 @@ class BrokerConfig:
         given = {name: text for name, text in properties.items() if text is not None}
         originals = profile.completed(given, dev=dev)
         config = cls(originals, dev=dev)
-        config._check()
+        config.check()
         for notice in profile.notices(given, config):
             logger.warning("%s", notice)
         return config
@@ -116,26 +117,30 @@ class BrokerConfig:
         """The name of the listener by which brokers reach one another."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
 
+    @property
+    def topic_values(self) -> Mapping[str, Any]:
+        """What a topic without any configs of its own has for each: the broker's value, or else Kafka's default."""
+        if self._topic_values is None:
+            self._topic_values = {config.name: self._topic_value(config) for config in TOPIC.values()}
+        return self._topic_values
+
+    def _topic_value(self, config: ConfigDef) -> Any:
+        for synonym in config.synonyms:
+            value = self._values[synonym.name]
+            if value is not None:
+                return value if synonym.scale == 1 or value < 0 else value * synonym.scale
+        return config.default
+
     def topic(self, overrides: Mapping[str, str] = _NOTHING) -> TopicConfig:
         """The settings of a topic that has these configs of its own; names that no topic has count for nothing."""
         if self._topic is None:
-            self._topic = self._topic_defaults()
+            self._topic = TopicConfig(**_topic_fields(self.topic_values))
         if not overrides:
             return self._topic
         values = {name: TOPIC[name].parse(text) for name, text in overrides.items() if name in TOPIC}
         if values.get("internal.segment.bytes") is not None:
             values["segment.bytes"] = values["internal.segment.bytes"]
         return self._topic._replace(**_topic_fields(values))
-
-    def _topic_defaults(self) -> TopicConfig:
-        values = {}
-        for config in TOPIC.values():
-            for synonym in config.synonyms:
-                value = self._values[synonym.name]
-                if value is not None:
-                    values[config.name] = value if synonym.scale == 1 or value < 0 else value * synonym.scale
-                    break
-        return TopicConfig(**_topic_fields(values))
 
     def _endpoints(self, name: str) -> tuple[Endpoint, ...]:
         return parse_endpoints(name, self[name] or (), self._protocols())
@@ -150,12 +155,19 @@ class BrokerConfig:
     def _is_controllers(self, endpoint: Endpoint) -> bool:
         return endpoint.name in [name.upper() for name in self["controller.listener.names"]]
 
-    def _check(self) -> None:
-        """What one config alone cannot tell."""
+    def check(self) -> None:
+        """What one config alone cannot tell.
+
+        Raises:
+            ConfigError: listeners that cannot be, a time that cannot be, or ids that contradict one another.
+        """
         self._check_listeners()
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
             if self[name] == 0:
                 raise ConfigError(name, "0", "at least 1, or -1 for ever")
+        for name, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
+            if self[name] is not None and self[name] < least:
+                raise ConfigError(name, str(self[name]), f"at least {least}")
         if "broker" not in self["process.roles"]:
             raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
         if self["broker.id"] != self["node.id"]:

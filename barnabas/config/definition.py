@@ -58,7 +58,7 @@ class ConfigDef(NamedTuple):
     scope: str = READ_ONLY
     #: Whether it makes a difference to what Barnabas does.
     in_effect: bool = False
-    #: Taken when set, but shown to nobody.
+    #: Shown only where it is set.
     internal: bool = False
     #: Of a topic's config: the broker's configs that it falls back to, the strongest first.
     synonyms: tuple[Synonym, ...] = ()

@@ -27,5 +27,24 @@ BROKER: dict[str, ConfigDef] = {config.name: config for module in BROKER_MODULES
 #: The configs of a topic, by name.
 TOPIC: dict[str, ConfigDef] = {config.name: config for config in topics.CONFIGS}
 
-#: For a broker's config, the topic's config that falls back to it.
-TOPIC_NAME_OF: dict[str, str] = {synonym.name: config.name for config in topics.CONFIGS for synonym in config.synonyms}
+
+def of_groups() -> dict[str, ConfigDef]:
+    """The configs of a group, by name; loaded when first asked for, as no broker needs them to start."""
+    from barnabas.config.definitions import group_level
+
+    return {config.name: config for config in group_level.CONFIGS}
+
+
+def of_client_metrics() -> dict[str, ConfigDef]:
+    """The configs of a subscription to clients' metrics, by name; loaded when first asked for."""
+    from barnabas.config.definitions import client_metrics
+
+    return {config.name: config for config in client_metrics.CONFIGS}
+
+
+def topic_name_of(broker_config: str) -> str | None:
+    """The topic's config that falls back to the broker's one of that name."""
+    for config in topics.CONFIGS:
+        if any(synonym.name == broker_config for synonym in config.synonyms):
+            return config.name
+    return None

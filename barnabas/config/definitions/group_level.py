@@ -3,7 +3,7 @@
 Knows nothing but the declarations.
 """
 
-from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, INT, MEDIUM, STRING, ConfigDef
+from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, INT, MEDIUM, STRING, ConfigDef, Synonym
 from barnabas.config.validators import OneOf, at_least, share_reset
 
 CONFIGS = (
@@ -15,6 +15,7 @@ CONFIGS = (
         MEDIUM,
         "A member of the consumer group that was silent for so long is removed.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.consumer.session.timeout.ms"),),
     ),
     ConfigDef(
         "consumer.heartbeat.interval.ms",
@@ -24,6 +25,7 @@ CONFIGS = (
         MEDIUM,
         "How often members of the consumer group send heartbeats.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
     ),
     ConfigDef(
         "consumer.assignment.interval.ms",
@@ -33,6 +35,7 @@ CONFIGS = (
         MEDIUM,
         "The least time between two assignments of the consumer group.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
     ),
     ConfigDef(
         "share.session.timeout.ms",
@@ -42,6 +45,7 @@ CONFIGS = (
         MEDIUM,
         "A member of the share group that was silent for so long is removed.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.share.session.timeout.ms"),),
     ),
     ConfigDef(
         "share.heartbeat.interval.ms",
@@ -51,6 +55,7 @@ CONFIGS = (
         MEDIUM,
         "How often members of the share group send heartbeats.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.share.heartbeat.interval.ms"),),
     ),
     ConfigDef(
         "share.record.lock.duration.ms",
@@ -60,6 +65,7 @@ CONFIGS = (
         MEDIUM,
         "How long a member of the share group keeps a record that it does not acknowledge.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.share.record.lock.duration.ms"),),
     ),
     ConfigDef(
         "share.delivery.count.limit",
@@ -69,6 +75,7 @@ CONFIGS = (
         MEDIUM,
         "How often a record is given to the share group before it is archived.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.share.delivery.count.limit"),),
     ),
     ConfigDef(
         "share.partition.max.record.locks",
@@ -78,6 +85,7 @@ CONFIGS = (
         MEDIUM,
         "How many records of a partition the share group may have in hand.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.share.partition.max.record.locks"),),
     ),
     ConfigDef(
         "share.auto.offset.reset",
@@ -114,6 +122,7 @@ CONFIGS = (
         MEDIUM,
         "The least time between two assignments of the share group.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.share.assignment.interval.ms"),),
     ),
     ConfigDef(
         "streams.session.timeout.ms",
@@ -123,6 +132,7 @@ CONFIGS = (
         MEDIUM,
         "A member of the streams group that was silent for so long is removed.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.streams.session.timeout.ms"),),
     ),
     ConfigDef(
         "streams.heartbeat.interval.ms",
@@ -132,6 +142,7 @@ CONFIGS = (
         MEDIUM,
         "How often members of the streams group send heartbeats.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.streams.heartbeat.interval.ms"),),
     ),
     ConfigDef(
         "streams.num.standby.replicas",
@@ -141,6 +152,7 @@ CONFIGS = (
         MEDIUM,
         "How many standby copies of its state the streams group keeps.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.streams.num.standby.replicas"),),
     ),
     ConfigDef(
         "streams.initial.rebalance.delay.ms",
@@ -150,6 +162,7 @@ CONFIGS = (
         MEDIUM,
         "How long the empty streams group waits for more members before its first assignment.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.streams.initial.rebalance.delay.ms"),),
     ),
     ConfigDef(
         "streams.assignment.interval.ms",
@@ -159,5 +172,6 @@ CONFIGS = (
         MEDIUM,
         "The least time between two assignments of the streams group.",
         CLUSTER_WIDE,
+        synonyms=(Synonym("group.streams.assignment.interval.ms"),),
     ),
 )

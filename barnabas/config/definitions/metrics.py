@@ -106,6 +106,7 @@ CONFIGS = (
         MEDIUM,
         "How many bytes a second throttled replicas may be sent by this broker as leader.",
         CLUSTER_WIDE,
+        internal=True,
     ),
     ConfigDef(
         "follower.replication.throttled.rate",
@@ -115,6 +116,7 @@ CONFIGS = (
         MEDIUM,
         "How many bytes a second throttled replicas may be fetched by this broker as follower.",
         CLUSTER_WIDE,
+        internal=True,
     ),
     ConfigDef(
         "replica.alter.log.dirs.io.max.bytes.per.second",
@@ -124,5 +126,6 @@ CONFIGS = (
         MEDIUM,
         "How many bytes a second may move between log directories.",
         CLUSTER_WIDE,
+        internal=True,
     ),
 )

@@ -1,0 +1,236 @@
+"""What DescribeConfigs tells of a config: its value, where that comes from, and what lies below it.
+
+Knows nothing of the wire. Sources, the order of synonyms and what is hidden are those of Kafka's ``ConfigHelper`` and
+``DynamicBrokerConfig``; for the answer to CreateTopics those of its ``KafkaConfigSchema``.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from barnabas.config.broker import BrokerConfig
+from barnabas.config.definition import READ_ONLY, ConfigDef, ConfigType, Synonym, text_of
+from barnabas.config.definitions import BROKER, TOPIC, of_client_metrics, of_groups
+from barnabas.config.dynamic import declaration_of
+
+
+class ConfigSource(IntEnum):
+    """Where a value was set (``ConfigSource`` of DescribeConfigs, KIP-226)."""
+
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class DescribedSynonym(NamedTuple):
+    """One of the places that a value could come from."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class DescribedConfig(NamedTuple):
+    """A config as clients are told of it; ``value`` is None where there is none, or where it must not be shown."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool = False
+    sensitive: bool = False
+    type: ConfigType = ConfigType.UNKNOWN
+    synonyms: tuple[DescribedSynonym, ...] = ()
+    documentation: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody has set it."""
+        return self.source is ConfigSource.DEFAULT
+
+
+#: Configs that stand in for one another, the strongest first (``DynamicBrokerConfig.brokerConfigSynonyms``).
+_FAMILIES = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+_FAMILY_OF = {name: family for family in _FAMILIES for name in family}
+_FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+
+Names = Collection[str] | None
+
+
+def describe_broker(config: BrokerConfig, names: Names = None) -> list[DescribedConfig]:
+    """All configs of this broker, or those of these names: what Kafka has, and whatever else was set."""
+    known = {definition.name: None for definition in BROKER.values() if not definition.internal}
+    known.update(dict.fromkeys(_set_names(config)))
+    return [_describe_broker_config(config, name) for name in _wanted(known, names)]
+
+
+def describe_cluster_default(config: BrokerConfig, names: Names = None) -> list[DescribedConfig]:
+    """What was set for all brokers at once, and nothing else."""
+    described = []
+    for name in _wanted(config.cluster_overrides, names):
+        entry = _describe_broker_config(config, name)
+        source = ConfigSource.DYNAMIC_DEFAULT_BROKER
+        synonyms = tuple(synonym for synonym in entry.synonyms if synonym.source is source)
+        value = None if entry.sensitive else config.cluster_overrides[name]
+        described.append(entry._replace(value=value, source=source, synonyms=synonyms))
+    return described
+
+
+def describe_topic(config: BrokerConfig, overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
+    """All configs of a topic that has these of its own, or those of these names."""
+    known = {definition.name: None for definition in TOPIC.values() if not definition.internal}
+    known.update(dict.fromkeys(name for name in overrides if name in TOPIC))
+    return [_describe_topic_config(config, TOPIC[name], overrides) for name in _wanted(known, names)]
+
+
+def describe_group(config: BrokerConfig, overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
+    """All configs of a group that has these of its own, or those of these names."""
+    described = []
+    for name, definition in of_groups().items():
+        if names and name not in names:
+            continue
+        synonyms = [_of_itself(definition, overrides, ConfigSource.GROUP)] if name in overrides else []
+        if definition.synonyms:
+            synonyms.extend(_broker_synonyms(config, definition.synonyms[0].name))
+            value = config[definition.synonyms[0].name]
+        else:
+            value = definition.default
+            synonyms.append(DescribedSynonym(name, text_of(definition.type, value), ConfigSource.DEFAULT))
+        described.append(_topmost(definition, text_of(definition.type, value), synonyms))
+    return described
+
+
+def describe_client_metrics(overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
+    """All configs of a subscription to clients' metrics that has these of its own, or those of these names."""
+    described = []
+    for name, definition in of_client_metrics().items():
+        if names and name not in names:
+            continue
+        synonyms = [_of_itself(definition, overrides, ConfigSource.CLIENT_METRICS)] if name in overrides else []
+        described.append(_topmost(definition, text_of(definition.type, definition.default), synonyms))
+    return described
+
+
+def describe_created_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[DescribedConfig]:
+    """What CreateTopics answers of a topic's configs: by name, the given ones as they were given."""
+    described = []
+    for name in sorted(name for name, definition in TOPIC.items() if not definition.internal):
+        definition = TOPIC[name]
+        if name in overrides:
+            described.append(DescribedConfig(name, overrides[name], ConfigSource.DYNAMIC_TOPIC))
+        else:
+            value = text_of(definition.type, config.topic_values[name])
+            described.append(DescribedConfig(name, value, _source_of_any(config, definition.synonyms)))
+    return described
+
+
+def _wanted(known: Mapping[str, object], names: Names) -> Iterator[str]:
+    return (name for name in known if not names or name in names)
+
+
+def _set_names(config: BrokerConfig) -> Iterator[str]:
+    for layer in (config.originals, config.cluster_overrides, config.broker_overrides):
+        yield from layer
+
+
+def _layers(config: BrokerConfig) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+    return (
+        (ConfigSource.DYNAMIC_BROKER, config.broker_overrides),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER, config.cluster_overrides),
+        (ConfigSource.STATIC_BROKER, config.originals),
+    )
+
+
+def _describe_broker_config(config: BrokerConfig, name: str) -> DescribedConfig:
+    definition = declaration_of(name)
+    sensitive = definition is None or definition.sensitive
+    synonyms = _broker_synonyms(config, name, sensitive=sensitive)
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+    value = None
+    if definition is not None and not sensitive:
+        is_listeners = definition.name != name
+        value = synonyms[0].value if is_listeners else text_of(definition.type, config[name])
+    return DescribedConfig(
+        name,
+        value,
+        source,
+        read_only=name not in BROKER or BROKER[name].scope == READ_ONLY,
+        sensitive=sensitive,
+        type=definition.type if definition is not None else ConfigType.UNKNOWN,
+        synonyms=tuple(synonyms),
+        documentation=BROKER[name].doc if name in BROKER else None,
+    )
+
+
+def _broker_synonyms(config: BrokerConfig, name: str, *, sensitive: bool = False) -> list[DescribedSynonym]:
+    """Layer by layer, what was set under the config's name and under those it stands in for; what comes before the
+    first of its own name is not its own."""
+    definition = declaration_of(name)
+    family = _FAMILY_OF.get(name) or ((name,) if definition is None or name in BROKER else (name, definition.name))
+    found = [
+        DescribedSynonym(relative, None if sensitive else layer[relative], source)
+        for source, layer in _layers(config)
+        for relative in family
+        if relative in layer
+    ]
+    for relative in family:
+        default = BROKER.get(relative)
+        if default is not None and default.default is not None and relative not in _WITHOUT_DEFAULT:
+            text = None if sensitive else text_of(default.type, default.default)
+            found.append(DescribedSynonym(relative, text, ConfigSource.DEFAULT))
+    own = next((index for index, synonym in enumerate(found) if synonym.name == name), len(found))
+    return found[own:]
+
+
+#: Kafka asks for these, and so has no default for them.
+_WITHOUT_DEFAULT = frozenset({"node.id", "process.roles", "controller.listener.names"})
+
+
+def _describe_topic_config(
+    config: BrokerConfig, definition: ConfigDef, overrides: Mapping[str, str]
+) -> DescribedConfig:
+    synonyms = []
+    if definition.name in overrides:
+        synonyms.append(_of_itself(definition, overrides, ConfigSource.DYNAMIC_TOPIC))
+    if definition.synonyms:
+        synonyms.extend(_broker_synonyms(config, definition.synonyms[0].name))
+    return _topmost(definition, text_of(definition.type, config.topic_values[definition.name]), synonyms)
+
+
+def _of_itself(definition: ConfigDef, overrides: Mapping[str, str], source: ConfigSource) -> DescribedSynonym:
+    text = text_of(definition.type, definition.parse(overrides[definition.name]))
+    return DescribedSynonym(definition.name, text, source)
+
+
+def _topmost(definition: ConfigDef, fallback: str | None, synonyms: Iterable[DescribedSynonym]) -> DescribedConfig:
+    """The config with the value of its first synonym where that is its own, or else what it falls back to."""
+    synonyms = tuple(synonyms)
+    first = synonyms[0] if synonyms else DescribedSynonym(definition.name, fallback, ConfigSource.DEFAULT)
+    own = first.name == definition.name and first.source not in _BROKER_SOURCES
+    return DescribedConfig(
+        definition.name,
+        first.value if own else fallback,
+        first.source,
+        type=definition.type,
+        synonyms=synonyms,
+        documentation=definition.doc,
+    )
+
+
+_BROKER_SOURCES = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER, ConfigSource.STATIC_BROKER)
+
+
+def _source_of_any(config: BrokerConfig, synonyms: Iterable[Synonym]) -> ConfigSource:
+    names = [synonym.name for synonym in synonyms]
+    for source, layer in _layers(config):
+        if any(name in layer for name in names):
+            return source
+    return ConfigSource.DEFAULT

@@ -1,0 +1,140 @@
+"""Where settings come from: a file of properties, ``KAFKA_…`` variables of the environment, ``--override``.
+
+Knows nothing of what the settings mean but whether a name is known. Files are read as Java reads them
+(``java.util.Properties``), variables as Kafka's official image maps them (KIP-974).
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+from barnabas.config.definition import ConfigError
+from barnabas.config.dynamic import declaration_of
+
+logger = logging.getLogger(__name__)
+
+ENVIRONMENT_PREFIX = "KAFKA_"
+#: Variables of the official image that are about its JVM and its logging, and are no configs.
+NOT_CONFIGS = frozenset({
+    "KAFKA_VERSION",
+    "KAFKA_HEAP_OPTS",
+    "KAFKA_LOG4J_OPTS",
+    "KAFKA_OPTS",
+    "KAFKA_JMX_OPTS",
+    "KAFKA_JMX_PORT",
+    "KAFKA_JMX_HOSTNAME",
+    "KAFKA_JVM_PERFORMANCE_OPTS",
+    "KAFKA_GC_LOG_OPTS",
+    "KAFKA_LOG4J_ROOT_LOGLEVEL",
+    "KAFKA_LOG4J_LOGGERS",
+    "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+})  # fmt: skip
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WHITE = " \t\f"
+
+
+def merged(*, file: Mapping[str, str], environment: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """All settings; an override goes before the environment, and that before the file."""
+    return {**file, **environment, **overrides}
+
+
+def parse_overrides(items: Iterable[str]) -> dict[str, str]:
+    """``key=value`` from the command line; of two for one key the later counts.
+
+    Raises:
+        ConfigError: an item without ``=``.
+    """
+    overrides = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError("--override", item, "key=value")
+        overrides[name.strip()] = value.strip()
+    return overrides
+
+
+def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The configs among the variables: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
+
+    Of underscores one is a dot, two are an underscore, three a dash. The prefix is not Kafka's alone, so that a variable
+    that stands for no config is left out, with a word in the log.
+    """
+    configs = {}
+    for variable, value in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in NOT_CONFIGS:
+            continue
+        bare = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        name = bare.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
+        if declaration_of(name) is None:
+            logger.warning(
+                "%s stands for %s, which is not a config of Apache Kafka 4.3, and is left out", variable, name
+            )
+        else:
+            configs[name] = value
+    return configs
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """The text of a ``server.properties``; of two lines for one name the later counts.
+
+    Raises:
+        ConfigError: a ``\\u`` that four hexadecimal digits do not follow.
+    """
+    properties = {}
+    for line in _logical_lines(text):
+        end = _end_of_name(line)
+        rest = line[end:].lstrip(_WHITE)
+        if rest[:1] in ("=", ":"):
+            rest = rest[1:].lstrip(_WHITE)
+        properties[_unescaped(line[:end])] = _unescaped(rest)
+    # Kafka trims values when it reads them by their type; names that it does not know keep theirs.
+    return properties
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and blank ones, each joined with those that its last backslash continues it on."""
+    pending = ""
+    continued = False
+    for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        line = natural.lstrip(_WHITE)
+        if not continued and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        continued = backslashes % 2 == 1
+        pending += line[:-1] if continued else line
+        if not continued:
+            yield pending
+            pending = ""
+    if pending:
+        yield pending
+
+
+def _end_of_name(line: str) -> int:
+    """Where the name ends: before the first ``=``, ``:`` or white space that no backslash escapes."""
+    at = 0
+    while at < len(line) and line[at] not in "=:" + _WHITE:
+        at += 2 if line[at] == "\\" else 1
+    return min(at, len(line))
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    parts = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        at += 1
+        if character == "\\":
+            character = text[at : at + 1]
+            at += 1
+            if character == "u":
+                digits = text[at : at + 4]
+                if len(digits) < 4 or not set(digits) <= set("0123456789abcdefABCDEF"):
+                    raise ConfigError("a property", f"\\u{digits}", "\\u and four hexadecimal digits")
+                character = chr(int(digits, 16))
+                at += 4
+            else:
+                character = _ESCAPES.get(character, character)
+        parts.append(character)
+    return "".join(parts)
