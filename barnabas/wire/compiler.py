@@ -22,7 +22,6 @@ def write_Greeting_v0(it, parts, cuts):
     write(content)
 """
 
-import functools
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -30,27 +29,36 @@ from typing import TYPE_CHECKING, Any
 from barnabas.errors import MalformedMessage
 from barnabas.wire.reading import Reader
 from barnabas.wire.source import SUBJECTS, Source
-from barnabas.wire.types import MISSING
+from barnabas.wire.types import MISSING, Buffer
 from barnabas.wire.writing import Writer
 
 if TYPE_CHECKING:
     from barnabas.wire.schema import Struct
-    from barnabas.wire.types import Buffer
+
+Read = Callable[[Buffer, int], tuple[Any, int]]
+Write = Callable[[Any, list[Buffer], list[int]], None]
+
+_readers: dict[tuple[type, int, bool], Read] = {}
+_writers: dict[tuple[type, int, bool], Write] = {}
 
 #: What a reader raises when the bytes lie.
 UNREADABLE = (IndexError, struct.error, MalformedMessage)
 
 
-@functools.cache
-def reader(cls: "type[Struct]", version: int, flexible: bool) -> "Callable[[Buffer, int], tuple[Any, int]]":
+def reader(cls: "type[Struct]", version: int, flexible: bool) -> Read:
     """``read(data, at) -> (structure, end)``; raises one of UNREADABLE."""
-    return Reader(cls, version, flexible).compile()
+    read = _readers.get((cls, version, flexible))
+    if read is None:
+        read = _readers[cls, version, flexible] = Reader(cls, version, flexible).compile()
+    return read
 
 
-@functools.cache
-def writer(cls: "type[Struct]", version: int, flexible: bool) -> "Callable[[Any, list[Buffer], list[int]], None]":
+def writer(cls: "type[Struct]", version: int, flexible: bool) -> Write:
     """``write(structure, parts, cuts)``: adds the pieces to ``parts``, and to ``cuts`` where large ones stand."""
-    return Writer(cls, version, flexible).compile()
+    write = _writers.get((cls, version, flexible))
+    if write is None:
+        write = _writers[cls, version, flexible] = Writer(cls, version, flexible).compile()
+    return write
 
 
 def initializer(cls: "type[Struct]") -> Callable[..., None]:

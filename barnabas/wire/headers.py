@@ -7,11 +7,8 @@ import struct
 
 from barnabas.errors import MalformedMessage
 from barnabas.wire.message import Message, Request
-from barnabas.wire.schema import Versions, field
+from barnabas.wire.schema import field
 from barnabas.wire.types import Buffer, int16, int32, plain_string, skip_tags
-
-CONTROLLED_SHUTDOWN = 7
-LONGEST = Versions(0, 0x7FFF)
 
 
 class RequestHeader(Message, versions="0-2", flexible="2+"):
@@ -38,7 +35,7 @@ def request_header_version(api_key: int, version: int) -> int:
     request = Request.by_key.get(api_key)
     if request is None:
         raise MalformedMessage(f"no API has the key {api_key}")
-    return 2 if version in request.flexible else 1
+    return 2 if version >= request.flexible.first else 1
 
 
 def read_request_header(frame: Buffer, at: int = 0) -> tuple[RequestHeader, int]:
@@ -61,7 +58,7 @@ def read_request_header(frame: Buffer, at: int = 0) -> tuple[RequestHeader, int]
             end = at + size
             header.client_id = str(frame[at:end], "utf-8", "replace")
             at = end
-        if version >= request.flexible.first and version in request.flexible:
+        if version >= request.flexible.first:
             at = skip_tags(frame, at) if frame[at] else at + 1
     except (struct.error, IndexError) as error:
         raise MalformedMessage("a request whose header ends too early") from error

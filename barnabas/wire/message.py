@@ -4,8 +4,7 @@ Knows nothing of sockets: a frame is a list of buffers here.
 """
 
 import struct
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from barnabas.errors import MalformedMessage
 from barnabas.wire import compiler
@@ -13,29 +12,29 @@ from barnabas.wire.schema import Struct, Versions
 from barnabas.wire.types import Buffer
 
 API_VERSIONS = 18
-_pack_header = struct.Struct(">ii").pack
-_pack_flexible_header = struct.Struct(">iix").pack
+#: Of response headers 0 and 1: how size and correlation id are packed, and what the header adds to the size.
+_HEADERS = ((struct.Struct(">ii").pack, 4), (struct.Struct(">iix").pack, 5))
 
 
 class Message(Struct):
     """A structure with versions of its own: ``versions`` it can be read and written in, ``flexible`` of those."""
 
-    _readers: ClassVar[dict[int, Callable[[Buffer, int], tuple[Any, int]]]]
-    _writers: ClassVar[dict[int, Callable[[Any, list[Buffer], list[int]], None]]]
+    _readers: ClassVar[dict[int, compiler.Read]]
+    _writers: ClassVar[dict[int, compiler.Write]]
 
     def __init_subclass__(cls, *, versions: str = "none", flexible: str = "none") -> None:
         cls.versions, cls.flexible = Versions.parse(versions), Versions.parse(flexible)
         cls._readers, cls._writers = {}, {}
 
     @classmethod
-    def _writer(cls, version: int) -> Callable[[Any, list[Buffer], list[int]], None]:
+    def _writer(cls, version: int) -> compiler.Write:
         if version not in cls.versions:
             raise ValueError(f"{cls.__qualname__} has no version {version}, only {cls.versions}")
         write = cls._writers[version] = compiler.writer(cls, version, version in cls.flexible)
         return write
 
     @classmethod
-    def _reader(cls, version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
+    def _reader(cls, version: int) -> compiler.Read:
         if version not in cls.versions:
             raise MalformedMessage(f"{cls.__qualname__} has no version {version}, only {cls.versions}")
         read = cls._readers[version] = compiler.reader(cls, version, version in cls.flexible)
@@ -114,14 +113,13 @@ class Response(Message):
     @classmethod
     def header_version(cls, version: int) -> int:
         """The version of the response header: 1 (with tags) in flexible versions, but for ApiVersions (KIP-511)."""
-        return int(version in cls.flexible and cls.request.api_key != API_VERSIONS)
+        return int(version >= cls.flexible.first and cls.request.api_key != API_VERSIONS)
 
     def encode_frame(self, correlation_id: int, version: int) -> list[Buffer]:
         """Size prefix, response header and body, as pieces to be sent in this order (see :meth:`encode_parts`)."""
         pieces = self.encode_parts(version)
-        size = sum(map(len, pieces))
-        if self.header_version(version):
-            pieces[0] = _pack_flexible_header(size + 5, correlation_id) + pieces[0]
-        else:
-            pieces[0] = _pack_header(size + 4, correlation_id) + pieces[0]
+        pack, size = _HEADERS[version >= self.flexible.first and self.request.api_key != API_VERSIONS]
+        for piece in pieces:
+            size += len(piece)
+        pieces[0] = pack(size, correlation_id) + pieces[0]
         return pieces

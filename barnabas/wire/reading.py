@@ -5,8 +5,10 @@ tagged fields share one ``struct`` call; what was announced is checked against w
 Reading past the end fails by itself at the next fixed field, and at the last line at the latest.
 """
 
+import functools
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from barnabas.wire import types
 from barnabas.wire.source import Source
@@ -14,6 +16,12 @@ from barnabas.wire.types import Fixed, Packers, Sized
 
 if TYPE_CHECKING:
     from barnabas.wire.schema import Field, Struct
+
+
+@functools.cache
+def unpacker(format: str) -> Callable[..., tuple[Any, ...]]:
+    return struct.Struct(">" + format).unpack_from
+
 
 REPEATED = {format: Packers(format, lambda made: made.unpack_from) for format in "bhiqHId?"}
 
@@ -41,7 +49,9 @@ class Reader(Source):
         self.names.update(new=object.__new__, read_uvarint=types.read_uvarint, read_length=types.read_length)
         self.names.update(skip_tags=types.skip_tags, skip_tagged=types.skip_tagged)
         self.names.update(negative=types.negative, beyond=types.beyond)
-        self(f"data = {'memoryview' if self.in_place else 'bytes'}(data)")
+        kind = "memoryview" if self.in_place else "bytes"
+        with self.block(f"if type(data) is not {kind}:"):
+            self(f"data = {kind}(data)")
         self("limit = len(data)")
         self.struct(cls, "it")
         self.flush()
@@ -63,7 +73,7 @@ class Reader(Source):
         if format == "B":
             self(f"{targets} = data[at]")
         else:
-            unpack = self.refer(f"unpack_{format.replace('?', 't')}", struct.Struct(">" + format).unpack_from)
+            unpack = self.refer(f"unpack_{format.replace('?', 't')}", unpacker(format))
             self(f"{targets}{',' if ', ' not in targets else ''} = {unpack}(data, at)")
         self(f"at += {struct.calcsize('>' + format)}")
 

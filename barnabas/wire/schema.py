@@ -48,7 +48,7 @@ class Versions(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         if text == "none":
-            return cls(0, -1)
+            return cls(LATEST + 1, LATEST)
         first, dash, last = text.partition("-")
         if not dash:
             last = str(LATEST) if text.endswith("+") else first
@@ -58,12 +58,14 @@ class Versions(NamedTuple):
         return self.first <= version <= self.last  # type: ignore[operator]
 
     def __str__(self) -> str:
+        if self.last < self.first:
+            return "none"
         if self.last == LATEST:
             return f"{self.first}+"
-        return "none" if self.last < self.first else str(self.first) + f"-{self.last}" * (self.first != self.last)
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
-ALL, NONE = Versions(0, LATEST), Versions(0, -1)
+ALL, NONE = Versions.parse("0+"), Versions.parse("none")
 
 
 class Field(NamedTuple):

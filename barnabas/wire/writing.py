@@ -4,7 +4,9 @@ Knows nothing of who calls it. Neighbours of fixed width and the length that fol
 where a structure has no tagged fields, the zero that says so is a pad byte of that call.
 """
 
+import functools
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.wire.source import Source
@@ -12,6 +14,12 @@ from barnabas.wire.types import BYTE, Fixed, Packers, Sized, uvarint
 
 if TYPE_CHECKING:
     from barnabas.wire.schema import Field, Struct
+
+
+@functools.cache
+def packer(format: str) -> Callable[..., bytes]:
+    return struct.Struct(">" + format).pack
+
 
 REPEATED = {format: Packers(format, lambda made: made.pack) for format in "bhiqHId?"}
 
@@ -39,8 +47,8 @@ class Writer(Source):
         format = "".join(format for format, _ in run)
         values = ", ".join(value for _, value in run if value)
         if not values:
-            return repr(bytes(len(format)))
-        pack = self.refer(f"pack_{format.replace('?', 't')}", struct.Struct(">" + format).pack)
+            return 'b"' + r"\0" * len(format) + '"'
+        pack = self.refer(f"pack_{format.replace('?', 't')}", packer(format))
         return f"{pack}({values})"
 
     def flush(self) -> None:
@@ -151,13 +159,11 @@ class Writer(Source):
             self.give("x")
             return
         self.flush()
-        with self.block(f"if {' and '.join(self.is_default(field, it) for field in fields)}:"):
-            self(r'write(b"\0")')
-        with self.block("else:"):
-            present, outer, content = self.local("present"), self.local("outer"), self.local("content")
+        with self.block(f"if {' or '.join(self.is_worth(field, it) for field in fields)}:"):
+            present, outer, content = self.local("present"), self.local("outer"), self.local("content_of_tag")
             self(f"{present}, {outer} = [], write")
             for field in sorted(fields, key=lambda field: field.tag or 0):
-                with self.about(field.name), self.block(f"if not ({self.is_default(field, it)}):"):
+                with self.about(field.name), self.block(f"if {self.is_worth(field, it)}:"):
                     self(f"{content} = []")
                     self(f"write = {content}.append")
                     self.value(field, f"{it}.{field.name}")
@@ -166,14 +172,17 @@ class Writer(Source):
                     self(f"{present}.append(uvarint({field.tag}) + uvarint(len({content})) + {content})")
             self(f"write = {outer}")
             self(f'write(uvarint(len({present})) + b"".join({present}))')
+        with self.block("else:"):
+            self(r'write(b"\0")')
 
-    def is_default(self, field: "Field", it: str) -> str:
+    def is_worth(self, field: "Field", it: str) -> str:
+        """The condition on which a tagged field is written: that it has not its default."""
         value, default = f"{it}.{field.name}", field.default
         if default is None:
-            return f"{value} is None"
+            return f"{value} is not None"
         if field.is_array:
-            return f"not {value}" if self.version not in field.nullable else f"{value} is not None and not {value}"
+            return f"({value} is None or {value})" if self.version in field.nullable else value
         if isinstance(default, bool | int | float | str | bytes):
-            return f"{value} == {default!r}"
+            return f"{value} != {default!r}"
         name = self.refer(f"default_{field.name}", default)
-        return f"({value} is {name} or {value} == {name})"
+        return f"({value} is not {name} and {value} != {name})"
