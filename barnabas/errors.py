@@ -39,536 +39,536 @@ class KafkaError(Exception):
 
 
 class UnknownServerError(KafkaError, code=-1):
-    """Unknown server error."""
+    """The broker failed in a way that it did not foresee; its log says more."""
 
 
 class OffsetOutOfRange(KafkaError, code=1):
-    """Offset out of range."""
+    """The log has no such offset: it starts later, or ends earlier."""
 
 
 class CorruptMessage(KafkaError, code=2, retriable=True):
-    """Corrupt message."""
+    """The bytes of the records do not match their checksum, or their layout is broken."""
 
 
 class UnknownTopicOrPartition(KafkaError, code=3, retriable=True):
-    """Unknown topic or partition."""
+    """This broker knows no such topic or partition."""
 
 
 class InvalidFetchSize(KafkaError, code=4):
-    """Invalid fetch size."""
+    """A fetch cannot ask for so few bytes."""
 
 
 class LeaderNotAvailable(KafkaError, code=5, retriable=True):
-    """Leader not available."""
+    """The partition has no leader at the moment."""
 
 
 class NotLeaderOrFollower(KafkaError, code=6, retriable=True):
-    """Not leader or follower."""
+    """This broker does not lead the partition, or is no replica of it."""
 
 
 class RequestTimedOut(KafkaError, code=7, retriable=True):
-    """Request timed out."""
+    """What was asked for did not happen in the time that it was given."""
 
 
 class BrokerNotAvailable(KafkaError, code=8):
-    """Broker not available."""
+    """There is no such broker, or it is not running."""
 
 
 class ReplicaNotAvailable(KafkaError, code=9, retriable=True):
-    """Replica not available."""
+    """The replica that was asked for is not on this broker."""
 
 
 class MessageTooLarge(KafkaError, code=10):
-    """Message too large."""
+    """The batch is larger than the topic allows (max.message.bytes)."""
 
 
 class StaleControllerEpoch(KafkaError, code=11):
-    """Stale controller epoch."""
+    """A newer controller has taken over since."""
 
 
 class OffsetMetadataTooLarge(KafkaError, code=12):
-    """Offset metadata too large."""
+    """The text beside the committed offset is too long (offset.metadata.max.bytes)."""
 
 
 class NetworkException(KafkaError, code=13, retriable=True):
-    """Network exception."""
+    """The connection broke before there was an answer."""
 
 
 class CoordinatorLoadInProgress(KafkaError, code=14, retriable=True):
-    """Coordinator load in progress."""
+    """The coordinator is still reading its log."""
 
 
 class CoordinatorNotAvailable(KafkaError, code=15, retriable=True):
-    """Coordinator not available."""
+    """There is no coordinator for this group or transactional id yet."""
 
 
 class NotCoordinator(KafkaError, code=16, retriable=True):
-    """Not coordinator."""
+    """Another broker is the coordinator."""
 
 
 class InvalidTopicException(KafkaError, code=17):
-    """Invalid topic exception."""
+    """A topic cannot be called that, or this one is not for clients to write to."""
 
 
 class RecordListTooLarge(KafkaError, code=18):
-    """Record list too large."""
+    """The batch does not fit into a segment."""
 
 
 class NotEnoughReplicas(KafkaError, code=19, retriable=True):
-    """Not enough replicas."""
+    """Fewer replicas are in sync than min.insync.replicas demands; nothing was written."""
 
 
 class NotEnoughReplicasAfterAppend(KafkaError, code=20, retriable=True):
-    """Not enough replicas after append."""
+    """The records are written, and then fewer replicas were in sync than min.insync.replicas demands."""
 
 
 class InvalidRequiredAcks(KafkaError, code=21):
-    """Invalid required acks."""
+    """acks is 0, 1 or -1."""
 
 
 class IllegalGeneration(KafkaError, code=22):
-    """Illegal generation."""
+    """The group is in another generation."""
 
 
 class InconsistentGroupProtocol(KafkaError, code=23):
-    """Inconsistent group protocol."""
+    """The member and the group have no protocol in common."""
 
 
 class InvalidGroupId(KafkaError, code=24):
-    """Invalid group id."""
+    """A group cannot be called that."""
 
 
 class UnknownMemberId(KafkaError, code=25):
-    """Unknown member id."""
+    """The group has no such member."""
 
 
 class InvalidSessionTimeout(KafkaError, code=26):
-    """Invalid session timeout."""
+    """The session time-out is outside of what the broker allows."""
 
 
 class RebalanceInProgress(KafkaError, code=27):
-    """Rebalance in progress."""
+    """The group is rebalancing: join again."""
 
 
 class InvalidCommitOffsetSize(KafkaError, code=28):
-    """Invalid commit offset size."""
+    """The commit is larger than a record of the offsets topic may be."""
 
 
 class TopicAuthorizationFailed(KafkaError, code=29):
-    """Topic authorization failed."""
+    """This principal may not do that with the topic."""
 
 
 class GroupAuthorizationFailed(KafkaError, code=30):
-    """Group authorization failed."""
+    """This principal may not do that with the group."""
 
 
 class ClusterAuthorizationFailed(KafkaError, code=31):
-    """Cluster authorization failed."""
+    """This principal may not do that with the cluster."""
 
 
 class InvalidTimestamp(KafkaError, code=32):
-    """Invalid timestamp."""
+    """A record has a timestamp that the topic does not take."""
 
 
 class UnsupportedSaslMechanism(KafkaError, code=33):
-    """Unsupported sasl mechanism."""
+    """This SASL mechanism is not enabled on the listener."""
 
 
 class IllegalSaslState(KafkaError, code=34):
-    """Illegal sasl state."""
+    """The request does not belong at this point of the authentication."""
 
 
 class UnsupportedVersion(KafkaError, code=35):
-    """Unsupported version."""
+    """This version of the request, or what it asks for, is not served here."""
 
 
 class TopicAlreadyExists(KafkaError, code=36):
-    """Topic already exists."""
+    """There is a topic of that name."""
 
 
 class InvalidPartitions(KafkaError, code=37):
-    """Invalid partitions."""
+    """That is not a number of partitions that the topic can have."""
 
 
 class InvalidReplicationFactor(KafkaError, code=38):
-    """Invalid replication factor."""
+    """There are not that many brokers, or the replication factor is below 1."""
 
 
 class InvalidReplicaAssignment(KafkaError, code=39):
-    """Invalid replica assignment."""
+    """Partitions cannot be assigned to brokers in that way."""
 
 
 class InvalidConfig(KafkaError, code=40):
-    """Invalid config."""
+    """The config has no such name, or cannot have that value."""
 
 
 class NotController(KafkaError, code=41, retriable=True):
-    """Not controller."""
+    """This node is not the active controller."""
 
 
 class InvalidRequest(KafkaError, code=42):
-    """Invalid request."""
+    """The request can be read, and contradicts itself or the protocol."""
 
 
 class UnsupportedForMessageFormat(KafkaError, code=43):
-    """Unsupported for message format."""
+    """The format in which the records are stored has no place for that."""
 
 
 class PolicyViolation(KafkaError, code=44):
-    """Policy violation."""
+    """A policy of this cluster forbids that."""
 
 
 class OutOfOrderSequenceNumber(KafkaError, code=45):
-    """Out of order sequence number."""
+    """A batch before this one is missing: its sequence number leaves a gap."""
 
 
 class DuplicateSequenceNumber(KafkaError, code=46):
-    """Duplicate sequence number."""
+    """The batch is here already, and too old to say at which offset."""
 
 
 class InvalidProducerEpoch(KafkaError, code=47):
-    """Invalid producer epoch."""
+    """The producer has an old epoch: another with its id has started since."""
 
 
 class InvalidTxnState(KafkaError, code=48):
-    """Invalid txn state."""
+    """The transaction is not in a state in which that could be done."""
 
 
 class InvalidProducerIdMapping(KafkaError, code=49):
-    """Invalid producer id mapping."""
+    """The transactional id belongs to another producer id."""
 
 
 class InvalidTransactionTimeout(KafkaError, code=50):
-    """Invalid transaction timeout."""
+    """The transaction time-out is above transaction.max.timeout.ms."""
 
 
 class ConcurrentTransactions(KafkaError, code=51, retriable=True):
-    """Concurrent transactions."""
+    """The transaction before is still being completed."""
 
 
 class TransactionCoordinatorFenced(KafkaError, code=52):
-    """Transaction coordinator fenced."""
+    """Another broker has become the coordinator of this transaction."""
 
 
 class TransactionalIdAuthorizationFailed(KafkaError, code=53):
-    """Transactional id authorization failed."""
+    """This principal may not use the transactional id."""
 
 
 class SecurityDisabled(KafkaError, code=54):
-    """Security disabled."""
+    """The broker runs without what this asks about, such as an authorizer."""
 
 
 class OperationNotAttempted(KafkaError, code=55):
-    """Operation not attempted."""
+    """Not tried, because another part of the request failed."""
 
 
 class KafkaStorageError(KafkaError, code=56, retriable=True):
-    """Kafka storage error."""
+    """The directory of this log has failed."""
 
 
 class LogDirNotFound(KafkaError, code=57):
-    """Log dir not found."""
+    """The broker has no such log directory."""
 
 
 class SaslAuthenticationFailed(KafkaError, code=58):
-    """Sasl authentication failed."""
+    """The credentials are not right."""
 
 
 class UnknownProducerId(KafkaError, code=59):
-    """Unknown producer id."""
+    """Nothing is remembered of this producer; its last records may have been deleted."""
 
 
 class ReassignmentInProgress(KafkaError, code=60):
-    """Reassignment in progress."""
+    """The partition is being reassigned."""
 
 
 class DelegationTokenAuthDisabled(KafkaError, code=61):
-    """Delegation token auth disabled."""
+    """Delegation tokens are not enabled."""
 
 
 class DelegationTokenNotFound(KafkaError, code=62):
-    """Delegation token not found."""
+    """There is no such delegation token."""
 
 
 class DelegationTokenOwnerMismatch(KafkaError, code=63):
-    """Delegation token owner mismatch."""
+    """The delegation token is not this principal's to renew or expire."""
 
 
 class DelegationTokenRequestNotAllowed(KafkaError, code=64):
-    """Delegation token request not allowed."""
+    """Delegation tokens cannot be asked for on such a connection."""
 
 
 class DelegationTokenAuthorizationFailed(KafkaError, code=65):
-    """Delegation token authorization failed."""
+    """This principal may not do that with the delegation token."""
 
 
 class DelegationTokenExpired(KafkaError, code=66):
-    """Delegation token expired."""
+    """The delegation token has expired."""
 
 
 class InvalidPrincipalType(KafkaError, code=67):
-    """Invalid principal type."""
+    """There are no principals of that type."""
 
 
 class NonEmptyGroup(KafkaError, code=68):
-    """Non empty group."""
+    """The group still has members."""
 
 
 class GroupIdNotFound(KafkaError, code=69):
-    """Group id not found."""
+    """There is no such group."""
 
 
 class FetchSessionIdNotFound(KafkaError, code=70, retriable=True):
-    """Fetch session id not found."""
+    """There is no such fetch session; it may have been evicted."""
 
 
 class InvalidFetchSessionEpoch(KafkaError, code=71, retriable=True):
-    """Invalid fetch session epoch."""
+    """The fetch does not come next in its session."""
 
 
 class ListenerNotFound(KafkaError, code=72, retriable=True):
-    """Listener not found."""
+    """The leader has no listener of the name that this one has."""
 
 
 class TopicDeletionDisabled(KafkaError, code=73):
-    """Topic deletion disabled."""
+    """Topics cannot be deleted here (delete.topic.enable)."""
 
 
 class FencedLeaderEpoch(KafkaError, code=74, retriable=True):
-    """Fenced leader epoch."""
+    """The leader epoch is an old one: there was an election since."""
 
 
 class UnknownLeaderEpoch(KafkaError, code=75, retriable=True):
-    """Unknown leader epoch."""
+    """The leader epoch is newer than this broker knows."""
 
 
 class UnsupportedCompressionType(KafkaError, code=76):
-    """Unsupported compression type."""
+    """The records are compressed in a way that this version of the request does not have."""
 
 
 class StaleBrokerEpoch(KafkaError, code=77):
-    """Stale broker epoch."""
+    """The broker has registered anew since."""
 
 
 class OffsetNotAvailable(KafkaError, code=78, retriable=True):
-    """Offset not available."""
+    """The new leader does not know its high watermark yet."""
 
 
 class MemberIdRequired(KafkaError, code=79):
-    """Member id required."""
+    """Join again with the member id that this answer gives."""
 
 
 class PreferredLeaderNotAvailable(KafkaError, code=80, retriable=True):
-    """Preferred leader not available."""
+    """The preferred replica cannot lead now."""
 
 
 class GroupMaxSizeReached(KafkaError, code=81):
-    """Group max size reached."""
+    """The group has as many members as it may have (group.max.size)."""
 
 
 class FencedInstanceId(KafkaError, code=82):
-    """Fenced instance id."""
+    """Another member has this group instance id now."""
 
 
 class EligibleLeadersNotAvailable(KafkaError, code=83, retriable=True):
-    """Eligible leaders not available."""
+    """No replica that could lead is available."""
 
 
 class ElectionNotNeeded(KafkaError, code=84, retriable=True):
-    """Election not needed."""
+    """The partition has the leader that it should have."""
 
 
 class NoReassignmentInProgress(KafkaError, code=85):
-    """No reassignment in progress."""
+    """The partition is not being reassigned."""
 
 
 class GroupSubscribedToTopic(KafkaError, code=86):
-    """Group subscribed to topic."""
+    """The group is subscribed to the topic, so its offsets stay."""
 
 
 class InvalidRecord(KafkaError, code=87):
-    """Invalid record."""
+    """A record or its batch is not as the topic wants it."""
 
 
 class UnstableOffsetCommit(KafkaError, code=88, retriable=True):
-    """Unstable offset commit."""
+    """A transaction that commits these offsets is not decided yet."""
 
 
 class ThrottlingQuotaExceeded(KafkaError, code=89, retriable=True):
-    """Throttling quota exceeded."""
+    """There were more changes than the quota allows: wait as long as the answer says."""
 
 
 class ProducerFenced(KafkaError, code=90):
-    """Producer fenced."""
+    """Another producer with this transactional id has started since."""
 
 
 class ResourceNotFound(KafkaError, code=91):
-    """Resource not found."""
+    """There is no such resource."""
 
 
 class DuplicateResource(KafkaError, code=92):
-    """Duplicate resource."""
+    """There is such a resource already, or it is named twice."""
 
 
 class UnacceptableCredential(KafkaError, code=93):
-    """Unacceptable credential."""
+    """These credentials do not meet the rules."""
 
 
 class InconsistentVoterSet(KafkaError, code=94):
-    """Inconsistent voter set."""
+    """The voters that the request names are not those of the quorum."""
 
 
 class InvalidUpdateVersion(KafkaError, code=95):
-    """Invalid update version."""
+    """The feature cannot go to that level."""
 
 
 class FeatureUpdateFailed(KafkaError, code=96):
-    """Feature update failed."""
+    """The features stay as they are: the update failed."""
 
 
 class PrincipalDeserializationFailure(KafkaError, code=97):
-    """Principal deserialization failure."""
+    """The principal in the forwarded request cannot be read."""
 
 
 class SnapshotNotFound(KafkaError, code=98):
-    """Snapshot not found."""
+    """There is no such snapshot."""
 
 
 class PositionOutOfRange(KafkaError, code=99):
-    """Position out of range."""
+    """The snapshot does not reach as far as that position."""
 
 
 class UnknownTopicId(KafkaError, code=100, retriable=True):
-    """Unknown topic id."""
+    """This broker knows no topic with that id."""
 
 
 class DuplicateBrokerRegistration(KafkaError, code=101):
-    """Duplicate broker registration."""
+    """Another broker that is alive has this id."""
 
 
 class BrokerIdNotRegistered(KafkaError, code=102):
-    """Broker id not registered."""
+    """No broker with that id has registered."""
 
 
 class InconsistentTopicId(KafkaError, code=103, retriable=True):
-    """Inconsistent topic id."""
+    """The topic has another id in the log."""
 
 
 class InconsistentClusterId(KafkaError, code=104):
-    """Inconsistent cluster id."""
+    """The request is meant for another cluster."""
 
 
 class TransactionalIdNotFound(KafkaError, code=105):
-    """Transactional id not found."""
+    """Nothing is known of this transactional id."""
 
 
 class FetchSessionTopicIdError(KafkaError, code=106, retriable=True):
-    """Fetch session topic id error."""
+    """The fetch session began with topic names and went on with ids, or the other way round."""
 
 
 class IneligibleReplica(KafkaError, code=107):
-    """Ineligible replica."""
+    """The replica may not join those in sync now."""
 
 
 class NewLeaderElected(KafkaError, code=108):
-    """New leader elected."""
+    """The change removed the leader, and another was elected."""
 
 
 class OffsetMovedToTieredStorage(KafkaError, code=109):
-    """Offset moved to tiered storage."""
+    """The offset is only in tiered storage now."""
 
 
 class FencedMemberEpoch(KafkaError, code=110):
-    """Fenced member epoch."""
+    """The member has an old epoch: leave everything, and join again."""
 
 
 class UnreleasedInstanceId(KafkaError, code=111):
-    """Unreleased instance id."""
+    """A member that is still here has this group instance id."""
 
 
 class UnsupportedAssignor(KafkaError, code=112):
-    """Unsupported assignor."""
+    """The group cannot use this assignor."""
 
 
 class StaleMemberEpoch(KafkaError, code=113):
-    """Stale member epoch."""
+    """The member has an old epoch: hear the next heartbeat's answer, and try again."""
 
 
 class MismatchedEndpointType(KafkaError, code=114):
-    """Mismatched endpoint type."""
+    """The request went to the wrong kind of listener: broker or controller."""
 
 
 class UnsupportedEndpointType(KafkaError, code=115):
-    """Unsupported endpoint type."""
+    """There are no endpoints of that type."""
 
 
 class UnknownControllerId(KafkaError, code=116):
-    """Unknown controller id."""
+    """There is no such controller."""
 
 
 class UnknownSubscriptionId(KafkaError, code=117):
-    """Unknown subscription id."""
+    """The client's telemetry subscription is not the present one."""
 
 
 class TelemetryTooLarge(KafkaError, code=118):
-    """Telemetry too large."""
+    """The telemetry is larger than the broker takes."""
 
 
 class InvalidRegistration(KafkaError, code=119):
-    """Invalid registration."""
+    """The controller does not accept this registration."""
 
 
 class TransactionAbortable(KafkaError, code=120):
-    """Transaction abortable."""
+    """The transaction cannot be committed any more, but it can be aborted."""
 
 
 class InvalidRecordState(KafkaError, code=121):
-    """Invalid record state."""
+    """The record was not acquired by this member, or not any longer."""
 
 
 class ShareSessionNotFound(KafkaError, code=122, retriable=True):
-    """Share session not found."""
+    """There is no such share session."""
 
 
 class InvalidShareSessionEpoch(KafkaError, code=123, retriable=True):
-    """Invalid share session epoch."""
+    """The request does not come next in its share session."""
 
 
 class FencedStateEpoch(KafkaError, code=124):
-    """Fenced state epoch."""
+    """The share group's state has gone on to a newer epoch."""
 
 
 class InvalidVoterKey(KafkaError, code=125):
-    """Invalid voter key."""
+    """The voter has another directory id."""
 
 
 class DuplicateVoter(KafkaError, code=126):
-    """Duplicate voter."""
+    """The node is a voter already."""
 
 
 class VoterNotFound(KafkaError, code=127):
-    """Voter not found."""
+    """There is no such voter."""
 
 
 class InvalidRegularExpression(KafkaError, code=128):
-    """Invalid regular expression."""
+    """The regular expression cannot be understood."""
 
 
 class RebootstrapRequired(KafkaError, code=129):
-    """Rebootstrap required."""
+    """The client had better start again from its bootstrap servers."""
 
 
 class StreamsInvalidTopology(KafkaError, code=130):
-    """Streams invalid topology."""
+    """The topology contradicts itself."""
 
 
 class StreamsInvalidTopologyEpoch(KafkaError, code=131):
-    """Streams invalid topology epoch."""
+    """The topology's epoch does not fit the group."""
 
 
 class StreamsTopologyFenced(KafkaError, code=132):
-    """Streams topology fenced."""
+    """The group has gone on to a newer topology."""
 
 
 class ShareSessionLimitReached(KafkaError, code=133, retriable=True):
-    """Share session limit reached."""
+    """There are as many share sessions as there may be."""
