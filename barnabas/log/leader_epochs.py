@@ -14,11 +14,11 @@ UNDEFINED = -1
 class LeaderEpochs:
     """Epochs and their start offsets, both ascending; each change is written to the file before it is told."""
 
-    __slots__ = ("_files", "_path", "entries")
+    __slots__ = ("_files", "entries", "path")
 
     def __init__(self, files: Files, path: str, entries: list[tuple[int, int]] | None = None) -> None:
         self._files = files
-        self._path = path
+        self.path = path
         self.entries = entries if entries is not None else []
 
     @classmethod
@@ -93,4 +93,4 @@ class LeaderEpochs:
 
     def write(self) -> None:
         """Write the file anew. It reaches the disk with the log's next flush: only then does the log it tells of."""
-        write_entries(self._files, self._path, self.entries, sync=False)
+        write_entries(self._files, self.path, self.entries, sync=False)

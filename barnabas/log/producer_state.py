@@ -11,7 +11,7 @@ A snapshot, ``<offset>.snapshot``, is the state that the records below that offs
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -243,6 +243,12 @@ class ProducerState:
         for offset in [offset for offset in self.snapshots if first <= offset <= last]:
             self._files.delete(self.snapshot_path(offset))
             self.snapshots.remove(offset)
+
+    def remove_strays(self, bases: Container[int]) -> None:
+        """Delete the snapshots that no segment begins with, but for the latest."""
+        for offset in self.snapshots[:-1]:
+            if offset not in bases:
+                self.remove_snapshots(offset, offset)
 
 
 def _decode(data: bytes) -> Iterable[ProducerStateEntry]:

@@ -1,0 +1,628 @@
+"""One partition's log: batches appended at its end, read anywhere, and dropped from its beginning.
+
+Knows nothing of leaders and replicas: it is told which epoch appends, and up to where readers may see. One thread at a
+time uses a log; the slow part of a flush is handed out as a :class:`Flush`, for any thread to run.
+
+What is true at all times: ``log_start_offset <= high_watermark <= log_end_offset``.
+"""
+
+import contextlib
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import CorruptMessage, KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
+from barnabas.log import retention
+from barnabas.log.files import Data, Files
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.producer_state import ProducerState, ProducerStateEntry
+from barnabas.log.segment import (
+    DELETED_SUFFIX,
+    INDEX_SUFFIX,
+    MAX_SIZE,
+    SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    BatchAt,
+    IndexCache,
+    Segment,
+)
+from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
+
+logger = logging.getLogger(__name__)
+
+
+class Appended(NamedTuple):
+    """What became of an append."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int  #: -1 unless the topic has LogAppendTime, or the batch is a duplicate: then its timestamp
+    is_duplicate: bool
+
+
+class Flush(NamedTuple):
+    """What must be done, in any thread, before everything below ``up_to`` is safe on the disk."""
+
+    up_to: int
+    steps: list[Callable[[], None]]
+
+    def run(self) -> None:
+        """Do it. Raises OSError."""
+        for step in self.steps:
+            step()
+
+
+class LogServices:
+    """What the logs of one log directory share; on its own it does the simplest that works."""
+
+    def __init__(self, files: Files, index_cache: IndexCache | None = None) -> None:
+        self.files = files
+        self.index_cache = index_cache if index_cache is not None else IndexCache()
+
+    def jitter_ms(self, upper: int) -> int:
+        """A random time below ``upper``, by which a segment rolls sooner than ``segment.ms``."""
+        return 0
+
+    def delete_later(self, paths: list[str], delay_ms: int) -> None:
+        """Delete files that are out of use and have their name for it already; readers may still have them open."""
+        for path in paths:
+            self.files.delete(path)
+
+    def rolled(self, log: "PartitionLog") -> None:
+        """A segment was closed: it is time to flush what is below the active one."""
+
+    def failed(self, log: "PartitionLog", error: OSError) -> None:
+        """The disk failed under this log, which is offline now."""
+        logger.error("%s is offline: %s", log, error)
+
+
+class PartitionLog:
+    """The log of one partition; :func:`barnabas.log.recovery.open_log` makes one from a directory."""
+
+    __slots__ = (
+        "_bases",
+        "_jitter_ms",
+        "_last_flush_ms",
+        "_offline",
+        "_segments",
+        "_services",
+        "_unsynced",
+        "config",
+        "directory",
+        "high_watermark",
+        "latest_epoch",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "partition",
+        "producers",
+        "recovery_point",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        services: LogServices,
+        directory: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: TopicConfig,
+        *,
+        segments: list[Segment],
+        leader_epochs: LeaderEpochs,
+        producers: ProducerState,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+    ) -> None:
+        self._services = services
+        self.directory = directory
+        self.topic = topic
+        self.partition = partition
+        self.topic_id = topic_id
+        self.leader_epochs = leader_epochs
+        self.latest_epoch = leader_epochs.latest
+        self.producers = producers
+        self.log_start_offset = log_start_offset
+        self.high_watermark = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.recovery_point = recovery_point
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self._offline: str | None = None
+        self._unsynced: set[str] = set()  # small files that changed since the last flush
+        self._last_flush_ms = segments[-1].created_ms
+        self.update_config(config)
+
+    def update_config(self, config: TopicConfig) -> None:
+        """Go by these settings from now on."""
+        self.config = config
+        self._segments[-1].index_interval = config.index_interval_bytes
+        upper = min(config.segment_jitter_ms, config.segment_ms)
+        self._jitter_ms = self._services.jitter_ms(upper) if upper > 0 else 0
+
+    def __repr__(self) -> str:
+        return f"<PartitionLog {self.topic}-{self.partition} in {self.directory}>"
+
+    # ------------------------------------------------------------ what there is
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, oldest first; the last is the active one."""
+        return self._segments
+
+    @property
+    def size(self) -> int:
+        """Bytes in all segments."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset that a reader of committed transactions may not see."""
+        return self.high_watermark
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether the disk failed under this log."""
+        return self._offline is not None
+
+    def active_producers(self) -> list[ProducerStateEntry]:
+        """The producers with an id that wrote here and are not forgotten yet."""
+        return list(self.producers.entries.values())
+
+    def maybe_set_high_watermark(self, offset: int) -> bool:
+        """Everything below ``offset`` is committed; true if that is news."""
+        if offset <= self.high_watermark:
+            return False
+        self._set_offsets(self.log_start_offset, offset, self.log_end_offset)
+        return True
+
+    def _set_offsets(self, log_start_offset: int, high_watermark: int, log_end_offset: int) -> None:
+        """The only place where one of the three moves, but for the end that an append moves forward."""
+        assert 0 <= log_start_offset <= high_watermark <= log_end_offset, (
+            f"{self}: log start offset {log_start_offset}, high watermark {high_watermark}, "
+            f"log end offset {log_end_offset}"
+        )
+        self.log_start_offset, self.high_watermark, self.log_end_offset = (
+            log_start_offset,
+            high_watermark,
+            log_end_offset,
+        )
+
+    # ------------------------------------------------------------ failures
+
+    def go_offline(self, reason: str) -> None:
+        """Answer everything with KafkaStorageError from now on; the files are left as they are."""
+        if self._offline is None:
+            self._offline = reason
+            for segment in self._segments:
+                segment.close()
+
+    def _check_online(self) -> None:
+        if self._offline is not None:
+            raise KafkaStorageError(f"The log of {self.topic}-{self.partition} is offline: {self._offline}")
+
+    def _failure(self, error: OSError) -> KafkaStorageError:
+        """The disk failed: this log is of no use any more, nor, as its keeper may decide, is its directory."""
+        self.go_offline(str(error))
+        self._services.failed(self, error)
+        return KafkaStorageError(f"The log of {self.topic}-{self.partition} is offline: {error}")
+
+    @contextlib.contextmanager
+    def _storage(self) -> Iterator[None]:
+        """Around whatever touches files."""
+        self._check_online()
+        try:
+            yield
+        except OSError as error:
+            raise self._failure(error) from error
+
+    # ------------------------------------------------------------ appending
+
+    def append_as_leader(self, batch: RecordBatch, *, leader_epoch: int, now_ms: int) -> Appended:
+        """Give the batch the next offsets, stamping them and ``leader_epoch`` into its buffer, and write it.
+
+        A batch of a producer id that is there already is not written again: its first place is the answer.
+
+        Raises RecordListTooLarge above ``segment.bytes``, what :meth:`ProducerState.check` raises, KafkaStorageError.
+        """
+        if self._offline is not None:
+            self._check_online()
+        base_offset = self.log_end_offset
+        size = batch.batch_length + LOG_OVERHEAD
+        if size > self.config.segment_bytes:
+            raise self._too_large(size)
+        is_idempotent = batch.producer_id >= 0
+        if is_idempotent:
+            known = self.producers.check(batch)
+            if known is not None:
+                return Appended(known.first_offset, known.last_offset, known.timestamp, True)
+        last_offset = base_offset + batch.last_offset_delta
+        timestamp = batch.max_timestamp
+        try:
+            if self._must_roll(size, last_offset, timestamp, now_ms):
+                self._roll(now_ms)
+            if leader_epoch > self.latest_epoch:
+                self._assign_epoch(leader_epoch, base_offset)
+            batch.stamp(base_offset, leader_epoch)
+            self._segments[-1].append(batch.buffer, last_offset, timestamp)
+        except OSError as error:
+            raise self._failure(error) from error
+        if is_idempotent:
+            self.producers.update(batch, base_offset)
+        self.log_end_offset = last_offset + 1
+        append_time = timestamp if self.config.message_timestamp_type == "LogAppendTime" else -1
+        return Appended(base_offset, last_offset, append_time, False)
+
+    def append_as_follower(self, data: Data, *, now_ms: int) -> Appended:
+        """Write batches as the leader has them, with its offsets and epochs. Whole batches, at least one.
+
+        Raises CorruptMessage when one is damaged, OffsetOutOfRange when one does not follow the log's end; then
+        nothing of ``data`` is written.
+        """
+        view = memoryview(data)
+        batches: list[RecordBatch] = []
+        at, next_offset = 0, self.log_end_offset
+        while at < len(view):
+            batch = RecordBatch.parse(view, at)
+            batch.check_crc()
+            if batch.base_offset < next_offset or batch.last_offset_delta < 0:
+                raise OffsetOutOfRange(
+                    f"Offset {batch.base_offset} came in where {next_offset} or later has to follow."
+                )
+            batches.append(batch)
+            next_offset = batch.next_offset
+            at += batch.size_in_bytes
+        if not batches:
+            raise CorruptMessage("There is no batch to append.")
+        with self._storage():
+            self._write_run(view, batches, now_ms)
+        return Appended(batches[0].base_offset, batches[-1].last_offset, -1, False)
+
+    def _write_run(self, view: memoryview, batches: list[RecordBatch], now_ms: int) -> None:
+        """Write batches that lie behind one another: one write for each segment that they go into."""
+        start = end = 0
+        run: list[RecordBatch] = []
+        for batch in batches:
+            size = batch.size_in_bytes
+            if self._must_roll(end - start + size, batch.last_offset, batch.max_timestamp, now_ms):
+                self._write_batches(view[start:end], run)
+                start, run = end, []
+                if self._segments[-1].size or batch.last_offset - self._bases[-1] > MAX_SIZE:
+                    self._roll(now_ms, max(self.log_end_offset, batch.last_offset - MAX_SIZE))
+            run.append(batch)
+            end += size
+        self._write_batches(view[start:end], run)
+
+    def _write_batches(self, data: memoryview, batches: list[RecordBatch]) -> None:
+        if not batches:
+            return
+        places, position = [], 0
+        for batch in batches:
+            places.append(
+                BatchAt(position, batch.size_in_bytes, batch.base_offset, batch.last_offset, batch.max_timestamp)
+            )
+            position += batch.size_in_bytes
+        self._segments[-1].append_many(data, places)
+        for batch in batches:
+            if batch.partition_leader_epoch > self.latest_epoch:
+                self._assign_epoch(batch.partition_leader_epoch, batch.base_offset)
+            self.producers.replay(batch)
+        self.log_end_offset = batches[-1].next_offset
+
+    def _too_large(self, size: int) -> RecordListTooLarge:
+        return RecordListTooLarge(
+            f"Message batch size is {size} bytes in append to partition {self.topic}-{self.partition}, "
+            f"which exceeds the maximum configured segment size of {self.config.segment_bytes}."
+        )
+
+    def assign_leader_epoch(self, epoch: int) -> None:
+        """A leader of that epoch appends from now on."""
+        if epoch > self.latest_epoch:
+            with self._storage():
+                self._assign_epoch(epoch, self.log_end_offset)
+
+    def _assign_epoch(self, epoch: int, start_offset: int) -> None:
+        self.leader_epochs.assign(epoch, start_offset)
+        self.latest_epoch = epoch
+        self._unsynced.add(self.leader_epochs.path)
+
+    # ------------------------------------------------------------ rolling
+
+    def _must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int) -> bool:
+        """Whether a batch has to go into a new segment (``LogSegment.shouldRoll``)."""
+        active = self._segments[-1]
+        config = self.config
+        if active.size > config.segment_bytes - size or last_offset - active.base_offset > MAX_SIZE:
+            return True
+        if active.size:
+            since = active.rolling_timestamp
+            if since is None:
+                since = active.first_timestamp() or -1
+            waited = timestamp - since if since >= 0 else now_ms - active.created_ms
+            if waited > config.segment_ms - self._jitter_ms:
+                return True
+        return active.bytes_since_index > active.index_interval and active.is_full(config.segment_index_bytes)
+
+    def roll(self, now_ms: int) -> None:
+        """Close the active segment and begin another at the log's end; nothing happens when it is empty."""
+        if self._segments[-1].size:
+            with self._storage():
+                self._roll(now_ms)
+
+    def _roll(self, now_ms: int, base_offset: int | None = None) -> None:
+        end = self.log_end_offset if base_offset is None else base_offset
+        active = self._segments[-1]
+        if active.size:
+            active.seal()
+            snapshot = self.producers.take_snapshot(end)
+            if snapshot is not None:
+                self._unsynced.add(snapshot)
+        else:
+            self._drop([active], delay_ms=0)
+        self._add_segment(end, now_ms)
+        self._services.rolled(self)
+
+    def _add_segment(self, base_offset: int, now_ms: int) -> None:
+        services = self._services
+        segment = Segment.create(services.files, self.directory, base_offset, services.index_cache, now_ms)
+        segment.index_interval = self.config.index_interval_bytes
+        self._segments.append(segment)
+        self._bases.append(base_offset)
+        self._unsynced.add(self.directory)
+        upper = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        self._jitter_ms = services.jitter_ms(upper) if upper > 0 else 0
+
+    # ------------------------------------------------------------ reading
+
+    def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool) -> bytes:
+        """Whole batches from the one that holds ``offset``, none of which reaches ``up_to``, out of one segment.
+
+        As many as fit into ``max_bytes``; with ``minimum_one`` the first in any case. Empty when there is none.
+
+        Raises OffsetOutOfRange outside of log start and end offset, CorruptMessage, KafkaStorageError.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(
+                f"Received request for offset {offset} for partition {self.topic}-{self.partition}, but we only have "
+                f"log segments from offset {self.log_start_offset} to {self.log_end_offset}."
+            )
+        if self._offline is not None:
+            self._check_online()
+        if offset >= up_to or max_bytes < 0:
+            return b""
+        bases = self._bases
+        slot = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
+        try:
+            while slot < len(bases) and bases[slot] < up_to:
+                end = bases[slot + 1] if slot + 1 < len(bases) else self.log_end_offset
+                data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
+                if data is not None:
+                    return data
+                slot += 1  # compaction left nothing from ``offset`` on in that segment
+        except OSError as error:
+            raise self._failure(error) from error
+        return b""
+
+    def offset_for_timestamp(self, timestamp: int, up_to: int) -> tuple[int, int, int] | None:
+        """Timestamp, offset and leader epoch of the first record that is as late as ``timestamp`` (ms) or later.
+
+        None when there is none below ``up_to``.
+        """
+        with self._storage():
+            for segment in self._segments:
+                if segment.largest_timestamp()[0] >= timestamp:
+                    found = segment.offset_for_timestamp(timestamp, self.log_start_offset)
+                    if found is not None:
+                        return found if found[1] < up_to else None
+        return None
+
+    def max_timestamp_offset(self, up_to: int) -> tuple[int, int, int] | None:
+        """Timestamp, offset and leader epoch of the first record with the latest timestamp of all.
+
+        None when there is none, or it is not below ``up_to``.
+        """
+        with self._storage():
+            latest = max(self._segments, key=lambda segment: segment.largest_timestamp()[0])
+            timestamp, _ = latest.largest_timestamp()
+            found = latest.offset_for_timestamp(timestamp, self.log_start_offset) if timestamp >= 0 else None
+        return found if found is not None and found[1] < up_to else None
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest known epoch up to ``epoch`` and the offset at which it ends; (-1, -1) when nothing is known."""
+        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+
+    # ------------------------------------------------------------ dropping
+
+    def delete_records_before(self, offset: int) -> None:
+        """Nobody shall see records below ``offset`` any more; whole segments of them go with the next retention.
+
+        Raises OffsetOutOfRange beyond the high watermark.
+        """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(
+                f"Cannot increment the log start offset to {offset} of partition {self.topic}-{self.partition} "
+                f"since it is larger than the high watermark {self.high_watermark}."
+            )
+        if offset > self.log_start_offset:
+            with self._storage():
+                self._start_at(offset)
+
+    def _start_at(self, offset: int) -> None:
+        self._set_offsets(offset, max(offset, self.high_watermark), self.log_end_offset)
+        if self.leader_epochs.truncate_from_start(offset):
+            self._unsynced.add(self.leader_epochs.path)
+
+    def enforce_retention(self, now_ms: int) -> int:
+        """Drop the oldest segments that ``retention.ms``, ``retention.bytes`` or the log start offset give up.
+
+        How many there were. The files go ``file.delete.delay.ms`` later.
+        """
+        with self._storage():
+            count = retention.deletable(self, now_ms)
+            if count == 0:
+                return 0
+            if count == len(self._segments):
+                self._roll(now_ms)
+            gone = self._segments[:count]
+            del self._segments[:count], self._bases[:count]
+            self._drop(gone, self.config.file_delete_delay_ms, listed=False)
+            if self._bases[0] > self.log_start_offset:
+                self._start_at(self._bases[0])
+        return count
+
+    def truncate_to(self, offset: int, now_ms: int = 0) -> None:
+        """Drop everything from ``offset`` on, which may not be committed any more: the leader has something else."""
+        if offset >= self.log_end_offset:
+            return
+        with self._storage():
+            if offset < self._bases[0]:
+                self._truncate_fully(offset, now_ms)
+                return
+            beyond = [segment for segment in self._segments if segment.base_offset > offset]
+            self._drop(beyond, delay_ms=0)
+            active = self._segments[-1]
+            active.active = True
+            offset = active.truncate(offset, now_ms)
+            active.index_interval = self.config.index_interval_bytes
+            self._end_at(offset)
+            self._rebuild_producers()
+
+    def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
+        """Drop everything, and go on at ``offset``."""
+        with self._storage():
+            self._truncate_fully(offset, now_ms)
+
+    def _truncate_fully(self, offset: int, now_ms: int) -> None:
+        self._drop(list(self._segments), delay_ms=0)
+        self.producers.remove_snapshots(0, 2**63 - 1)
+        self.producers.entries.clear()
+        self.leader_epochs.truncate_from_end(0)
+        self._add_segment(offset, now_ms)
+        self._set_offsets(offset, offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.latest_epoch = self.leader_epochs.latest
+
+    def _end_at(self, offset: int) -> None:
+        start = min(self.log_start_offset, offset)
+        self._set_offsets(start, max(start, min(self.high_watermark, offset)), offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        if self.leader_epochs.truncate_from_end(offset):
+            self._unsynced.add(self.leader_epochs.path)
+        self.latest_epoch = self.leader_epochs.latest
+
+    def load_producers(self) -> None:
+        """The producers' state as a snapshot has it, and the batches after that make it."""
+        start = self.producers.load_snapshot(self.log_start_offset, self.log_end_offset)
+        self.replay_producers(self.log_start_offset if start is None else start)
+
+    def _rebuild_producers(self) -> None:
+        """The producers' state as the records make it that are left."""
+        self.producers.remove_snapshots(self.log_end_offset + 1, 2**63 - 1)
+        self.load_producers()
+
+    def replay_producers(self, offset: int) -> None:
+        """Take in the batches from ``offset`` on."""
+        for segment, end in zip(self._segments, [*self._bases[1:], self.log_end_offset], strict=True):
+            if end > offset:
+                for place in segment.scan(segment.locate(offset) if offset > segment.base_offset else 0):
+                    self.producers.replay(segment.batch_at(place))
+
+    def _drop(self, segments: list[Segment], delay_ms: int, *, listed: bool = True) -> None:
+        """Take segments out of the log and of the directory: renamed at once, deleted ``delay_ms`` later."""
+        files, paths = self._services.files, []
+        for segment in segments:
+            if listed:
+                slot = self._segments.index(segment)
+                del self._segments[slot], self._bases[slot]
+            self.producers.remove_snapshots(segment.base_offset, segment.base_offset)
+            segment.close()
+            for path in map(segment.path, SUFFIXES):
+                if files.exists(path):
+                    files.rename(path, path + DELETED_SUFFIX)
+                    paths.append(path + DELETED_SUFFIX)
+        self._services.delete_later(paths, delay_ms)
+
+    # ------------------------------------------------------------ flushing and closing
+
+    def sync_later(self, *paths: str) -> None:
+        """These were written, and reach the disk with the next flush."""
+        self._unsynced.update(paths)
+
+    def begin_flush(self, up_to: int | None = None) -> Flush | None:
+        """Write what is only in memory, and say what has to be fsynced for the log to be safe below ``up_to``.
+
+        The whole log when None. None when it is safe already; else :meth:`finish_flush` is told when it is done.
+        """
+        end = self.log_end_offset if up_to is None else up_to
+        if end <= self.recovery_point and not (up_to is None and self._unsynced):
+            return None
+        files = self._services.files
+        steps: list[Callable[[], None]] = []
+        with self._storage():
+            for segment, segment_end in zip(self._segments, [*self._bases[1:], self.log_end_offset], strict=True):
+                if segment_end > self.recovery_point and segment.base_offset < end:
+                    segment.write_indexes()
+                    steps.append(segment.file.syncer())
+                    steps += [
+                        _sync_if_there(files, segment.path(suffix)) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+                    ]
+        # Directories last: what they name is whole by then.
+        steps += [_sync_if_there(files, path) for path in sorted(self._unsynced, key=self.directory.__eq__)]
+        self._unsynced.clear()
+        return Flush(end, steps)
+
+    def finish_flush(self, flush: Flush, now_ms: int = 0) -> None:
+        """The steps of ``flush`` have been taken."""
+        self.recovery_point = max(self.recovery_point, min(flush.up_to, self.log_end_offset))
+        self._last_flush_ms = now_ms
+
+    def flush(self, up_to: int | None = None) -> None:
+        """Return when everything below ``up_to``, or all, is on the disk. Raises KafkaStorageError."""
+        flush = self.begin_flush(up_to)
+        if flush is not None:
+            with self._storage():
+                flush.run()
+            self.finish_flush(flush)
+
+    def close(self) -> None:
+        """Write what the next start wants to find, fsync it, and give everything back."""
+        if self._offline is None:
+            self.prepare_close()
+            self.flush()
+        self.release()
+
+    def prepare_close(self) -> None:
+        """Write the last index entries and the producers' state, for the next start to begin from."""
+        with self._storage():
+            active = self._segments[-1]
+            if active.size:
+                active.finish_time_index()
+            active.write_indexes()
+            snapshot = self.producers.take_snapshot(self.log_end_offset)
+            if snapshot is not None:
+                self._unsynced.add(snapshot)
+
+    def release(self) -> None:
+        """Give descriptors and memory back. The log can still be used: it opens what it needs."""
+        for segment in self._segments:
+            segment.close()
+
+    def delete(self) -> None:
+        """Delete the directory and all in it."""
+        with self._storage():
+            self.release()
+            self._services.files.delete_tree(self.directory)
+        self._offline = "it was deleted"
+
+
+def _sync_if_there(files: Files, path: str) -> Callable[[], None]:
+    def sync() -> None:
+        with contextlib.suppress(FileNotFoundError):  # retention or a truncation was faster
+            files.fsync_path(path)
+
+    return sync

@@ -1,0 +1,421 @@
+"""Opening a partition's directory: what a stop, a crash or Apache Kafka left there becomes a log again.
+
+Knows nothing of other partitions. It goes the way of Apache Kafka's ``LogLoader``: leftovers of deletions and swaps
+first, then the segments past the recovery point batch by batch, then leader epochs and producers.
+"""
+
+import base64
+import contextlib
+import logging
+from typing import NamedTuple
+
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import CorruptMessage
+from barnabas.log import leader_epochs
+from barnabas.log.checkpoints import CorruptCheckpoint
+from barnabas.log.files import Files
+from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.offset_index import CorruptIndex, OffsetIndex
+from barnabas.log.partition_log import LogServices, PartitionLog
+from barnabas.log.producer_state import ProducerState
+from barnabas.log.segment import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    MAX_SIZE,
+    SNAPSHOT_SUFFIX,
+    SUFFIXES,
+    Segment,
+)
+from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
+from barnabas.records.batch import CHECKED_FROM, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, RecordBatch
+from barnabas.records.checksum import crc32c
+
+logger = logging.getLogger(__name__)
+
+METADATA_FILE = "partition.metadata"
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+_STRIDE = 1 << 20
+_DIGITS = 20
+
+
+class Damage(NamedTuple):
+    """Where a segment stops making sense."""
+
+    position: int
+    offset: int  #: of the first record that is lost
+    reason: str
+
+
+def create_log(
+    services: LogServices,
+    directory: str,
+    topic: str,
+    partition: int,
+    topic_id: bytes,
+    config: TopicConfig,
+    *,
+    now_ms: int,
+    start_offset: int = 0,
+) -> PartitionLog:
+    """A new log in a new directory. Raises OSError."""
+    files = services.files
+    files.makedirs(directory)
+    write_topic_id(files, directory, topic_id)
+    log = PartitionLog(
+        services,
+        directory,
+        topic,
+        partition,
+        topic_id,
+        config,
+        segments=[Segment.create(files, directory, start_offset, services.index_cache, now_ms)],
+        leader_epochs=LeaderEpochs(files, f"{directory}/{leader_epochs.FILE_NAME}"),
+        producers=ProducerState(files, directory),
+        log_start_offset=start_offset,
+        log_end_offset=start_offset,
+        recovery_point=start_offset,
+    )
+    log.sync_later(f"{directory}/{METADATA_FILE}", directory)
+    return log
+
+
+def open_log(
+    services: LogServices,
+    directory: str,
+    topic: str,
+    partition: int,
+    config: TopicConfig,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int = 0,
+    now_ms: int,
+) -> PartitionLog:
+    """The log in ``directory``, which is there.
+
+    ``clean`` says that it was closed; otherwise what is past ``recovery_point`` is read and checked, and the log is cut
+    at the first batch that is damaged. Raises OSError.
+    """
+    return _Opening(services, directory, config, recovery_point, now_ms).open(topic, partition, clean, log_start_offset)
+
+
+class _Opening:
+    """The state between the steps of :func:`open_log`."""
+
+    def __init__(
+        self, services: LogServices, directory: str, config: TopicConfig, recovery_point: int, now_ms: int
+    ) -> None:
+        self.services = services
+        self.files = services.files
+        self.directory = directory
+        self.config = config
+        self.recovery_point = recovery_point
+        self.now_ms = now_ms
+        self.segments: list[Segment] = []
+        self.snapshots: list[int] = []
+        self.next_offset = 0
+
+    def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
+        self.list_segments(remove_leftovers(self.files, self.directory))
+        epochs_known = self.load_epochs()
+        if not self.segments:
+            self.start_anew(log_start_offset)
+            clean = True
+        self.producers = ProducerState(self.files, self.directory, self.snapshots)
+        log_start_offset = max(log_start_offset, self.segments[0].base_offset)
+        if not (clean and epochs_known and self.find_end()):
+            first = 0 if not epochs_known else self.first_to_recover(clean)
+            self.recover(first, log_start_offset)
+            clean = False
+        if self.next_offset < log_start_offset:
+            logger.warning("%s ends at %d, before its start %d", self.directory, self.next_offset, log_start_offset)
+            self.start_anew(log_start_offset)
+        self.epochs.truncate_from_end(self.next_offset)
+        self.epochs.truncate_from_start(log_start_offset)
+        log = PartitionLog(
+            self.services,
+            self.directory,
+            topic,
+            partition,
+            read_topic_id(self.files, self.directory),
+            self.config,
+            segments=self.segments,
+            leader_epochs=self.epochs,
+            producers=self.producers,
+            log_start_offset=log_start_offset,
+            log_end_offset=self.next_offset,
+            recovery_point=self.next_offset if clean else min(self.recovery_point, self.next_offset),
+        )
+        if clean:
+            log.load_producers()
+        self.producers.remove_strays([segment.base_offset for segment in self.segments])
+        return log
+
+    def list_segments(self, sizes: dict[str, int]) -> None:
+        bases = sorted(
+            int(name[:_DIGITS])
+            for name in sizes
+            if name.endswith(LOG_SUFFIX) and name[:-4].isdigit() and len(name) == 24
+        )
+        known = set(bases)
+        for name in sizes:
+            stem, dot, suffix = name.partition(".")
+            if dot + suffix in SUFFIXES[1:] and stem.isdigit() and int(stem) not in known:
+                logger.warning("Index %s/%s belongs to no segment and is deleted", self.directory, name)
+                self.files.delete(f"{self.directory}/{name}")
+            elif dot + suffix == SNAPSHOT_SUFFIX and stem.isdigit():
+                self.snapshots.append(int(stem))
+        for base in bases:
+            size = sizes[f"{base:020d}{LOG_SUFFIX}"]
+            segment = Segment(self.files, self.directory, base, size, self.services.index_cache)
+            segment.index_interval = self.config.index_interval_bytes
+            segment.created_ms = self.now_ms
+            self.segments.append(segment)
+
+    def load_epochs(self) -> bool:
+        """Read ``leader-epoch-checkpoint``; false when it says nothing and the batches have to."""
+        path = f"{self.directory}/{leader_epochs.FILE_NAME}"
+        try:
+            self.epochs = LeaderEpochs.load(self.files, path)
+        except (CorruptCheckpoint, FileNotFoundError) as error:
+            self.epochs = LeaderEpochs(self.files, path)
+            if any(segment.size for segment in self.segments):
+                logger.warning("Leader epochs are read from the batches, because of %s", error)
+                return False
+        return True
+
+    def start_anew(self, offset: int) -> None:
+        """Nothing is left: go on with an empty log at ``offset``."""
+        for segment in self.segments:
+            _delete_segment(self.files, segment)
+        self.segments = [Segment.create(self.files, self.directory, offset, self.services.index_cache, self.now_ms)]
+        self.segments[0].index_interval = self.config.index_interval_bytes
+        self.producers = ProducerState(self.files, self.directory, self.snapshots)
+        self.producers.remove_snapshots(0, MAX_OFFSET)
+        self.next_offset = offset
+
+    def find_end(self) -> bool:
+        """Find the log's end in the active segment; false when that does not go without recovery."""
+        active = self.segments[-1]
+        try:
+            self.next_offset = active.find_end()
+        except (CorruptIndex, CorruptMessage) as error:
+            logger.warning("%s is recovered although it was closed: %s", active.path(LOG_SUFFIX), error)
+            return False
+        return True
+
+    def first_to_recover(self, clean: bool) -> int:
+        """The segment that holds the recovery point; the active one is never trusted."""
+        if clean:
+            return len(self.segments) - 1
+        before = sum(segment.base_offset <= self.recovery_point for segment in self.segments)
+        return max(before - 1, 0)
+
+    def recover(self, first: int, log_start_offset: int) -> None:
+        """Check the segments from number ``first`` on; cut the log at the first damage."""
+        base = self.segments[first].base_offset
+        self.producers.remove_snapshots(base + 1, MAX_OFFSET)
+        loaded = self.producers.load_snapshot(log_start_offset, base)
+        if loaded is None or loaded < base:
+            self.replay(self.segments[:first], log_start_offset if loaded is None else loaded)
+        expected = base
+        for number in range(first, len(self.segments)):
+            segment = self.segments[number]
+            if number > first:
+                self.producers.take_snapshot(segment.base_offset)
+            expected = max(expected, segment.base_offset)
+            damage, expected = self.recover_segment(segment, expected)
+            if damage is not None:
+                self.cut(number, damage)
+                break
+        self.next_offset = max(expected, self.segments[-1].base_offset)
+        active = self.segments[-1]
+        active.active = True
+        self.epochs.write()
+
+    def replay(self, segments: list[Segment], offset: int) -> None:
+        for slot, segment in enumerate(segments):
+            if slot + 1 < len(segments) and segments[slot + 1].base_offset <= offset:
+                continue
+            for place in segment.scan():
+                if place.last_offset >= offset:
+                    self.producers.replay(segment.batch_at(place))
+
+    def cut(self, number: int, damage: Damage) -> None:
+        """Cut segment ``number`` where it is damaged, and drop those after it."""
+        segment = self.segments[number]
+        logger.warning(
+            "%s is cut at offset %d, position %d of %d, because %s",
+            segment.path(LOG_SUFFIX),
+            damage.offset,
+            damage.position,
+            segment.size,
+            damage.reason,
+        )
+        segment.file.truncate(damage.position)
+        segment.size = damage.position
+        for beyond in self.segments[number + 1 :]:
+            logger.warning("%s is deleted, as it follows a damaged segment", beyond.path(LOG_SUFFIX))
+            _delete_segment(self.files, beyond)
+        del self.segments[number + 1 :]
+        self.producers.remove_snapshots(damage.offset + 1, MAX_OFFSET)
+
+    def recover_segment(self, segment: Segment, expected: int) -> tuple[Damage | None, int]:
+        """Check each batch of a segment, index it, and learn epochs and producers from it.
+
+        Gives the damage, if there is any, and the offset after the last good record.
+        """
+        index, time_index = OffsetIndex(segment.base_offset), TimeIndex(segment.base_offset)
+        latest, latest_offset, since = NO_TIMESTAMP, segment.base_offset, 0
+        position, start, piece, damage = 0, 0, b"", None
+        while position < segment.size:
+            at = position - start
+            if len(piece) - at < HEADER_SIZE or len(piece) - at < LOG_OVERHEAD + int.from_bytes(
+                piece[at + 8 : at + 12]
+            ):
+                start, at = position, 0
+                piece = _read_batch(segment, position)
+            reason = _what_is_wrong(piece, at, segment, expected)
+            if reason is not None:
+                damage = Damage(position, expected, reason)
+                break
+            batch = RecordBatch.parse(piece, at)
+            if batch.max_timestamp > latest:
+                latest, latest_offset = batch.max_timestamp, batch.last_offset
+            size = batch.size_in_bytes
+            if since > segment.index_interval:
+                index.append(batch.last_offset, position)
+                time_index.maybe_append(latest, latest_offset)
+                since = 0
+            since += size
+            position += size
+            expected = batch.next_offset
+            self.epochs.replay(batch.partition_leader_epoch, batch.base_offset)
+            self.producers.replay(batch)
+        if segment is not self.segments[-1]:
+            time_index.maybe_append(latest, latest_offset)
+        segment.replace_indexes(index, time_index, latest, latest_offset)
+        return damage, expected
+
+
+def _read_batch(segment: Segment, position: int) -> bytes:
+    """The bytes from ``position`` on: the whole batch that starts there, if its length says something sensible."""
+    piece = segment.file.pread(_STRIDE, position)
+    if len(piece) >= LOG_OVERHEAD:
+        size = LOG_OVERHEAD + int.from_bytes(piece[8:12], signed=True)
+        if len(piece) < size <= segment.size - position:
+            piece = segment.file.pread(size, position)
+    return piece
+
+
+def _what_is_wrong(piece: bytes, at: int, segment: Segment, expected: int) -> str | None:
+    """Why there is no good batch ``at`` that place of ``piece``; None when there is one."""
+    there = len(piece) - at
+    if there < HEADER_SIZE:
+        return f"{there} bytes are left, too few for a batch"
+    base_offset, length, _, magic, crc, _, delta, *_ = HEADER.unpack_from(piece, at)
+    if magic != MAGIC:
+        return f"the magic byte is {magic}"
+    if length < HEADER_SIZE - LOG_OVERHEAD:
+        return f"the batch's length is {length}"
+    if length + LOG_OVERHEAD > there:
+        return f"{there} bytes are left of a batch of {length + LOG_OVERHEAD}"
+    if crc32c(memoryview(piece)[at + CHECKED_FROM : at + LOG_OVERHEAD + length]) != crc:
+        return "the batch's CRC is not that of its bytes"
+    if delta < 0 or base_offset < expected or base_offset + delta - segment.base_offset > MAX_SIZE:
+        return f"the batch's offsets {base_offset} to {base_offset + delta} do not follow {expected - 1}"
+    return None
+
+
+def remove_leftovers(files: Files, directory: str) -> dict[str, int]:
+    """Finish what a crash left half done, as Apache Kafka does; gives the files that are left, and their sizes.
+
+    ``.deleted`` and ``.tmp`` files go. A ``.cleaned`` segment was not finished: it goes. A ``.swap`` segment was: it
+    takes the place of the segments that it was made from, unless a ``.cleaned`` one shows that its siblings were not.
+    """
+    sizes = files.sizes(directory)
+    if all(name.rpartition(".")[2] in _ORDINARY for name in sizes):
+        return sizes
+    unfinished = [_base(name) for name in sizes if name.endswith(CLEANED_SUFFIX)]
+    swaps = []
+    for name in sizes:
+        path = f"{directory}/{name}"
+        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")):
+            files.delete(path)
+        elif name.endswith(SWAP_SUFFIX):
+            if unfinished and _base(name) >= min(unfinished):
+                files.delete(path)
+            else:
+                swaps.append(name)
+    _finish_swaps(files, directory, swaps, sizes)
+    return files.sizes(directory)
+
+
+def _finish_swaps(files: Files, directory: str, swaps: list[str], sizes: dict[str, int]) -> None:
+    for name in swaps:
+        if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+            continue
+        base = _base(name)
+        end = _end_of(files, f"{directory}/{name}", base, sizes[name])
+        for other in sizes:
+            is_segment = other.endswith(SUFFIXES) and other.partition(".")[0].isdigit()
+            if is_segment and base < _base(other) < end:
+                files.delete(f"{directory}/{other}")
+    # The indexes before the log: a segment with a missing index is indexed anew, an index of the old log would lie.
+    for name in sorted(swaps, key=lambda name: name.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
+        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
+
+
+def _end_of(files: Files, path: str, base: int, size: int) -> int:
+    """The offset after the last record of a segment that is not in place yet."""
+    data, at, end = files.open(path), 0, base
+    with contextlib.closing(data):
+        while at + HEADER_SIZE <= size:
+            base_offset, length, _, _, _, _, delta = HEADER.unpack(data.pread(HEADER_SIZE, at))[:7]
+            at, end = at + LOG_OVERHEAD + length, base_offset + delta + 1
+    return end
+
+
+def _base(name: str) -> int:
+    return int(name[:_DIGITS]) if name[:_DIGITS].isdigit() else 0
+
+
+def _delete_segment(files: Files, segment: Segment) -> None:
+    segment.close()
+    for suffix in (*SUFFIXES, SNAPSHOT_SUFFIX):
+        files.delete(segment.path(suffix))
+
+
+_ORDINARY = {"log", "index", "timeindex", "txnindex", "snapshot", "metadata", leader_epochs.FILE_NAME, "checkpoint"}
+MAX_OFFSET = 2**63 - 1
+
+
+def write_topic_id(files: Files, directory: str, topic_id: bytes) -> None:
+    """Write ``partition.metadata``, which ties the directory to the topic that it belongs to."""
+    text = f"version: 0\ntopic_id: {uuid_text(topic_id)}"
+    files.write_atomically(f"{directory}/{METADATA_FILE}", text.encode(), sync=False)
+
+
+def read_topic_id(files: Files, directory: str) -> bytes:
+    """The topic id in ``partition.metadata``; zero when there is no such file, or nothing sensible in it."""
+    try:
+        lines = files.read(f"{directory}/{METADATA_FILE}").decode().splitlines()
+        entries = dict(line.split(": ", 1) for line in lines)
+        topic_id = uuid_of(entries["topic_id"])
+    except (FileNotFoundError, ValueError, KeyError):
+        return bytes(16)
+    return topic_id
+
+
+def uuid_text(value: bytes) -> str:
+    """Sixteen bytes as Kafka's ``Uuid`` writes them: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def uuid_of(text: str) -> bytes:
+    """What :func:`uuid_text` wrote. Raises ValueError."""
+    value = base64.urlsafe_b64decode(text.strip() + "==")
+    if len(value) != 16:
+        raise ValueError(f"{text!r} is no UUID")
+    return value
