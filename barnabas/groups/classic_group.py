@@ -1,0 +1,347 @@
+"""One classic group: its members, its state, and what follows from them.
+
+Keeps the numbers right and nothing else: when a rebalance begins or ends, who is answered and when, and what is
+written is ``rebalance.py``'s. Follows Apache Kafka's ``ClassicGroup``.
+"""
+
+import enum
+import logging
+
+from barnabas.errors import (
+    FencedInstanceId,
+    IllegalGeneration,
+    MalformedMessage,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
+from barnabas.groups.classic_member import ClassicMember
+from barnabas.groups.deadlines import Deadline
+from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.messages import DescribedGroup, JoinedMember, JoinReply, Protocols
+from barnabas.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
+
+logger = logging.getLogger(__name__)
+
+GROUP_TYPE = "classic"
+
+
+class State(enum.Enum):
+    """Where a group stands; the values are the names that clients see."""
+
+    EMPTY = "Empty"
+    """Has no members, perhaps offsets."""
+    PREPARING_REBALANCE = "PreparingRebalance"
+    """Waits for its members to join again."""
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    """Everybody has joined; waits for the leader's assignment."""
+    STABLE = "Stable"
+    """Everybody knows its assignment."""
+    DEAD = "Dead"
+    """Deleted; whoever still holds it must not use it."""
+
+
+PREVIOUS_STATES = {
+    State.EMPTY: {State.PREPARING_REBALANCE},
+    State.PREPARING_REBALANCE: {State.EMPTY, State.COMPLETING_REBALANCE, State.STABLE},
+    State.COMPLETING_REBALANCE: {State.PREPARING_REBALANCE},
+    State.STABLE: {State.COMPLETING_REBALANCE},
+    State.DEAD: set(State),
+}
+"""From which states each can be reached."""
+
+
+class ClassicGroup:
+    """The members of a group that rebalances the classic way, whatever its protocol type."""
+
+    type = GROUP_TYPE
+
+    def __init__(
+        self,
+        group_id: str,
+        now_ms: int,
+        *,
+        generation_id: int = 0,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+        leader_id: str | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.state = State.EMPTY
+        self.previous_state = State.DEAD
+        self.state_timestamp_ms: int | None = now_ms
+        """When it came into its state; None for a group from a log that did not keep it (before Kafka 2.1)."""
+        self.generation_id = generation_id
+        self.protocol_type = protocol_type
+        """What the first member that joined the empty group said; None before there was one."""
+        self.protocol_name = protocol_name
+        self.leader_id = leader_id
+        self.members: dict[str, ClassicMember] = {}
+        self.static_members: dict[str, str] = {}
+        """Member id by group instance id."""
+        self.pending_members: dict[str, Deadline] = {}
+        """Ids that were given out and not yet joined by, and when each is withdrawn."""
+        self.pending_sync: set[str] = set()
+        """Who has not asked for its assignment in this generation."""
+        self.awaiting_join = 0
+        """How many members wait for the answer to their JoinGroup."""
+        self.new_member_added = False
+        """Somebody came while the first rebalance was being delayed."""
+        self.subscribed_topics: frozenset[str] | None = None
+        """What consumers of this generation read; None where that cannot be told."""
+        self.is_written = False
+        """There is a record of it: until then nobody sees it."""
+        self.join_deadline: Deadline | None = None
+        """When the rebalance goes on without those who have not joined."""
+        self.sync_deadline: Deadline | None = None
+        """When those who have not asked for their assignment are out."""
+        self._supporters: dict[str, int] = {}
+
+    # ------------------------------------------------------------------ state
+
+    def transition_to(self, state: State, now_ms: int) -> None:
+        assert self.state in PREVIOUS_STATES[state], f"{self.group_id}: {self.state} -> {state}"
+        self.previous_state, self.state = self.state, state
+        self.state_timestamp_ms = now_ms
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
+    @property
+    def can_rebalance(self) -> bool:
+        return self.state in PREVIOUS_STATES[State.PREPARING_REBALANCE]
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        return len(self.members) == self.awaiting_join and not self.pending_members
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """As long as the slowest member may take."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def next_generation(self, now_ms: int) -> None:
+        """Everybody who will has joined: choose the protocol, or be empty."""
+        self.generation_id += 1
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self.transition_to(State.COMPLETING_REBALANCE, now_ms)
+        else:
+            self.protocol_name = None
+            self.transition_to(State.EMPTY, now_ms)
+        self.compute_subscribed_topics()
+        self.pending_sync.clear()
+
+    # ---------------------------------------------------------------- members
+
+    def add(self, member: ClassicMember, protocol_type: str) -> None:
+        """Take in a member, which may have been pending. The first one leads, and says what kind of group it is."""
+        assert member.member_id not in self.members, f"{member.member_id} is a member already"
+        if not self.members:
+            self.protocol_type = protocol_type
+        self.members[member.member_id] = member
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self._count(member.protocols, 1)
+        if member.join_reply is not None:
+            self.awaiting_join += 1
+        self.forget_pending(member.member_id)
+
+    def remove(self, member_id: str) -> None:
+        """Without a word to it; harmless when it is not here."""
+        self.forget_pending(member_id)
+        self.pending_sync.discard(member_id)
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        member.session.cancel()
+        self._count(member.protocols, -1)
+        if member.join_reply is not None:
+            self.awaiting_join -= 1
+        if member.group_instance_id is not None:
+            self.static_members.pop(member.group_instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+
+    def forget_pending(self, member_id: str) -> None:
+        deadline = self.pending_members.pop(member_id, None)
+        if deadline is not None:
+            deadline.cancel()
+
+    def update(
+        self,
+        member: ClassicMember,
+        protocols: Protocols,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        reply: JoinReply,
+    ) -> None:
+        """A member has joined again, and may have changed its mind about everything."""
+        self.change_protocols(member, protocols)
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+        if member.join_reply is None:
+            self.awaiting_join += 1
+        member.join_reply = reply
+
+    def change_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
+        self._count(member.protocols, -1)
+        member.protocols = protocols
+        self._count(protocols, 1)
+
+    def take_join_reply(self, member: ClassicMember) -> JoinReply | None:
+        """Whom to answer that the member has joined, if it waits for that; it no longer does."""
+        reply, member.join_reply = member.join_reply, None
+        if reply is not None:
+            self.awaiting_join -= 1
+        return reply
+
+    def replace_static(self, member: ClassicMember, member_id: str, session: Deadline) -> ClassicMember:
+        """The instance is back under a new member id: place, assignment and leadership are its own."""
+        assert member.group_instance_id is not None
+        assert member.join_reply is None and member.sync_reply is None
+        member.session.cancel()
+        successor = ClassicMember(
+            member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout_ms,
+            member.session_timeout_ms,
+            member.protocols,
+            session,
+        )
+        successor.assignment = member.assignment
+        del self.members[member.member_id]
+        self.members[member_id] = successor
+        self.static_members[member.group_instance_id] = member_id
+        if self.leader_id == member.member_id:
+            self.leader_id = member_id
+        return successor
+
+    def require_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
+        """The member of that id; UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when the instance has another id by now."""
+        if group_instance_id is not None:
+            current = self.static_members.get(group_instance_id)
+            if current is None:
+                raise UnknownMemberId
+            if current != member_id:
+                raise FencedInstanceId
+        member = self.members.get(member_id)
+        if member is None:
+            raise UnknownMemberId
+        return member
+
+    def elect_leader(self) -> bool:
+        """See to it that the leader is one that has joined; False when nobody has."""
+        if self.leader_id is None:
+            return False
+        if self.members[self.leader_id].is_awaiting_join:
+            return True
+        joined = next((member.member_id for member in self.members.values() if member.is_awaiting_join), None)
+        if joined is None:
+            return False
+        logger.info("group %s: %s leads now, for %s has not joined again", self.group_id, joined, self.leader_id)
+        self.leader_id = joined
+        return True
+
+    # -------------------------------------------------------------- protocols
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether somebody with these could be a member: one of them has to be common to all."""
+        if self.is_empty:
+            return bool(protocol_type) and bool(protocols)
+        return protocol_type == self.protocol_type and any(
+            self._supporters.get(name, 0) == len(self.members) for name, _ in protocols
+        )
+
+    def select_protocol(self) -> str:
+        """Each member votes for the one it likes best among those that all support.
+
+        A tie is decided as Kafka's is: by the order of a Java HashMap.
+        """
+        everybody = len(self.members)
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = next(name for name, _ in member.protocols if self._supporters[name] == everybody)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(hash_map_order(votes), key=votes.__getitem__)
+
+    def joined_members(self) -> list[JoinedMember]:
+        """What the leader has to know to assign."""
+        assert self.protocol_name is not None
+        return [
+            JoinedMember(member.member_id, member.group_instance_id, member.metadata(self.protocol_name))
+            for member in self.members.values()
+        ]
+
+    def compute_subscribed_topics(self) -> None:
+        """Read what its consumers subscribe to, under the protocol that was chosen."""
+        self.subscribed_topics = None
+        if not self.is_consumer_group:
+            return
+        if not self.members:
+            self.subscribed_topics = frozenset()
+        elif self.protocol_name is not None:
+            try:
+                topics = [subscribed_topics(member.metadata(self.protocol_name)) for member in self.members.values()]
+            except MalformedMessage as error:
+                logger.warning("group %s: %s", self.group_id, error)
+            else:
+                self.subscribed_topics = frozenset().union(*topics)
+
+    @property
+    def is_consumer_group(self) -> bool:
+        return self.protocol_type == CONSUMER_PROTOCOL
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Whether its consumers read that topic; where that cannot be told of consumers, they do."""
+        if self.subscribed_topics is None:
+            return self.is_consumer_group
+        return topic in self.subscribed_topics
+
+    def _count(self, protocols: Protocols, change: int) -> None:
+        for name in {name for name, _ in protocols}:
+            self._supporters[name] = self._supporters.get(name, 0) + change
+
+    # ---------------------------------------------------------------- offsets
+
+    def validate_offset_commit(self, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
+        """Whether who says so may commit; KafkaError if not.
+
+        Without generation and member it is a simple consumer, which has no business in a group that has members.
+        """
+        if generation_id < 0 and self.is_empty:
+            return
+        if generation_id < 0 and not member_id and group_instance_id is None:
+            raise UnknownMemberId
+        self.require_member(member_id, group_instance_id)
+        if generation_id != self.generation_id:
+            raise IllegalGeneration
+        if self.state is State.COMPLETING_REBALANCE:
+            # It knows the generation, so it has joined; until it has its assignment it cannot have read.
+            raise RebalanceInProgress
+
+    def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
+        """When an offset that was committed then began to be of no use; None while it may be of use."""
+        if self.protocol_type is None:
+            return commit_timestamp_ms
+        if self.is_empty:
+            return commit_timestamp_ms if self.state_timestamp_ms is None else self.state_timestamp_ms
+        if self.is_consumer_group and self.subscribed_topics is not None and self.state is State.STABLE:
+            return commit_timestamp_ms
+        return None
+
+    # ------------------------------------------------------------- inspection
+
+    def describe(self) -> DescribedGroup:
+        """As DescribeGroups shows it."""
+        protocol_name = self.protocol_name if self.state is State.STABLE else None
+        return DescribedGroup(
+            self.state.value,
+            self.protocol_type or "",
+            protocol_name or "",
+            [member.describe(protocol_name) for member in self.members.values()],
+        )

@@ -1,0 +1,36 @@
+"""The broker's settings that the group coordinator goes by.
+
+Knows nothing of where they come from but their names and Kafka's defaults.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, Self
+
+MINUTE_MS = 60_000
+
+
+class Settings(Protocol):
+    """Parsed values by name: a ``BrokerConfig``, or a dict."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class GroupConfig(NamedTuple):
+    """Kafka's names with underscores; times in milliseconds but for ``offsets_retention_minutes``."""
+
+    group_initial_rebalance_delay_ms: int = 3000
+    group_min_session_timeout_ms: int = 6000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = (1 << 31) - 1
+    offset_metadata_max_bytes: int = 4096
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+
+    @classmethod
+    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
+        """Each of them by its dotted name."""
+        return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})
+
+    @property
+    def offsets_retention_ms(self) -> int:
+        return self.offsets_retention_minutes * MINUTE_MS

@@ -1,0 +1,368 @@
+"""The group coordinator: which groups there are, who asks what of them, and the offsets that they keep.
+
+Does no I/O and knows no requests: commands come as calls, answers go to callbacks (or are returned, where nothing has
+to be waited for), records go out through one function, and come back through :meth:`GroupCoordinator.load`.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from barnabas.clock import Clock, Scheduler
+from barnabas.errors import (
+    NONE,
+    GroupIdNotFound,
+    GroupSubscribedToTopic,
+    IllegalGeneration,
+    InvalidGroupId,
+    InvalidSessionTimeout,
+    KafkaError,
+    NonEmptyGroup,
+    NotCoordinator,
+    OffsetMetadataTooLarge,
+    UnknownMemberId,
+)
+from barnabas.groups.classic_group import ClassicGroup, State
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.deadlines import Deadline, Deadlines
+from barnabas.groups.joining import Joining
+from barnabas.groups.messages import (
+    DescribedGroup,
+    ErrorReply,
+    ErrorsReply,
+    Join,
+    JoinReply,
+    JoinResult,
+    Leaver,
+    Left,
+    ListedGroup,
+    OffsetCommit,
+    Sync,
+    SyncReply,
+    SyncResult,
+)
+from barnabas.groups.rebalance import Rebalance, Write, Written
+from barnabas.groups.records import group_tombstone, new_group_record
+from barnabas.groups.replay import Replay
+from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset, CommittedOffsets, Topics
+from barnabas.offsets.records import commit_record, tombstone
+
+logger = logging.getLogger(__name__)
+
+
+class GroupCoordinator:
+    """All groups whose coordinator this node is (Kafka's ``GroupCoordinatorService`` and its shards).
+
+    >>> from barnabas.clock import ManualClock
+    >>> clock = ManualClock()
+    >>> coordinator = GroupCoordinator(
+    ...     GroupConfig(),
+    ...     clock,
+    ...     clock,
+    ...     write=lambda group_id, records, written: written(None),
+    ...     new_uuid=lambda: "1",
+    ... )
+    >>> coordinator.heartbeat("readers", "me", None, generation_id=1) == UnknownMemberId.code
+    True
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        clock: Clock,
+        scheduler: Scheduler,
+        *,
+        write: Write,
+        new_uuid: Callable[[], str],
+        is_coordinator: Callable[[str], bool] = lambda group_id: True,
+    ) -> None:
+        self.config = config
+        self.offsets = CommittedOffsets()
+        self._clock = clock
+        self._write = write
+        self._is_coordinator = is_coordinator
+        self._groups: dict[str, ClassicGroup] = {}
+        self._deadlines = Deadlines(clock, scheduler)
+        self._rebalance = Rebalance(config, clock, self._deadlines, write)
+        self._joining = Joining(self._rebalance, new_uuid)
+        self._replay = Replay(self._groups, self.offsets, self._rebalance, clock)
+        self._retention_check = Deadline(self._check_retention)
+
+    # ---------------------------------------------------------------- members
+
+    def join(self, join: Join, reply: JoinReply) -> None:
+        """JoinGroup: answered when the group is complete."""
+        limits = self.config
+        if not join.group_id:
+            reply(JoinResult.refused(InvalidGroupId, join.member_id))
+        elif not (
+            limits.group_min_session_timeout_ms <= join.session_timeout_ms <= limits.group_max_session_timeout_ms
+        ):
+            reply(JoinResult.refused(InvalidSessionTimeout, join.member_id))
+        elif (group := self._groups.get(join.group_id)) is not None:
+            self._joining.join(group, join, reply)
+        elif not self._is_coordinator(join.group_id):
+            reply(JoinResult.refused(NotCoordinator, join.member_id))
+        elif join.member_id:
+            reply(JoinResult.refused(UnknownMemberId, join.member_id))
+        else:
+            self._join_first(join, reply)
+
+    def _join_first(self, join: Join, reply: JoinReply) -> None:
+        """Make the group, and write that it is there before anybody hears of it."""
+        group = self._create(join.group_id)
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is None:
+                group.is_written = True
+                self._joining.join(group, join, reply)
+                return
+            reply(JoinResult.refused(error, join.member_id))
+            if self._groups.get(group.group_id) is group:
+                del self._groups[group.group_id]
+                self._rebalance.abandon(group, error)
+
+        self._write(group.group_id, [new_group_record(group)], written)
+
+    def sync(self, sync: Sync, reply: SyncReply) -> None:
+        """SyncGroup: answered when the leader has assigned."""
+        if not sync.group_id:
+            reply(SyncResult.refused(InvalidGroupId))
+        elif (group := self._groups.get(sync.group_id)) is None:
+            reply(SyncResult.refused(self._missing(sync.group_id, UnknownMemberId)))
+        else:
+            self._rebalance.sync(group, sync, reply)
+
+    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
+        """Heartbeat: the error code of the answer."""
+        group = self._groups.get(group_id)
+        if group is None:
+            return self._missing(group_id, UnknownMemberId).code if group_id else InvalidGroupId.code
+        return self._rebalance.heartbeat(group, member_id, group_instance_id, generation_id)
+
+    def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
+        """LeaveGroup: what became of each; INVALID_GROUP_ID or NOT_COORDINATOR for all of them."""
+        if not group_id:
+            raise InvalidGroupId
+        group = self._find(group_id)
+        if group is None:
+            return [Left(each.member_id, each.group_instance_id, UnknownMemberId.code) for each in leavers]
+        return self._rebalance.leave(group, leavers)
+
+    # ----------------------------------------------------------------- groups
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """DescribeGroups, one of them; GROUP_ID_NOT_FOUND or NOT_COORDINATOR."""
+        group = self._find(group_id)
+        if group is None or not group.is_written:
+            raise GroupIdNotFound(f"There is no group {group_id}.")
+        return group.describe()
+
+    def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
+        """ListGroups: those in these states and of these types, whatever their case; all where none are given."""
+        wanted_states = {state.lower() for state in states}
+        wanted_types = {each.lower() for each in types}
+        return [
+            ListedGroup(group.group_id, group.protocol_type or "", group.state.value, group.type)
+            for group in self._groups.values()
+            if group.is_written
+            and (not wanted_states or group.state.value.lower() in wanted_states)
+            and (not wanted_types or group.type in wanted_types)
+        ]
+
+    def delete(self, group_id: str, reply: ErrorReply) -> None:
+        """DeleteGroups, one of them: with its offsets; answered when that is written."""
+        group = self._groups.get(group_id)
+        if group is None:
+            reply(self._missing(group_id, GroupIdNotFound).code)
+        elif not group.is_empty:
+            reply(NonEmptyGroup.code)
+        else:
+            self._delete(group, lambda error: reply(_code(error)))
+
+    def _delete(self, group: ClassicGroup, written: Written) -> None:
+        positions = list(self.offsets.positions(group.group_id))
+        records = [tombstone(group.group_id, topic, partition) for topic, partition in positions]
+        records.append(group_tombstone(group.group_id))
+
+        def then(error: type[KafkaError] | None) -> None:
+            if error is None:
+                for topic, partition in positions:
+                    self.offsets.remove(group.group_id, topic, partition)
+                self._forget(group)
+            written(error)
+
+        self._write(group.group_id, records, then)
+
+    def _create(self, group_id: str) -> ClassicGroup:
+        group = self._groups[group_id] = ClassicGroup(group_id, self._clock.time_ms())
+        return group
+
+    def _forget(self, group: ClassicGroup) -> None:
+        if self._groups.get(group.group_id) is group:
+            del self._groups[group.group_id]
+            self._rebalance.bury(group)
+
+    def _find(self, group_id: str) -> ClassicGroup | None:
+        """The group, or None where there is none; NOT_COORDINATOR where it would not be here."""
+        group = self._groups.get(group_id)
+        if group is None and not self._is_coordinator(group_id):
+            raise NotCoordinator
+        return group
+
+    def _missing(self, group_id: str, otherwise: type[KafkaError]) -> type[KafkaError]:
+        """Why there is no such group."""
+        return otherwise if self._is_coordinator(group_id) else NotCoordinator
+
+    # ---------------------------------------------------------------- offsets
+
+    def commit_offsets(self, commit: OffsetCommit, reply: ErrorsReply) -> None:
+        """OffsetCommit, of partitions that exist: a code for each; KafkaError for all of them."""
+        group = self._committing(commit)
+        if group.state in (State.STABLE, State.PREPARING_REBALANCE) and commit.member_id in group.members:
+            self._rebalance.expect_heartbeat(group.members[commit.member_id])
+        now_ms = self._clock.time_ms()
+        expires_ms = NO_EXPIRY if commit.retention_time_ms == NO_EXPIRY else now_ms + commit.retention_time_ms
+        codes: list[int] = []
+        taken: list[tuple[str, int, CommittedOffset]] = []
+        for asked in commit.offsets:
+            if asked.metadata is not None and _utf16_length(asked.metadata) > self.config.offset_metadata_max_bytes:
+                codes.append(OffsetMetadataTooLarge.code)
+                continue
+            codes.append(NONE)
+            committed = CommittedOffset(
+                asked.offset, asked.leader_epoch, asked.metadata or "", now_ms, expires_ms, asked.topic_id
+            )
+            taken.append((asked.topic, asked.partition, committed))
+        if not taken:
+            reply(codes)
+            return
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is not None:
+                reply([code or error.code for code in codes])
+                return
+            group.is_written = True
+            for topic, partition, committed in taken:
+                self.offsets.put(commit.group_id, topic, partition, committed)
+            reply(codes)
+
+        self._write(commit.group_id, [commit_record(commit.group_id, *each) for each in taken], written)
+
+    def _committing(self, commit: OffsetCommit) -> ClassicGroup:
+        """The group that takes the commit; a simple consumer's comes into being by it."""
+        group = self._find(commit.group_id)
+        if group is None:
+            if commit.generation_id >= 0:
+                raise GroupIdNotFound if commit.knows_group_id_not_found else IllegalGeneration
+            group = self._create(commit.group_id)
+        group.validate_offset_commit(commit.member_id, commit.group_instance_id, commit.generation_id)
+        return group
+
+    def fetch_offsets(self, group_id: str) -> Topics:
+        """OffsetFetch: all that the group has committed, nothing for one that is not there. Not to be changed.
+
+        NOT_COORDINATOR where it would not be here.
+        """
+        self._find(group_id)
+        return self.offsets.of(group_id)
+
+    def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
+        """OffsetDelete, of (topic, partition)s that exist: a code for each; KafkaError for all of them."""
+        if not group_id:
+            raise InvalidGroupId
+        group = self._find(group_id)
+        if group is None:
+            raise GroupIdNotFound
+        if not group.is_empty and not group.is_consumer_group:
+            raise NonEmptyGroup
+        codes = [GroupSubscribedToTopic.code if group.is_subscribed_to(topic) else NONE for topic, _ in positions]
+        doomed = [position for position, code in zip(positions, codes, strict=True) if code == NONE]
+        self._remove_offsets(group_id, doomed, lambda error: reply([code or _code(error) for code in codes]))
+
+    def _remove_offsets(self, group_id: str, positions: Iterable[tuple[str, int]], written: Written) -> None:
+        """Take away those of them that there are."""
+        present = [each for each in dict.fromkeys(positions) if self.offsets.get(group_id, *each) is not None]
+
+        def then(error: type[KafkaError] | None) -> None:
+            if error is None:
+                for topic, partition in present:
+                    self.offsets.remove(group_id, topic, partition)
+            written(error)
+
+        if present:
+            self._write(group_id, [tombstone(group_id, *each) for each in present], then)
+        else:
+            written(None)
+
+    def topics_deleted(self, topics: Iterable[str]) -> None:
+        """Those topics are no more, and neither are the offsets of them."""
+        for topic in topics:
+            for group_id in self.offsets.groups_of(topic):
+                positions = [(topic, partition) for partition in self.offsets.of(group_id)[topic]]
+                logger.info("group %s: %d offsets of the deleted topic %s go", group_id, len(positions), topic)
+                self._remove_offsets(group_id, positions, _log_failure(group_id))
+
+    # -------------------------------------------------------------- retention
+
+    def expire_offsets(self) -> None:
+        """Take away offsets that nobody has needed for the retention time, and empty groups without any."""
+        for group in list(self._groups.values()):
+            expired, keeps_some = self._expired(group)
+            if group.is_empty and not group.pending_members and not keeps_some:
+                logger.info("group %s: has no members and no offsets left, and goes", group.group_id)
+                self._delete(group, _log_failure(group.group_id))
+            elif expired:
+                logger.info("group %s: %d offsets have expired", group.group_id, len(expired))
+                self._remove_offsets(group.group_id, expired, _log_failure(group.group_id))
+
+    def _expired(self, group: ClassicGroup) -> tuple[list[tuple[str, int]], bool]:
+        """Which offsets have expired, and whether there are others."""
+        now_ms, retention_ms = self._clock.time_ms(), self.config.offsets_retention_ms
+        expired, keeps_some = [], False
+        for topic, partitions in self.offsets.of(group.group_id).items():
+            is_needed = group.is_subscribed_to(topic)
+            for partition, committed in partitions.items():
+                base_ms = None if is_needed else group.expiry_base_ms(committed.commit_timestamp_ms)
+                if base_ms is not None and committed.is_expired(base_ms, now_ms, retention_ms):
+                    expired.append((topic, partition))
+                else:
+                    keeps_some = True
+        return expired, keeps_some
+
+    def _check_retention(self) -> None:
+        self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
+        self.expire_offsets()
+
+    # ------------------------------------------------------------ start, stop
+
+    def load(self, records: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Take in the records of one partition of ``__consumer_offsets``, in order; MalformedMessage if one is none."""
+        for key, value in records:
+            self._replay.replay(key, value)
+
+    def start(self) -> None:
+        """All is loaded: sessions begin anew, and what has expired meanwhile goes at the first check."""
+        for group in list(self._groups.values()):
+            self._rebalance.loaded(group)
+        self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
+
+    def stop(self) -> None:
+        """No deadline strikes any more. What waits stays unanswered, as the connections go."""
+        self._deadlines.close()
+
+
+def _code(error: type[KafkaError] | None) -> int:
+    return NONE if error is None else error.code
+
+
+def _utf16_length(text: str) -> int:
+    """As Java counts; only what lies beyond the first plane counts twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _log_failure(group_id: str) -> Written:
+    def written(error: type[KafkaError] | None) -> None:
+        if error is not None:
+            logger.warning("group %s: offsets could not be removed: %s", group_id, error.__name__)
+
+    return written

@@ -1,0 +1,64 @@
+"""A group and its members as a record of ``__consumer_offsets``, there and back.
+
+Knows nothing of logs or batches, nor of the records of offsets that stand in the same topic (``offsets/records.py``).
+"""
+
+from collections.abc import Mapping
+
+from barnabas.groups.classic_group import ClassicGroup
+from barnabas.offsets.records import Record
+from barnabas.wire.messages.group_records import GroupMetadataKey, GroupMetadataValue, encode_key, encode_value
+
+VERSION = 3
+"""With instance ids; what Apache Kafka 4.x writes."""
+
+NO_TIMESTAMP = -1
+"""For a group that came from a log which did not keep it."""
+
+
+def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
+    """The group as it is, with the assignment of each member (Kafka's ``newGroupMetadataRecord``)."""
+    protocol_name = group.protocol_name
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=protocol_name,
+        leader=group.leader_id,
+        current_state_timestamp=NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms,
+        members=[
+            GroupMetadataValue.MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(protocol_name or ""),
+                assignment=assignments[member.member_id],
+            )
+            for member in group.members.values()
+        ],
+    )
+    return _key(group.group_id), encode_value(value, VERSION)
+
+
+def new_group_record(group: ClassicGroup) -> Record:
+    """That there is such a group, before anybody has joined it (Kafka's ``newEmptyGroupMetadataRecord``)."""
+    value = GroupMetadataValue(
+        protocol_type="",
+        generation=0,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms,
+        members=[],
+    )
+    return _key(group.group_id), encode_value(value, VERSION)
+
+
+def group_tombstone(group_id: str) -> Record:
+    """The record that takes a group away."""
+    return _key(group_id), None
+
+
+def _key(group_id: str) -> bytes:
+    return encode_key(GroupMetadataKey(group=group_id))

@@ -1,0 +1,109 @@
+"""Brings groups and their offsets back from the records of ``__consumer_offsets``.
+
+Knows nothing of logs, and starts no clocks: what has come back is as it was written, and stands still until the
+coordinator says that all is there.
+"""
+
+from collections.abc import Callable
+
+from barnabas.clock import Clock
+from barnabas.groups.classic_group import ClassicGroup, State
+from barnabas.groups.classic_member import ClassicMember
+from barnabas.groups.rebalance import Rebalance
+from barnabas.groups.records import NO_TIMESTAMP
+from barnabas.offsets.committed import CommittedOffset, CommittedOffsets
+from barnabas.offsets.records import committed_offset
+from barnabas.wire.messages.group_records import (
+    CoordinatorKey,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    decode_key,
+    decode_value,
+)
+
+
+class Replay:
+    """Applies records to the groups and the offsets that it was given."""
+
+    def __init__(
+        self, groups: dict[str, ClassicGroup], offsets: CommittedOffsets, rebalance: Rebalance, clock: Clock
+    ) -> None:
+        self._groups = groups
+        self._offsets = offsets
+        self._rebalance = rebalance
+        self._clock = clock
+        self._appliers: dict[type[CoordinatorKey], Callable[..., None]] = {
+            LegacyOffsetCommitKey: self._offset,
+            OffsetCommitKey: self._offset,
+            GroupMetadataKey: self._group,
+        }
+
+    def replay(self, key: bytes, value: bytes | None) -> None:
+        """Apply one record; MalformedMessage if it is none. Those of other kinds of groups are passed over."""
+        decoded = decode_key(key)
+        apply = self._appliers.get(type(decoded))
+        if decoded is not None and apply is not None:
+            apply(decoded, None if value is None else decode_value(decoded, value))
+
+    def _offset(
+        self,
+        key: OffsetCommitKey | LegacyOffsetCommitKey,
+        value: OffsetCommitValue | LegacyOffsetCommitValue | None,
+    ) -> None:
+        if value is None:
+            self._offsets.remove(key.group, key.topic, key.partition)
+            return
+        group = self._groups.get(key.group)
+        if group is None:
+            # A simple consumer's group has no record of its own.
+            group = self._groups[key.group] = ClassicGroup(key.group, self._clock.time_ms())
+        group.is_written = True
+        self._offsets.put(key.group, key.topic, key.partition, _committed(value))
+
+    def _group(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+        former = self._groups.pop(key.group, None)
+        if former is not None:
+            self._rebalance.bury(former)
+        if value is None:
+            return
+        group = ClassicGroup(
+            key.group,
+            self._clock.time_ms(),
+            generation_id=value.generation,
+            protocol_type=value.protocol_type or None,
+            protocol_name=value.protocol,
+            leader_id=value.leader,
+        )
+        group.is_written = True
+        group.state = State.STABLE if value.members else State.EMPTY
+        timestamp = value.current_state_timestamp
+        group.state_timestamp_ms = None if timestamp == NO_TIMESTAMP else timestamp
+        for each in value.members:
+            group.add(self._member(group, each), value.protocol_type)
+        group.compute_subscribed_topics()
+        self._groups[key.group] = group
+
+    def _member(self, group: ClassicGroup, value: GroupMetadataValue.MemberMetadata) -> ClassicMember:
+        member = ClassicMember(
+            value.member_id,
+            value.group_instance_id,
+            value.client_id,
+            value.client_host,
+            value.session_timeout if value.rebalance_timeout == -1 else value.rebalance_timeout,
+            value.session_timeout,
+            # Only what it said under the protocol that was chosen is kept.
+            ((group.protocol_name or "", bytes(value.subscription)),),
+            self._rebalance.session(group, value.member_id),
+        )
+        member.assignment = bytes(value.assignment)
+        return member
+
+
+def _committed(value: OffsetCommitValue | LegacyOffsetCommitValue) -> CommittedOffset:
+    if isinstance(value, LegacyOffsetCommitValue):
+        return CommittedOffset(value.offset, -1, value.metadata, value.commit_timestamp)
+    return committed_offset(value)
