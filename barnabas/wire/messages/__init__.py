@@ -1,0 +1,64 @@
+"""The declared messages, one module an API; the records of the internal logs in modules of their own.
+
+Knows nothing of what the messages mean. Importing this package imports none of them: a program names those it needs.
+"""
+
+import importlib
+
+from barnabas.wire.message import Message
+
+MODULES = (
+    "produce",
+    "fetch",
+    "list_offsets",
+    "metadata",
+    "offset_commit",
+    "offset_fetch",
+    "find_coordinator",
+    "join_group",
+    "heartbeat",
+    "leave_group",
+    "sync_group",
+    "describe_groups",
+    "list_groups",
+    "api_versions",
+    "create_topics",
+    "delete_topics",
+    "delete_records",
+    "init_producer_id",
+    "offset_for_leader_epoch",
+    "describe_configs",
+    "alter_configs",
+    "describe_log_dirs",
+    "create_partitions",
+    "delete_groups",
+    "elect_leaders",
+    "incremental_alter_configs",
+    "alter_partition_reassignments",
+    "list_partition_reassignments",
+    "offset_delete",
+    "describe_quorum",
+    "describe_cluster",
+    "describe_producers",
+    "list_config_resources",
+    "describe_topic_partitions",
+    "consumer_protocol",
+    "control_records",
+    "group_records",
+    "metadata_records",
+)
+
+
+def declared() -> dict[str, type[Message]]:
+    """Every message that is declared here, by its name; imports all of their modules.
+
+    >>> declared()["HeartbeatRequest"].versions
+    Versions(first=0, last=4)
+    """
+    found: dict[str, type[Message]] = {}
+    for module in MODULES:
+        place = importlib.import_module(f"{__name__}.{module}")
+        for name, value in vars(place).items():
+            if isinstance(value, type) and issubclass(value, Message) and value.__module__ == place.__name__:
+                found[name] = value
+    return {name: cls for name, cls in found.items() if cls.versions.first <= cls.versions.last}
