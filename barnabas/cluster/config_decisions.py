@@ -1,0 +1,175 @@
+"""Configs that are kept in the metadata log: of topics, brokers, client metrics and groups.
+
+Knows nothing of what any config means: which values may be set, the rules that it is handed know. Errors are those of
+Apache Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from barnabas.cluster.commands import (
+    APPEND,
+    DELETE,
+    SET,
+    SUBTRACT,
+    AlterConfigs,
+    AlteredConfigs,
+    ConfigChange,
+    ConfigResource,
+    IncrementalAlterConfigs,
+)
+from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS, MIN_INSYNC_REPLICAS
+from barnabas.cluster.topic_names import check_topic_name
+from barnabas.config.dynamic import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from barnabas.errors import InvalidConfig, InvalidRequest, KafkaError, UnknownServerError, UnknownTopicOrPartition
+from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
+
+Asked = TypeVar("Asked", ConfigChange, tuple[str, str | None])
+Configs = Mapping[str, str]
+
+
+def incremental_alter_configs(command: IncrementalAlterConfigs, image: MetadataImage, around: Surroundings) -> Decision:
+    """Change single configs, and leave the others as they are (KIP-339)."""
+
+    def wanted(resource: ConfigResource, changes: Sequence[ConfigChange], before: Configs) -> dict[str, str]:
+        check_keys([change.name for change in changes])
+        check_values(change.name for change in changes if change.operation != DELETE and change.value is None)
+        after = dict(before)
+        for change in changes:
+            value = changed(resource, change, before, around)
+            if value is None:
+                after.pop(change.name, None)
+            else:
+                after[change.name] = value
+        return after
+
+    return altered(command.resources, wanted, image, around, validate_only=command.validate_only)
+
+
+def alter_configs(command: AlterConfigs, image: MetadataImage, around: Surroundings) -> Decision:
+    """Set these configs, and unset whatever else was set."""
+
+    def wanted(resource: ConfigResource, configs: Sequence[tuple[str, str | None]], before: Configs) -> dict[str, str]:
+        check_keys([name for name, _ in configs])
+        check_values(name for name, value in configs if value is None)
+        return {name: value for name, value in configs if value is not None}
+
+    return altered(command.resources, wanted, image, around, validate_only=command.validate_only)
+
+
+def altered(
+    resources: Sequence[tuple[ConfigResource, Sequence[Asked]]],
+    wanted: Callable[[ConfigResource, Sequence[Asked], Configs], dict[str, str]],
+    image: MetadataImage,
+    around: Surroundings,
+    *,
+    validate_only: bool,
+) -> Decision:
+    """Each resource by itself: from what is asked to what is to be set, and from that to records."""
+    times = Counter(resource for resource, _ in resources)
+    records: list[object] = []
+    results = []
+    for resource, asked in resources:
+        try:
+            if times[resource] > 1:
+                raise InvalidRequest(f"The resource '{resource.name}' of type {resource.type} is named more than once")
+            check_resource(resource)
+            before = image.configs_of(*resource)
+            after = wanted(resource, asked, before)
+            check_min_insync_replicas(resource, before, after, image)
+            around.rules.check(resource, after)
+            if resource.type == TOPIC_RESOURCE and resource.name not in image.topics_by_name:
+                raise UnknownTopicOrPartition(f"There is no topic '{resource.name}'")
+        except KafkaError as error:
+            results.append(AlteredConfigs(resource, error))
+        else:
+            records += changes(resource, before, after, image)
+            results.append(AlteredConfigs(resource))
+    return Decision([] if validate_only else records, results)
+
+
+# ---------------------------------------------------------------- what may be asked
+
+
+def check_resource(resource: ConfigResource) -> None:
+    """Raise unless there can be such a thing, and it can have configs that are kept."""
+    if resource.type == TOPIC_RESOURCE:
+        if not resource.name:
+            raise InvalidRequest("Configs for all topics at once are not kept: a topic must be named")
+        check_topic_name(resource.name)
+    elif resource.type == GROUP_RESOURCE:
+        if not resource.name:
+            raise InvalidRequest("Configs for all groups at once are not kept: a group must be named")
+    elif resource.type == CLIENT_METRICS_RESOURCE:
+        if not resource.name:
+            raise InvalidRequest("A subscription to client metrics must have a name")
+    elif resource.type != BROKER_RESOURCE:
+        raise InvalidRequest(f"Resources of type {resource.type} have no configs that could be altered")
+
+
+def check_keys(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise InvalidRequest("A config is named more than once")
+
+
+def check_values(without_value: Iterable[str]) -> None:
+    names = ", ".join(without_value)
+    if names:
+        raise InvalidRequest(f"No value is given for {names}")
+
+
+def check_min_insync_replicas(resource: ConfigResource, before: Configs, after: Configs, image: MetadataImage) -> None:
+    """While the eligible leader replicas are kept track of, all brokers must agree on ``min.insync.replicas``."""
+    if resource.type != BROKER_RESOURCE or not image.features.get(ELIGIBLE_LEADER_REPLICAS):
+        return
+    if resource.name and MIN_INSYNC_REPLICAS in after:
+        raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of one broker cannot be set: eligible leader replicas are kept")
+    if not resource.name and MIN_INSYNC_REPLICAS in before and MIN_INSYNC_REPLICAS not in after:
+        raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of the cluster cannot be unset: eligible leader replicas are kept")
+
+
+# ---------------------------------------------------------------- what comes of it
+
+
+def changed(resource: ConfigResource, change: ConfigChange, before: Configs, around: Surroundings) -> str | None:
+    """The config's value after one operation; None: it is not set any more."""
+    if change.operation == SET:
+        return change.value
+    if change.operation == DELETE:
+        return None
+    if change.operation not in (APPEND, SUBTRACT):
+        raise UnknownServerError
+    items = around.rules.list_of(resource, change.name)
+    if items is None:
+        raise InvalidConfig(f"{change.name} is not a list: nothing can be added to it or taken from it")
+    if change.name in before:
+        items = listed(before[change.name])
+    asked = listed(change.value or "")
+    if change.operation == APPEND:
+        return ",".join(
+            [*items, *(item for item in dict.fromkeys(asked) if item not in items)] if asked else [*items, ""]
+        )
+    return ",".join(item for item in items if item not in asked)
+
+
+def listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")] if text else []
+
+
+def changes(resource: ConfigResource, before: Configs, after: Configs, image: MetadataImage) -> list[object]:
+    """The records that lead from one to the other."""
+    records: list[object] = []
+    for name in sorted({*before, *after}):
+        if before.get(name) != after.get(name):
+            records.append(
+                ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=after.get(name))
+            )
+            if name == MIN_INSYNC_REPLICAS and image.features.get(ELIGIBLE_LEADER_REPLICAS):
+                if resource.type == TOPIC_RESOURCE:
+                    records.append(ClearElrRecord(topic_name=resource.name))
+                elif resource.type == BROKER_RESOURCE and not resource.name:
+                    records.append(ClearElrRecord(topic_name=""))
+    return records

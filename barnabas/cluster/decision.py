@@ -1,0 +1,56 @@
+"""What the controller's parts share: what a decision is, what they may look at, and how a UUID is made.
+
+Knows nothing of any command.
+"""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from barnabas.cluster.commands import ConfigResource
+
+MAX_RECORDS = 10_000
+"""How many records one command may write (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+
+
+class Decision(NamedTuple):
+    """Records to append, in one piece, and what to answer once they are. No records: nothing changes."""
+
+    records: list[Any]
+    result: Any
+
+
+class Settings(Protocol):
+    """The broker's settings by name."""
+
+    dev: bool
+
+    def __getitem__(self, name: str) -> Any: ...
+
+
+class ConfigRules(Protocol):
+    """What configs may be set to."""
+
+    def list_of(self, resource: ConfigResource, name: str) -> list[str] | None:
+        """What the config is where it is not set, if it is a list; None if it is none."""
+        ...
+
+    def check(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """Raise :class:`KafkaError` unless the resource may have these, and no others, set."""
+        ...
+
+
+class Surroundings(NamedTuple):
+    """What a decision depends on beside the command and the image."""
+
+    settings: Settings
+    rules: ConfigRules
+    random: Random
+
+
+def random_uuid(random: Random) -> bytes:
+    """A version 4 UUID of 16 bytes. None whose text starts with ``-``: tools would take it for an option."""
+    while True:
+        number = random.getrandbits(128) & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)
+        if number >> 122 != 62:
+            return number.to_bytes(16, "big")

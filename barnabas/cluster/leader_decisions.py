@@ -1,0 +1,201 @@
+"""Who leads a partition, and who holds it: elections and reassignments.
+
+Knows nothing of how replicas catch up: a reassignment that needs that is begun here, and finished by whoever sees them
+in sync. Errors are those of Apache Kafka's ``ReplicationControlManager``.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from barnabas.cluster.commands import (
+    PREFERRED,
+    UNCLEAN,
+    AlterPartitionReassignments,
+    ElectLeaders,
+    PartitionResult,
+    PartitionResults,
+)
+from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from barnabas.cluster.topic_decisions import check_assignment, directories_of, is_active
+from barnabas.errors import (
+    ElectionNotNeeded,
+    EligibleLeadersNotAvailable,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    KafkaError,
+    NoReassignmentInProgress,
+    PreferredLeaderNotAvailable,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+
+
+def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundings) -> Decision:
+    """Give partitions their preferred leader, or any at all where there is none.
+
+    When all partitions are asked for, those that need no election go without a word, but their topics are named.
+
+    :raises InvalidRequest: there is no such kind of election
+    """
+    if command.election_type not in (PREFERRED, UNCLEAN):
+        raise InvalidRequest(f"There is no election of type {command.election_type}")
+    everywhere = command.partitions is None
+    asked = command.partitions
+    if asked is None:
+        asked = [(topic.name, list(topic.partitions)) for topic in image.topics_by_name.values()]
+    records: list[object] = []
+    results: PartitionResults = []
+    for name, indexes in asked:
+        of_topic = []
+        for index in indexes:
+            try:
+                records.append(elected(name, index, command.election_type, image))
+            except KafkaError as error:
+                if not (everywhere and isinstance(error, ElectionNotNeeded)):
+                    of_topic.append(PartitionResult(index, error))
+            else:
+                of_topic.append(PartitionResult(index))
+        results.append((name, of_topic))
+    return Decision(records, results)
+
+
+def elected(name: str, index: int, election_type: int, image: MetadataImage) -> PartitionChangeRecord:
+    topic, partition = found(name, index, image)
+    preferred = partition.replicas[0]
+    if election_type == PREFERRED:
+        if partition.leader == preferred:
+            raise ElectionNotNeeded("Its leader is the preferred one")
+        if preferred not in partition.isr or not is_active(preferred, image):
+            raise PreferredLeaderNotAvailable(f"Broker {preferred} is not in sync, or not there")
+        return PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=preferred)
+    if partition.leader != NO_LEADER:
+        raise ElectionNotNeeded("It has a leader")
+    change = led_again(topic, index, image, unclean=True)
+    if change is None:
+        raise EligibleLeadersNotAvailable("None of its replicas is there")
+    return change
+
+
+def found(name: str, index: int, image: MetadataImage) -> tuple[TopicImage, PartitionImage]:
+    topic = image.topics_by_name.get(name)
+    if topic is None:
+        raise UnknownTopicOrPartition(f"There is no topic '{name}'")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise UnknownTopicOrPartition(f"The topic '{name}' has no partition {index}")
+    return topic, partition
+
+
+def led_again(
+    topic: TopicImage, index: int, image: MetadataImage, *, unclean: bool = False
+) -> PartitionChangeRecord | None:
+    """The change that gives a partition without a leader one, or None when nobody may be it (KIP-966).
+
+    In sync first, then those known to have all that was committed, then, when there is nobody else at all, the last one
+    that led; with ``unclean`` any replica.
+    """
+    partition = topic.partitions[index]
+    leader = next(candidates(partition, image, unclean=unclean), None)
+    if leader is None:
+        return None
+    in_sync = leader in partition.isr
+    return PartitionChangeRecord(
+        partition_id=index,
+        topic_id=topic.id,
+        leader=leader,
+        isr=None if in_sync else [leader],
+        eligible_leader_replicas=[each for each in partition.elr if each != leader] if partition.elr else None,
+        last_known_elr=[] if partition.last_known_elr else None,
+    )
+
+
+def candidates(partition: PartitionImage, image: MetadataImage, *, unclean: bool) -> Iterator[int]:
+    """Who may lead, the best first."""
+    for group in (partition.isr, partition.elr):
+        for replica in partition.replicas:
+            if replica in group and is_active(replica, image):
+                yield replica
+    last = partition.last_known_elr
+    if not partition.isr and not partition.elr and len(last) == 1 and is_active(last[0], image):
+        yield last[0]
+    if unclean:
+        for replica in partition.replicas:
+            if is_active(replica, image):
+                yield replica
+
+
+# ---------------------------------------------------------------- reassignment
+
+
+def alter_partition_reassignments(
+    command: AlterPartitionReassignments, image: MetadataImage, around: Surroundings
+) -> Decision:
+    """Begin to move partitions to other brokers, or call that off; each partition by itself (KIP-455)."""
+    records: list[object] = []
+    results: PartitionResults = []
+    for name, partitions in command.topics:
+        of_topic = []
+        for index, target in partitions:
+            try:
+                topic, partition = found(name, index, image)
+                change: PartitionChangeRecord | None
+                if target is None:
+                    change = called_off(topic, index, partition)
+                else:
+                    check_assignment(target, image, None)
+                    if not command.allow_replication_factor_change:
+                        check_factor(partition, target)
+                    change = moved(topic, index, partition, target, image)
+            except KafkaError as error:
+                of_topic.append(PartitionResult(index, error))
+            else:
+                if change is not None:
+                    records.append(change)
+                of_topic.append(PartitionResult(index))
+        results.append((name, of_topic))
+    return Decision(records, results)
+
+
+def called_off(topic: TopicImage, index: int, partition: PartitionImage) -> PartitionChangeRecord:
+    if not partition.is_reassigning:
+        raise NoReassignmentInProgress
+    replicas = [replica for replica in partition.replicas if replica not in partition.adding]
+    return PartitionChangeRecord(
+        partition_id=index,
+        topic_id=topic.id,
+        replicas=replicas,
+        isr=[replica for replica in partition.isr if replica in replicas],
+        removing_replicas=[] if partition.removing else None,
+        adding_replicas=[] if partition.adding else None,
+    )
+
+
+def check_factor(partition: PartitionImage, target: Sequence[int]) -> None:
+    """What is being added does not count: it is not what the partition had before (KIP-860)."""
+    before = len(partition.replicas) - len(partition.adding)
+    if len(target) != before:
+        raise InvalidReplicationFactor(
+            f"The partition has {before} replicas, and {len(target)} would be another number"
+        )
+
+
+def moved(
+    topic: TopicImage, index: int, partition: PartitionImage, target: Sequence[int], image: MetadataImage
+) -> PartitionChangeRecord | None:
+    """The target's brokers first, and behind them those that leave once the others are in sync."""
+    current = [replica for replica in partition.replicas if replica not in partition.adding]
+    adding = [replica for replica in target if replica not in current]
+    removing = [replica for replica in current if replica not in target]
+    replicas = [*target, *removing]
+    if replicas == list(partition.replicas) and not adding and not removing and not partition.is_reassigning:
+        return None
+    known = dict(zip(partition.replicas, partition.directories, strict=True))
+    directories = [known[replica] if replica in known else directories_of([replica], image)[0] for replica in replicas]
+    return PartitionChangeRecord(
+        partition_id=index,
+        topic_id=topic.id,
+        replicas=replicas,
+        removing_replicas=removing,
+        adding_replicas=adding,
+        directories=directories,
+    )

@@ -1,0 +1,174 @@
+"""Nodes: brokers and controllers that register, the fence around a broker, and the ids that brokers give to producers.
+
+Knows nothing of heartbeats and sessions. Rules of Apache Kafka's ``ClusterControlManager``, ``BrokerHeartbeatManager``
+and ``ProducerIdControlManager``.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from barnabas.cluster.commands import AllocateProducerIds, RegisterBroker, RegisterController, UnfenceBroker
+from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.image import NO_LEADER, MetadataImage
+from barnabas.cluster.leader_decisions import led_again
+from barnabas.cluster.snapshot import METADATA_VERSION, endpoint_records
+from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS
+from barnabas.errors import BrokerIdNotRegistered
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+)
+
+PRODUCER_IDS_IN_A_BLOCK = 1000
+
+
+class Feature(NamedTuple):
+    """A feature of the cluster: the levels that this node knows, and the one that a new cluster starts with."""
+
+    first: int
+    last: int
+    at_start: int
+
+
+FEATURES: dict[str, Feature] = {
+    METADATA_VERSION: Feature(7, 30, 30),
+    ELIGIBLE_LEADER_REPLICAS: Feature(0, 1, 1),
+    "group.version": Feature(0, 1, 1),
+    "share.version": Feature(0, 1, 1),
+    "streams.version": Feature(0, 1, 1),
+    "transaction.version": Feature(0, 2, 2),
+}
+"""As Apache Kafka 4.3.1 formats a directory; metadata.version 30 is 4.3-IV0."""
+
+KRAFT_VERSION = "kraft.version"
+"""Registered with the others, and kept elsewhere: a control record would raise it."""
+
+
+def bootstrap_records() -> list[FeatureLevelRecord]:
+    """What ``kafka-storage format`` puts into ``bootstrap.checkpoint``."""
+    return [FeatureLevelRecord(name=name, feature_level=feature.at_start) for name, feature in FEATURES.items()]
+
+
+def first_records(bootstrap: Iterable[FeatureLevelRecord], min_insync_replicas: int) -> list[object]:
+    """What the first controller of a cluster writes: feature levels, and a config that all brokers must agree on."""
+    records: list[object] = list(bootstrap)
+    records.append(
+        ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value=str(min_insync_replicas))
+    )
+    return records
+
+
+Ranges = TypeVar("Ranges")
+
+
+def feature_records(cls: type[Ranges]) -> list[Ranges]:
+    make: type = cls
+    ranges = {name: (feature.first, feature.last) for name, feature in FEATURES.items()} | {KRAFT_VERSION: (0, 1)}
+    return [
+        make(name=name, min_supported_version=first, max_supported_version=last)
+        for name, (first, last) in sorted(ranges.items())
+    ]
+
+
+def register_broker(command: RegisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
+    """Write down a broker that has started, fenced; its epoch is the offset of that record.
+
+    What it led is led by nobody until the fence is lifted. A broker that did not stop cleanly may have lost what it had
+    acknowledged last: it is not taken for a holder of everything then (KIP-966).
+    """
+    epoch = image.offset + 1
+    record = RegisterBrokerRecord(
+        broker_id=command.id,
+        incarnation_id=command.incarnation_id,
+        broker_epoch=epoch,
+        end_points=endpoint_records(RegisterBrokerRecord.BrokerEndpoint, command.endpoints),
+        features=feature_records(RegisterBrokerRecord.BrokerFeature),
+        rack=command.rack,
+        fenced=True,
+        log_dirs=list(command.log_dirs),
+    )
+    known = image.brokers.get(command.id)
+    was_clean = known is not None and known.epoch == command.previous_epoch
+    records: list[object] = [record]
+    if known is not None and not (known.fenced and was_clean):
+        records += left_without(command.id, image, is_clean=was_clean)
+    return Decision(records, epoch)
+
+
+def left_without(broker_id: int, image: MetadataImage, *, is_clean: bool) -> list[PartitionChangeRecord]:
+    """The changes to partitions that this broker cannot lead any more, nor be in sync with."""
+    keeps_elr = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
+    records = []
+    for topic in image.topics_by_id.values():
+        for index, partition in topic.partitions.items():
+            if partition.leader != broker_id and broker_id not in partition.isr and broker_id not in partition.elr:
+                continue
+            isr = [replica for replica in partition.isr if replica != broker_id]
+            is_last = broker_id in partition.isr and not isr
+            elr: list[int] | None = None
+            last_known: list[int] | None = None
+            if keeps_elr and is_clean and is_last and broker_id not in partition.elr:
+                elr, last_known = [*partition.elr, broker_id], [broker_id]
+            elif keeps_elr and not is_clean and (is_last or broker_id in partition.elr):
+                elr = [replica for replica in partition.elr if replica != broker_id]
+                last_known = [broker_id]
+            elif not keeps_elr and is_last:
+                isr = [broker_id]
+            change = PartitionChangeRecord(
+                partition_id=index,
+                topic_id=topic.id,
+                isr=None if isr == list(partition.isr) else isr,
+                eligible_leader_replicas=elr,
+                last_known_elr=last_known,
+            )
+            if partition.leader == broker_id:
+                change.leader = NO_LEADER
+            records.append(change)
+    return records
+
+
+def unfence_broker(command: UnfenceBroker, image: MetadataImage, around: Surroundings) -> Decision:
+    """The broker may lead now, and leads what nobody leads and it may."""
+    broker = image.brokers.get(command.id)
+    if broker is None:
+        raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
+    if not broker.fenced:
+        return Decision([], None)
+    lift = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=-1)
+    after, _ = image.apply([lift])
+    records: list[object] = [lift]
+    for topic in after.topics_by_id.values():
+        for index, partition in topic.partitions.items():
+            if partition.leader == NO_LEADER and broker.id in partition.replicas:
+                change = led_again(topic, index, after)
+                if change is not None:
+                    records.append(change)
+    return Decision(records, None)
+
+
+def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
+    record = RegisterControllerRecord(
+        controller_id=command.id,
+        incarnation_id=command.incarnation_id,
+        zk_migration_ready=False,
+        end_points=endpoint_records(RegisterControllerRecord.ControllerEndpoint, command.endpoints),
+        features=feature_records(RegisterControllerRecord.ControllerFeature),
+    )
+    return Decision([record], None)
+
+
+def allocate_producer_ids(command: AllocateProducerIds, image: MetadataImage, around: Surroundings) -> Decision:
+    """The next block of ids is that broker's: what is left of it when the broker stops, nobody gets."""
+    broker = image.brokers.get(command.broker_id)
+    if broker is None:
+        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
+    first = image.next_producer_id
+    record = ProducerIdsRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, next_producer_id=first + PRODUCER_IDS_IN_A_BLOCK
+    )
+    return Decision([record], (first, PRODUCER_IDS_IN_A_BLOCK))

@@ -1,0 +1,57 @@
+"""``quorum-state``: who leads the quorum of controllers in which epoch, as this node knows it.
+
+Knows nothing of elections: a quorum of one elects itself. The file is Apache Kafka's (``FileQuorumStateStore``), in
+its version 0, which names the voters, or 1, where they are control records of the log (KIP-853).
+"""
+
+from typing import NamedTuple
+
+from barnabas.log.files import Files
+
+FILE_NAME = "quorum-state"
+
+
+class QuorumState(NamedTuple):
+    """What the file says. ``voters`` is None where the log says it."""
+
+    leader_id: int = -1
+    leader_epoch: int = 0
+    voters: tuple[int, ...] | None = ()
+
+
+class CorruptQuorumState(Exception):
+    """The file is not what it should be: which epochs there were cannot be known."""
+
+
+def read_quorum_state(files: Files, path: str) -> QuorumState | None:
+    """What the file says, None where there is none. :raises CorruptQuorumState: it says nothing that makes sense"""
+    if not files.exists(path):
+        return None
+    import json
+
+    try:
+        found = json.loads(files.read(path))
+        voters = tuple(int(voter["voterId"]) for voter in found.get("currentVoters") or ())
+        version = int(found["data_version"])
+        state = QuorumState(int(found["leaderId"]), int(found["leaderEpoch"]), voters if version == 0 else None)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptQuorumState(f"{path}: {error!r}") from error
+    if version not in (0, 1):
+        raise CorruptQuorumState(f"{path}: version {version}")
+    return state
+
+
+def write_quorum_state(files: Files, path: str, state: QuorumState) -> None:
+    """Replace the file; it is on the disk on return, since no epoch may come twice."""
+    if state.voters is None:
+        text = (
+            f'{{"leaderId":{state.leader_id},"leaderEpoch":{state.leader_epoch},"votedId":-1,'
+            '"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+        )
+    else:
+        voters = ",".join(f'{{"voterId":{voter}}}' for voter in state.voters)
+        text = (
+            f'{{"clusterId":"","leaderId":{state.leader_id},"leaderEpoch":{state.leader_epoch},"votedId":-1,'
+            f'"appliedOffset":0,"currentVoters":[{voters}],"data_version":0}}'
+        )
+    files.write_atomically(path, text.encode(), sync=True)

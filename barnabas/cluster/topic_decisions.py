@@ -1,0 +1,341 @@
+"""Topics: how they are made, given more partitions, and deleted.
+
+Knows nothing of logs: who hosts the partitions hears of them by the image. Which request is refused with which error is
+as Apache Kafka's ``ControllerApis`` and ``ReplicationControlManager`` have it.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from barnabas.cluster.commands import (
+    ConfigResource,
+    CreatedTopic,
+    CreatePartitions,
+    CreateTopics,
+    DeletedTopic,
+    DeleteTopics,
+    MorePartitions,
+    NewTopic,
+    TopicResult,
+)
+from barnabas.cluster.decision import MAX_RECORDS, Decision, Surroundings, random_uuid
+from barnabas.cluster.image import UNASSIGNED_DIRECTORY, MetadataImage
+from barnabas.cluster.placement import place
+from barnabas.cluster.topic_names import CLUSTER_METADATA, check_topic_name, collision_key
+from barnabas.config.dynamic import TOPIC_RESOURCE
+from barnabas.errors import (
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    InvalidTopicException,
+    KafkaError,
+    PolicyViolation,
+    TopicAlreadyExists,
+    UnknownServerError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.metadata_records import (
+    ClearElrRecord,
+    ConfigRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from barnabas.wire.types import ZERO_UUID
+
+MAX_PARTITIONS = 10_000
+"""How many partitions one CreateTopics may ask for (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
+
+ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
+MIN_INSYNC_REPLICAS = "min.insync.replicas"
+
+Assignments = dict[int, tuple[int, ...]]
+
+
+def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundings) -> Decision:
+    """Each topic by itself: what is wrong with one does not keep the others from being made."""
+    times = Counter(topic.name for topic in command.topics)
+    wanted = [topic for topic in command.topics if times[topic.name] == 1]
+    doubled = [name for name, count in times.items() if count > 1]
+    try:
+        check_total(wanted, around)
+        records, results = make_topics(wanted, image, around)
+    except PolicyViolation as error:
+        records, results = [], [CreatedTopic(topic.name, error) for topic in wanted]
+    results += [CreatedTopic(name, InvalidRequest(f"The topic '{name}' is named more than once")) for name in doubled]
+    return Decision([] if command.validate_only else records, results)
+
+
+def check_total(topics: Iterable[NewTopic], around: Surroundings) -> None:
+    default = around.settings["num.partitions"]
+    total = 0
+    for topic in topics:
+        count = default if topic.num_partitions == -1 else max(topic.num_partitions, 0)
+        total += len(topic.assignments) or count
+    if total > MAX_PARTITIONS:
+        raise PolicyViolation(f"{total} partitions are too many for one request, which may have {MAX_PARTITIONS}")
+
+
+def make_topics(
+    topics: Sequence[NewTopic], image: MetadataImage, around: Surroundings
+) -> tuple[list[object], list[CreatedTopic]]:
+    """Records and results. :raises PolicyViolation: it would be too many records"""
+    collisions = colliding_names(topics, image)
+    records: list[object] = []
+    results = []
+    for topic in topics:
+        try:
+            check_new_name(topic.name, image, collisions)
+            configs = checked_configs(topic, around)
+            assignments = assigned(topic, image, around)
+        except KafkaError as error:
+            results.append(CreatedTopic(topic.name, error))
+            continue
+        topic_id = random_uuid(around.random)
+        while topic_id in image.topics_by_id:
+            topic_id = random_uuid(around.random)
+        records.append(TopicRecord(name=topic.name, topic_id=topic_id))
+        for name, value in sorted(configs.items()):
+            records.append(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value))
+        if MIN_INSYNC_REPLICAS in configs and image.features.get(ELIGIBLE_LEADER_REPLICAS):
+            records.append(ClearElrRecord(topic_name=topic.name))
+        for index in sorted(assignments):
+            records.append(new_partition(topic_id, index, assignments[index], image))
+        if len(records) > MAX_RECORDS:
+            raise PolicyViolation(f"That is more than one command may change at once, which is {MAX_RECORDS} records")
+        results.append(CreatedTopic(topic.name, None, topic_id, len(assignments), len(assignments[0]), configs))
+    return records, results
+
+
+def colliding_names(topics: Iterable[NewTopic], image: MetadataImage) -> dict[str, set[str]]:
+    """Names that there are, by what they collide by; empty when no new name has anything to collide by."""
+    collisions: dict[str, set[str]] = {}
+    if any("." in topic.name or "_" in topic.name for topic in topics):
+        for name in image.topics_by_name:
+            if "." in name or "_" in name:
+                collisions.setdefault(collision_key(name), set()).add(name)
+    return collisions
+
+
+def check_new_name(name: str, image: MetadataImage, collisions: dict[str, set[str]]) -> None:
+    if name == CLUSTER_METADATA:
+        raise InvalidRequest(f"{name} is not for anybody to create")
+    check_topic_name(name)
+    if name in image.topics_by_name:
+        raise TopicAlreadyExists(f"There is a topic '{name}' already")
+    if ("." in name or "_" in name) and (others := collisions.get(collision_key(name))):
+        raise InvalidTopicException(f"The name '{name}' is too much like that of the topic '{min(others)}'")
+
+
+def checked_configs(topic: NewTopic, around: Surroundings) -> dict[str, str]:
+    """The configs that the topic is to have; where one is given twice the last one counts."""
+    configs = dict(topic.configs)
+    empty = sorted(name for name, value in configs.items() if value is None)
+    if empty:
+        raise InvalidConfig(f"No value is given for {', '.join(empty)}")
+    found = {name: value for name, value in configs.items() if value is not None}
+    if found:
+        around.rules.check(ConfigResource(TOPIC_RESOURCE, topic.name), found)
+    return found
+
+
+# ---------------------------------------------------------------- replicas
+
+
+def assigned(topic: NewTopic, image: MetadataImage, around: Surroundings) -> Assignments:
+    """Which brokers hold each partition: as the request says, or by counts."""
+    if topic.assignments:
+        return assigned_by_hand(topic, image)
+    replication_factor, count = topic.replication_factor, topic.num_partitions
+    if replication_factor == 0 or replication_factor < -1:
+        raise InvalidReplicationFactor("The replication factor must be at least 1, or -1 for the broker's default")
+    if count == 0 or count < -1:
+        raise InvalidPartitions("The number of partitions must be at least 1, or -1 for the broker's default")
+    if replication_factor == -1:
+        replication_factor = around.settings["default.replication.factor"]
+    if count == -1:
+        count = around.settings["num.partitions"]
+    if around.settings.dev:
+        replication_factor = min(replication_factor, len(image.brokers))
+    return dict(enumerate(place(image.brokers, count, replication_factor, around.random)))
+
+
+def assigned_by_hand(topic: NewTopic, image: MetadataImage) -> Assignments:
+    if topic.replication_factor != -1:
+        raise InvalidRequest("Brokers are assigned to the partitions: then the replication factor must be -1")
+    if topic.num_partitions != -1:
+        raise InvalidRequest("Brokers are assigned to the partitions: then their number must be -1")
+    found: Assignments = {}
+    replication_factor = None
+    for index, broker_ids in topic.assignments:
+        if index in found:
+            raise InvalidReplicaAssignment(f"Brokers are assigned to partition {index} more than once")
+        check_assignment(broker_ids, image, replication_factor)
+        found[index] = tuple(broker_ids)
+        replication_factor = len(broker_ids)
+        in_sync(index, broker_ids, image)
+    if set(found) != set(range(len(found))):
+        raise InvalidReplicaAssignment("The partitions must be numbered from 0 without a gap")
+    return found
+
+
+def check_assignment(broker_ids: Collection[int], image: MetadataImage, replication_factor: int | None) -> None:
+    """Raise :class:`InvalidReplicaAssignment` unless these brokers can hold a partition, each one replica."""
+    if not broker_ids:
+        raise InvalidReplicaAssignment("A partition is assigned to no broker at all")
+    before = None
+    for broker_id in sorted(broker_ids):
+        if broker_id not in image.brokers:
+            raise InvalidReplicaAssignment(f"A partition is assigned to broker {broker_id}, which is not registered")
+        if broker_id == before:
+            raise InvalidReplicaAssignment(f"A partition is assigned to broker {broker_id} more than once")
+        before = broker_id
+    if replication_factor not in (None, len(broker_ids)):
+        raise InvalidReplicaAssignment(
+            f"A partition is assigned to {len(broker_ids)} brokers, others to {replication_factor}"
+        )
+
+
+def is_active(broker_id: int, image: MetadataImage) -> bool:
+    """Whether the broker may be in sync and lead: registered, not fenced, not about to stop."""
+    broker = image.brokers.get(broker_id)
+    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list[int]:
+    """The brokers that a new partition starts with."""
+    active = [broker_id for broker_id in broker_ids if is_active(broker_id, image)]
+    if not active:
+        raise InvalidReplicaAssignment(f"All brokers that partition {index} is assigned to are fenced or stopping")
+    return active
+
+
+def directories_of(broker_ids: Iterable[int], image: MetadataImage) -> list[bytes]:
+    """A broker that has one directory has it; of several it must choose itself, and say which (KIP-858)."""
+    found = []
+    for broker_id in broker_ids:
+        log_dirs = image.brokers[broker_id].log_dirs
+        found.append(log_dirs[0] if len(log_dirs) == 1 else UNASSIGNED_DIRECTORY)
+    return found
+
+
+def new_partition(topic_id: bytes, index: int, broker_ids: Sequence[int], image: MetadataImage) -> PartitionRecord:
+    isr = in_sync(index, broker_ids, image)
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=list(broker_ids),
+        isr=isr,
+        removing_replicas=[],
+        adding_replicas=[],
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=directories_of(broker_ids, image),
+    )
+
+
+# ---------------------------------------------------------------- more partitions
+
+
+def create_partitions(command: CreatePartitions, image: MetadataImage, around: Surroundings) -> Decision:
+    """Raise the number of partitions of topics that there are, each by itself."""
+    times = Counter(topic.name for topic in command.topics)
+    records: list[object] = []
+    results = [
+        TopicResult(name, InvalidRequest(f"The topic '{name}' is named more than once"))
+        for name, count in times.items()
+        if count > 1
+    ]
+    for topic in command.topics:
+        if times[topic.name] > 1:
+            continue
+        try:
+            added = more_partitions(topic, image, around, room=MAX_RECORDS - len(records))
+        except KafkaError as error:
+            results.append(TopicResult(topic.name, error))
+        else:
+            records += added
+            results.append(TopicResult(topic.name))
+    return Decision([] if command.validate_only else records, results)
+
+
+def more_partitions(
+    wanted: MorePartitions, image: MetadataImage, around: Surroundings, room: int
+) -> list[PartitionRecord]:
+    topic = image.topics_by_name.get(wanted.name)
+    if topic is None:
+        raise UnknownTopicOrPartition
+    there = len(topic.partitions)
+    added = wanted.total - there
+    if added == 0:
+        raise InvalidPartitions(f"The topic has {there} partitions already")
+    if added < 0:
+        raise InvalidPartitions(f"The topic '{wanted.name}' has {there} partitions, which cannot become {wanted.total}")
+    replication_factor = len(topic.partitions[0].replicas)
+    if wanted.assignments is None:
+        if added > room:
+            raise UnknownServerError
+        assignments: Sequence[Sequence[int]] = place(image.brokers, added, replication_factor, around.random)
+    else:
+        assignments = wanted.assignments
+        if len(assignments) != added:
+            raise InvalidReplicaAssignment(
+                f"{added} partitions are to be added, and brokers are assigned to {len(assignments)}"
+            )
+        for broker_ids in assignments:
+            check_assignment(broker_ids, image, replication_factor)
+        if added > room:
+            raise UnknownServerError
+    return [new_partition(topic.id, there + nth, broker_ids, image) for nth, broker_ids in enumerate(assignments)]
+
+
+# ---------------------------------------------------------------- deletion
+
+
+def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundings) -> Decision:
+    """Each by its name or by its id. Naming one twice, whichever way, is refused."""
+    results: list[DeletedTopic] = []
+    names: Counter[str] = Counter()
+    ids: Counter[bytes] = Counter()
+    for name, topic_id in command.topics:
+        if name is None and topic_id == ZERO_UUID:
+            results.append(DeletedTopic(None, ZERO_UUID, InvalidRequest("Neither a name nor an id says which topic")))
+        elif name is None:
+            ids[topic_id] += 1
+        elif topic_id == ZERO_UUID:
+            names[name] += 1
+        else:
+            results.append(DeletedTopic(name, topic_id, InvalidRequest("A topic has both a name and an id here")))
+    results += [
+        DeletedTopic(name, ZERO_UUID, InvalidRequest(f"The topic '{name}' is named more than once"))
+        for name, times in names.items()
+        if times > 1
+    ]
+    results += [
+        DeletedTopic(None, topic_id, InvalidRequest("The topic's id is given more than once"))
+        for topic_id, times in ids.items()
+        if times > 1
+    ]
+    once = [topic_id for topic_id, times in ids.items() if times == 1]
+    for name in (name for name, times in names.items() if times == 1):
+        topic = image.topics_by_name.get(name)
+        if topic is None:
+            results.append(DeletedTopic(name, ZERO_UUID, UnknownTopicOrPartition(f"There is no topic '{name}'")))
+        elif topic.id in ids:
+            if topic.id in once:
+                once.remove(topic.id)
+            results.append(DeletedTopic(name, topic.id, InvalidRequest("The topic is given by its id as well")))
+        else:
+            once.append(topic.id)
+    records: list[object] = []
+    for topic_id in once:
+        if topic_id in image.topics_by_id:
+            records.append(RemoveTopicRecord(topic_id=topic_id))
+            results.append(DeletedTopic(image.topics_by_id[topic_id].name, topic_id))
+        else:
+            results.append(DeletedTopic(None, topic_id, UnknownTopicId("There is no topic with that id")))
+    return Decision(records, results)

@@ -1,0 +1,40 @@
+"""Which names a topic may have, and which topics are the broker's own.
+
+Knows nothing of the topics that there are. Rules of Apache Kafka's ``org.apache.kafka.common.internals.Topic``.
+"""
+
+from barnabas.errors import InvalidTopicException
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+CLUSTER_METADATA = "__cluster_metadata"
+
+INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+"""Topics that clients see marked as internal. The metadata log is none of them: clients do not see it at all."""
+
+MAX_LENGTH = 249
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def check_topic_name(name: str) -> None:
+    """Raise :class:`InvalidTopicException` unless a topic may have that name."""
+    if not name:
+        raise InvalidTopicException("A topic must have a name: this one is empty")
+    if name in (".", ".."):
+        raise InvalidTopicException(f"'{name}' is no name for a topic")
+    if len(name) > MAX_LENGTH:
+        raise InvalidTopicException(f"The topic name '{name}' has {len(name)} characters, {MAX_LENGTH} are allowed")
+    if not _LEGAL.issuperset(name):
+        raise InvalidTopicException(
+            f"The topic name '{name}' has a character that is none of a-z, A-Z, 0-9, '.', '_' and '-'"
+        )
+
+
+def is_legal_topic_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_LENGTH and _LEGAL.issuperset(name) and name not in (".", "..")
+
+
+def collision_key(name: str) -> str:
+    """Names with the same key cannot stand side by side: in metrics ``.`` and ``_`` are one character."""
+    return name.replace(".", "_")
