@@ -168,6 +168,9 @@ class BrokerConfig:
         for name, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
             if self[name] is not None and self[name] < least:
                 raise ConfigError(name, str(self[name]), f"at least {least}")
+        elsewhere = set(self["cordoned.log.dirs"]) - {*self.log_dirs, "*"}
+        if elsewhere:
+            raise ConfigError("cordoned.log.dirs", ",".join(elsewhere), f"of log.dirs: {', '.join(self.log_dirs)}")
         if "broker" not in self["process.roles"]:
             raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
         if self["broker.id"] != self["node.id"]:

@@ -183,15 +183,11 @@ def _broker_synonyms(config: BrokerConfig, name: str, *, sensitive: bool = False
     ]
     for relative in family:
         default = BROKER.get(relative)
-        if default is not None and default.default is not None and relative not in _WITHOUT_DEFAULT:
+        if default is not None and default.default is not None:
             text = None if sensitive else text_of(default.type, default.default)
             found.append(DescribedSynonym(relative, text, ConfigSource.DEFAULT))
     own = next((index for index, synonym in enumerate(found) if synonym.name == name), len(found))
     return found[own:]
-
-
-#: Kafka asks for these, and so has no default for them.
-_WITHOUT_DEFAULT = frozenset({"node.id", "process.roles", "controller.listener.names"})
 
 
 def _describe_topic_config(

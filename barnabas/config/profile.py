@@ -31,11 +31,9 @@ class Values(Protocol):
 
 def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
     """The properties with what Kafka or this broker fills in: ids both ways, roles, the development profile."""
-    node_id = properties.get("node.id", properties.get("broker.id", DEFAULT_NODE_ID))
-    if node_id.strip() == "-1":
-        node_id = DEFAULT_NODE_ID
-    ids = {"node.id": node_id, "broker.id": node_id}
-    return {**(DEV if dev else {}), **_IDENTITY, **ids, **properties}
+    given = {name: text for name, text in properties.items() if (name, text.strip()) != ("broker.id", "-1")}
+    node_id = given.get("node.id", given.get("broker.id", DEFAULT_NODE_ID))
+    return {**(DEV if dev else {}), **_IDENTITY, "node.id": node_id, "broker.id": node_id, **given}
 
 
 def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:

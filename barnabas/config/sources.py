@@ -56,7 +56,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, str]:
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The configs among the variables: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
 
-    Of underscores one is a dot, two are an underscore, three a dash. The prefix is not Kafka's alone, so that a variable
+    Of underscores one is a dot, two are an underscore, three a dash. The prefix is not Kafka's alone: a variable
     that stands for no config is left out, with a word in the log.
     """
     configs = {}
@@ -137,4 +137,5 @@ def _unescaped(text: str) -> str:
             else:
                 character = _ESCAPES.get(character, character)
         parts.append(character)
-    return "".join(parts)
+    # Java writes a character beyond U+FFFF as two, which are halves only until they are joined.
+    return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -134,6 +134,12 @@ def _is_share_reset(text: str) -> bool:
     return re.fullmatch(pattern, span, re.IGNORECASE) is not None
 
 
+def _are_counts(text: str) -> bool:
+    """``address:count``, separated by commas; an address may have colons of its own."""
+    items = [item.strip().rpartition(":") for item in text.split(",") if item.strip()]
+    return all(host and count.strip().isdecimal() for host, _, count in items)
+
+
 def at_least(low: float) -> Between:
     """A number of ``low`` or more."""
     return Between(low)
@@ -141,6 +147,7 @@ def at_least(low: float) -> Between:
 
 not_empty = Matching("a text that is not empty", lambda value: value is None or value != "")
 not_null = Matching("given", lambda value: value is not None)
+counts = Matching("a list of address:count", _are_counts)
 gzip_level = Matching("between 1 and 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
 replica_list = Matching("* or a list of partition:broker", _is_replica_list)
 voters = Matching("a list of id@host:port", lambda items: all(map(_is_voter, items)))

@@ -93,7 +93,9 @@ CONFIGS = (
         "The name of the service that Kafka runs as in Kerberos.",
         PER_BROKER,
     ),
-    ConfigDef("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", None, MEDIUM, "Where kinit is.", PER_BROKER),
+    ConfigDef(
+        "sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", None, MEDIUM, "Where the program kinit is.", PER_BROKER
+    ),
     ConfigDef(
         "sasl.kerberos.ticket.renew.window.factor",
         DOUBLE,

@@ -19,7 +19,7 @@ from barnabas.config.definition import (
     STRING,
     ConfigDef,
 )
-from barnabas.config.validators import Between, Items, OneOf, at_least, gzip_level, not_null
+from barnabas.config.validators import Between, Items, OneOf, at_least, counts, gzip_level, not_null
 
 CONFIGS = (
     ConfigDef(
@@ -148,7 +148,7 @@ CONFIGS = (
         "max.connections.per.ip.overrides",
         STRING,
         "",
-        None,
+        counts,
         MEDIUM,
         "Exceptions to max.connections.per.ip: address:count, separated by commas.",
         CLUSTER_WIDE,

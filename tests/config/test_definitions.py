@@ -1,0 +1,85 @@
+"""Each declaration against what Apache Kafka 4.3.1 says of the same config."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.config.definition import ConfigDef, text_of
+from barnabas.config.definitions import BROKER, BROKER_MODULES, TOPIC, of_client_metrics, of_groups, topic_name_of
+
+GOLDEN = Path(__file__).parent / "golden" / "kafka_4_3_1.tsv"
+ROWS = [line.split("\t") for line in GOLDEN.read_text().splitlines() if not line.startswith("#")]
+TABLES = {"broker": BROKER, "topic": TOPIC, "group": of_groups(), "client-metrics": of_client_metrics()}
+#: Kafka keeps these three in a table of their own: they can be set while a broker runs, and not in its file.
+DYNAMIC_ONLY = {
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}")
+def test_a_config_is_declared_as_in_kafka(row):
+    resource, name, kind, default, importance, scope, internal = row
+    definition = TABLES[resource][name]
+    written = text_of(definition.type, definition.default)
+    assert definition.type.name.lower() == kind
+    assert ("null" if written is None else f'"{written}"') == default
+    assert (definition.importance, definition.scope, definition.internal) == (importance, scope, internal == "internal")
+
+
+@pytest.mark.parametrize("resource", TABLES)
+def test_nothing_is_declared_that_kafka_does_not_have(resource):
+    theirs = {row[1] for row in ROWS if row[0] == resource}
+    assert set(TABLES[resource]) - theirs == (DYNAMIC_ONLY if resource == "broker" else set())
+
+
+def test_no_config_is_declared_twice():
+    assert sum(len(module.CONFIGS) for module in BROKER_MODULES) == len(BROKER)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_default_is_a_value_that_its_own_rule_accepts(table: dict[str, ConfigDef]):
+    for definition in table.values():
+        if definition.default is not None:
+            text = text_of(definition.type, definition.default)
+            assert definition.parse(text) == definition.default, definition.name
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_doc_is_one_or_two_short_sentences(table: dict[str, ConfigDef]):
+    for definition in table.values():
+        assert re.fullmatch(r".{15,130}\.", definition.doc), definition.name
+
+
+def test_synonyms_are_configs_of_the_broker_and_have_its_default():
+    for table in (TOPIC, of_groups()):
+        for definition in table.values():
+            for synonym in definition.synonyms:
+                assert BROKER[synonym.name].scope != "per-broker"
+            if definition.synonyms:
+                weakest = definition.synonyms[-1]
+                assert definition.default == BROKER[weakest.name].default * weakest.scale or weakest.scale == 1
+
+
+def test_a_brokers_config_knows_the_topics_config_that_falls_back_to_it():
+    assert topic_name_of("log.retention.hours") == "retention.ms"
+    assert topic_name_of("message.max.bytes") == "max.message.bytes"
+    assert topic_name_of("num.partitions") is None
+
+
+def test_what_makes_a_difference_is_named_where_it_does():
+    """A config counts as in effect if, and only if, code outside of config/ asks for it or it reaches a topic."""
+    package = Path(barnabas.__file__).parent
+    asked = set()
+    for path in package.rglob("*.py"):
+        if "definitions" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in BROKER:
+                asked.add(node.value)
+    unheard_of = {name for name, definition in BROKER.items() if definition.in_effect} - asked
+    assert not {name for name in unheard_of if topic_name_of(name) is None}
