@@ -45,9 +45,8 @@ class Replay:
     def replay(self, key: bytes, value: bytes | None) -> None:
         """Apply one record; MalformedMessage if it is none. Those of other kinds of groups are passed over."""
         decoded = decode_key(key)
-        apply = self._appliers.get(type(decoded))
-        if decoded is not None and apply is not None:
-            apply(decoded, None if value is None else decode_value(decoded, value))
+        if decoded is not None and type(decoded) in self._appliers:
+            self._appliers[type(decoded)](decoded, None if value is None else decode_value(decoded, value))
 
     def _offset(
         self,

@@ -1,0 +1,333 @@
+"""A group coordinator, its clients and its log, told in the words of a scenario file.
+
+Everybody is in group ``g`` unless ``group=`` says otherwise, and a client goes by its name: ``a`` has the client id
+"a", and remembers the member id, generation and protocol that it was last told. Member ids are numbered. What the
+coordinator answers and writes is printed in the order in which it happens.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.errors import KafkaError, NotEnoughReplicas
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.messages import (
+    Join,
+    JoinResult,
+    Leaver,
+    OffsetCommit,
+    OffsetToCommit,
+    Sync,
+    SyncResult,
+)
+from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key, decode_value
+
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def milliseconds(text: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)(ms|s|m|h|d)", text).groups()
+    return int(number) * UNITS[unit]
+
+
+def error_name(code: int) -> str:
+    name = KafkaError.by_code[code].__name__
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+def subscription(topics: str) -> bytes:
+    """A consumer's metadata, version 0; "?" is none that anybody could read."""
+    if topics == "?":
+        return b"?"
+    names = [name.encode() for name in topics.split("+") if name]
+    parts = [b"\0\0", len(names).to_bytes(4, "big")]
+    parts += [len(name).to_bytes(2, "big") + name for name in names]
+    return b"".join(parts) + b"\xff\xff\xff\xff"
+
+
+class Client:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.member_id = ""
+        self.generation = -1
+        self.is_leader = False
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.settings: dict[str, int] = {"group_initial_rebalance_delay_ms": 0}
+        self.clients: dict[str, Client] = {}
+        self.log: list[tuple[str, bytes, bytes | None]] = []
+        self.printed: list[str] = []
+        self.ids = 0
+        self.is_broken = False
+        self.held: list[Callable[[], None]] | None = None
+        self.coordinator = self.new_coordinator()
+
+    def command(self, line: str) -> str:
+        """Do what one line says; what it printed."""
+        verb, *words = shlex.split(line)
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
+        printed, self.printed = self.printed, []
+        return "\n".join(printed)
+
+    def say(self, text: str) -> None:
+        self.printed.append(text)
+
+    # ---------------------------------------------------------------- around
+
+    def new_coordinator(self) -> GroupCoordinator:
+        config = GroupConfig(**self.settings)
+        return GroupCoordinator(config, self.clock, self.clock, write=self.write, new_uuid=self.new_uuid)
+
+    def new_uuid(self) -> str:
+        self.ids += 1
+        return str(self.ids)
+
+    def write(self, group_id, records, written) -> None:
+        if self.is_broken:
+            self.say("log: refused")
+            written(NotEnoughReplicas)
+            return
+        for key, value in records:
+            self.log.append((group_id, key, value))
+            self.say(f"log: {self.record(key, value)}")
+        if self.held is None:
+            written(None)
+        else:
+            self.held.append(lambda: written(None))
+
+    @staticmethod
+    def record(key: bytes, value: bytes | None) -> str:
+        decoded = decode_key(key)
+        if isinstance(decoded, OffsetCommitKey):
+            name = f"{decoded.group} {decoded.topic}-{decoded.partition}"
+            return f"{name} is gone" if value is None else f"{name} at {decode_value(decoded, value).offset}"
+        assert isinstance(decoded, GroupMetadataKey)
+        if value is None:
+            return f"{decoded.group} is gone"
+        group = decode_value(decoded, value)
+        members = " ".join(f"{each.member_id}={each.assignment.decode()}" for each in group.members)
+        about = f"{group.protocol_type or '-'} {group.protocol or '-'} leader={group.leader or '-'}"
+        return f"{decoded.group} generation {group.generation} {about} [{members}]"
+
+    def client(self, name: str) -> Client:
+        return self.clients.setdefault(name, Client(name))
+
+    def do_config(self, _, options) -> None:
+        self.settings.update({name.replace(".", "_"): int(value) for name, value in options.items()})
+        self.coordinator = self.new_coordinator()
+
+    def do_advance(self, words, _) -> None:
+        self.clock.advance(milliseconds(words[0]) / 1000)
+
+    def do_restart(self, *_) -> None:
+        """Stop without a word, and come back with what the log has."""
+        self.coordinator.stop()
+        self.coordinator = self.new_coordinator()
+        self.coordinator.load((key, value) for _, key, value in self.log)
+        self.coordinator.start()
+
+    def do_break(self, *_) -> None:
+        """The log takes nothing from here on."""
+        self.is_broken = True
+
+    def do_mend(self, *_) -> None:
+        self.is_broken = False
+
+    def do_hold(self, *_) -> None:
+        """What is written from here on is not safe yet."""
+        self.held = []
+
+    def do_release(self, *_) -> None:
+        held, self.held = self.held or [], None
+        for written in held:
+            written()
+
+    # --------------------------------------------------------------- members
+
+    def do_join(self, words, options) -> None:
+        client = self.client(words[0])
+        version = int(options.get("version", 9))
+        join = Join(
+            options.get("group", "g"),
+            options.get("id", client.member_id),
+            options.get("instance"),
+            client.name,
+            "/127.0.0.1",
+            milliseconds(options.get("session", "10s")),
+            milliseconds(options.get("rebalance", "60s")),
+            options.get("type", "consumer"),
+            self.protocols(options.get("protocols", "range:t")),
+            knows_member_id_required=version >= 4,
+            knows_skip_assignment=version >= 9,
+        )
+        self.coordinator.join(join, lambda result: self.joined(client, result))
+
+    @staticmethod
+    def protocols(text: str) -> tuple[tuple[str, bytes], ...]:
+        pairs = (each.partition(":") for each in text.split(",") if each)
+        return tuple((name, subscription(topics)) for name, _, topics in pairs)
+
+    def joined(self, client: Client, result: JoinResult) -> None:
+        if result.error_code:
+            self.say(f"{client.name}: {error_name(result.error_code)} {result.member_id}".rstrip())
+            if error_name(result.error_code) == "MEMBER_ID_REQUIRED":
+                client.member_id = result.member_id
+            return
+        client.member_id, client.generation = result.member_id, result.generation_id
+        text = f"{client.name}: joined {result.generation_id} as {result.member_id}, {result.protocol_name}"
+        text += f" by {result.leader}"
+        if result.members:
+            text += " of " + " ".join(each.member_id for each in result.members)
+        self.say(text + (", nothing to assign" if result.skip_assignment else ""))
+
+    def do_sync(self, words, options) -> None:
+        """``sync a a=0,1 b=2``: a brings the assignments."""
+        client = self.client(words[0])
+        assignments = [
+            (self.clients[name].member_id, value.encode()) for name, value in options.items() if name in self.clients
+        ]
+        sync = Sync(
+            options.get("group", "g"),
+            int(options.get("generation", client.generation)),
+            options.get("id", client.member_id),
+            options.get("instance"),
+            options.get("type"),
+            options.get("protocol"),
+            assignments,
+        )
+        self.coordinator.sync(sync, lambda result: self.synced(client, result))
+
+    def synced(self, client: Client, result: SyncResult) -> None:
+        told = error_name(result.error_code) if result.error_code else f"has [{result.assignment.decode()}]"
+        self.say(f"{client.name}: {told}")
+
+    def do_heartbeat(self, words, options) -> None:
+        for name in words:
+            client = self.client(name)
+            code = self.coordinator.heartbeat(
+                options.get("group", "g"),
+                options.get("id", client.member_id),
+                options.get("instance"),
+                int(options.get("generation", client.generation)),
+            )
+            self.say(f"{name}: {error_name(code) if code else 'ok'}")
+
+    def do_leave(self, words, options) -> None:
+        """``leave a b``, or ``leave instance=i`` as an administrator does."""
+        instance = options.get("instance")
+        leavers = [Leaver(options.get("id", self.client(name).member_id), instance) for name in words]
+        try:
+            answers = self.coordinator.leave(options.get("group", "g"), leavers or [Leaver("", instance)])
+        except KafkaError as error:
+            self.say(error_name(error.code))
+            return
+        for answer in answers:
+            who = answer.member_id or answer.group_instance_id or "nobody"
+            self.say(f"{who} {error_name(answer.error_code) if answer.error_code else 'left'}")
+
+    def do_stable(self, words, options) -> None:
+        """All of these join, and the first one assigns to each its own name."""
+        extra = "".join(f" {name}={value}" for name, value in options.items())
+        for name in words:
+            self.command(f"join {name} id='' {extra}")
+            self.command(f"join {name} {extra}")
+        self.clock.advance(0)
+        for name in words[:-1]:
+            self.command(f"join {name} {extra}")
+        leader, *others = words
+        group = options.get("group", "g")
+        for name in others:
+            self.command(f"sync {name} group={group}")
+        assigned = " ".join(f"{name}={name}" for name in words)
+        self.command(f"sync {leader} group={group} {assigned}")
+        self.printed.clear()
+        self.do_describe([options.get("group", "g")], {})
+
+    # ---------------------------------------------------------------- groups
+
+    def do_describe(self, words, _) -> None:
+        for group_id in words or ["g"]:
+            try:
+                group = self.coordinator.describe(group_id)
+            except KafkaError as error:
+                self.say(error_name(error.code))
+                continue
+            self.say(f"{group_id}: {group.state} {group.protocol_type or '-'} {group.protocol_name or '-'}")
+            for member in group.members:
+                static = f" ({member.group_instance_id})" if member.group_instance_id else ""
+                self.say(f"  {member.member_id}{static} {member.client_id}@{member.client_host}".rstrip())
+                if member.metadata or member.assignment:
+                    self.printed[-1] += f" has [{member.assignment.decode()}]"
+
+    def do_list(self, _, options) -> None:
+        states, types = (tuple(filter(None, options.get(name, "").split(","))) for name in ("states", "types"))
+        for each in self.coordinator.list_groups(states, types):
+            self.say(f"{each.group_id} {each.protocol_type or '-'} {each.state} {each.type}")
+
+    def do_delete(self, words, _) -> None:
+        for group_id in words:
+            self.coordinator.delete(group_id, lambda code: self.say(f"{error_name(code) if code else 'deleted'}"))
+
+    # --------------------------------------------------------------- offsets
+
+    def do_commit(self, words, options) -> None:
+        """``commit a t-0=5``; without a client it is a simple consumer's."""
+        client = self.client(words[0]) if words else Client("")
+        offsets = [
+            OffsetToCommit(topic, int(partition), int(value), -1, "m" * int(options.get("metadata", 0)))
+            for topic, _, partition, value in (
+                (*name.rpartition("-"), value) for name, value in options.items() if "-" in name
+            )
+        ]
+        commit = OffsetCommit(
+            options.get("group", "g"),
+            offsets,
+            int(options.get("generation", client.generation)),
+            options.get("id", client.member_id),
+            options.get("instance"),
+            milliseconds(options["retention"]) if "retention" in options else -1,
+            int(options.get("version", 9)) >= 9,
+        )
+        try:
+            self.coordinator.commit_offsets(commit, lambda codes: self.codes(offsets, codes))
+        except KafkaError as error:
+            self.say(error_name(error.code))
+
+    def codes(self, asked, codes) -> None:
+        told = [
+            f"{each[0]}-{each[1]} {error_name(code) if code else 'ok'}" for each, code in zip(asked, codes, strict=True)
+        ]
+        self.say(", ".join(told))
+
+    def do_offsets(self, words, _) -> None:
+        for group_id in words or ["g"]:
+            offsets = self.coordinator.fetch_offsets(group_id)
+            told = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
+            self.say(f"{group_id}: {', '.join(told) or 'nothing'}")
+
+    def do_forget(self, words, options) -> None:
+        """OffsetDelete: ``forget t-0 t-1``."""
+        positions = [(topic, int(p)) for topic, _, p in (word.rpartition("-") for word in words)]
+        try:
+            self.coordinator.delete_offsets(
+                options.get("group", "g"), positions, lambda codes: self.codes(positions, codes)
+            )
+        except KafkaError as error:
+            self.say(error_name(error.code))
+
+    def do_drop(self, words, _) -> None:
+        """Those topics are deleted."""
+        self.coordinator.topics_deleted(words)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
