@@ -70,8 +70,8 @@ class LogServices:
         for path in paths:
             self.files.delete(path)
 
-    def rolled(self, log: "PartitionLog") -> None:
-        """A segment was closed: it is time to flush what is below the active one."""
+    def flush_due(self, log: "PartitionLog", up_to: int) -> None:
+        """It is time to flush the log below ``up_to``: a segment was closed, or ``flush.messages`` says so."""
 
     def failed(self, log: "PartitionLog", error: OSError) -> None:
         """The disk failed under this log, which is offline now."""
@@ -83,6 +83,7 @@ class PartitionLog:
 
     __slots__ = (
         "_bases",
+        "_flush_waiters",
         "_jitter_ms",
         "_last_flush_ms",
         "_offline",
@@ -135,6 +136,7 @@ class PartitionLog:
         self._bases = [segment.base_offset for segment in segments]
         self._offline: str | None = None
         self._unsynced: set[str] = set()  # small files that changed since the last flush
+        self._flush_waiters: list[tuple[int, Callable[[], object]]] = []
         self._last_flush_ms = segments[-1].created_ms
         self.update_config(config)
 
@@ -255,6 +257,8 @@ class PartitionLog:
         if is_idempotent:
             self.producers.update(batch, base_offset)
         self.log_end_offset = last_offset + 1
+        if last_offset - self.recovery_point >= self.config.flush_messages - 1:
+            self._services.flush_due(self, last_offset + 1)
         append_time = timestamp if self.config.message_timestamp_type == "LogAppendTime" else -1
         return Appended(base_offset, last_offset, append_time, False)
 
@@ -312,7 +316,9 @@ class PartitionLog:
             if batch.partition_leader_epoch > self.latest_epoch:
                 self._assign_epoch(batch.partition_leader_epoch, batch.base_offset)
             self.producers.replay(batch)
-        self.log_end_offset = batches[-1].next_offset
+        self.log_end_offset = end = batches[-1].next_offset
+        if end - self.recovery_point >= self.config.flush_messages:
+            self._services.flush_due(self, end)
 
     def _too_large(self, size: int) -> RecordListTooLarge:
         return RecordListTooLarge(
@@ -365,7 +371,7 @@ class PartitionLog:
         else:
             self._drop([active], delay_ms=0)
         self._add_segment(end, now_ms)
-        self._services.rolled(self)
+        self._services.flush_due(self, end)
 
     def _add_segment(self, base_offset: int, now_ms: int) -> None:
         services = self._services
@@ -576,10 +582,25 @@ class PartitionLog:
         self._unsynced.clear()
         return Flush(end, steps)
 
-    def finish_flush(self, flush: Flush, now_ms: int = 0) -> None:
+    def finish_flush(self, flush: Flush, now_ms: int | None = None) -> None:
         """The steps of ``flush`` have been taken."""
         self.recovery_point = max(self.recovery_point, min(flush.up_to, self.log_end_offset))
-        self._last_flush_ms = now_ms
+        if now_ms is not None:
+            self._last_flush_ms = now_ms
+        waiting, self._flush_waiters = self._flush_waiters, []
+        for offset, callback in waiting:
+            self.when_flushed(offset, callback)
+
+    def when_flushed(self, offset: int, callback: Callable[[], object]) -> None:
+        """Call back when everything below ``offset`` is on the disk: at once if it is; somebody has to flush."""
+        if self.recovery_point >= offset:
+            callback()
+        else:
+            self._flush_waiters.append((offset, callback))
+
+    def is_flush_due(self, now_ms: int) -> bool:
+        """Whether something has been waiting for ``flush.ms`` to be flushed."""
+        return self.recovery_point < self.log_end_offset and now_ms - self._last_flush_ms >= self.config.flush_ms
 
     def flush(self, up_to: int | None = None) -> None:
         """Return when everything below ``up_to``, or all, is on the disk. Raises KafkaStorageError."""

@@ -4,7 +4,6 @@ Knows nothing of other partitions. It goes the way of Apache Kafka's ``LogLoader
 first, then the segments past the recovery point batch by batch, then leader epochs and producers.
 """
 
-import base64
 import contextlib
 import logging
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from barnabas.log import leader_epochs
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.meta_properties import uuid_of, uuid_text
 from barnabas.log.offset_index import CorruptIndex, OffsetIndex
 from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.producer_state import ProducerState
@@ -406,16 +406,3 @@ def read_topic_id(files: Files, directory: str) -> bytes:
     except (FileNotFoundError, ValueError, KeyError):
         return bytes(16)
     return topic_id
-
-
-def uuid_text(value: bytes) -> str:
-    """Sixteen bytes as Kafka's ``Uuid`` writes them: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(value).decode().rstrip("=")
-
-
-def uuid_of(text: str) -> bytes:
-    """What :func:`uuid_text` wrote. Raises ValueError."""
-    value = base64.urlsafe_b64decode(text.strip() + "==")
-    if len(value) != 16:
-        raise ValueError(f"{text!r} is no UUID")
-    return value

@@ -1,0 +1,89 @@
+"""``meta.properties``: which cluster and node a log directory belongs to, and its own id.
+
+Knows nothing of what else is in the directory. Version 1 of the file, as Apache Kafka's KRaft mode writes it (KIP-631,
+KIP-858)::
+
+    version=1
+    cluster.id=EEW8mcVARWKGkGgikykpgw
+    node.id=1
+    directory.id=nVflAZdBIhFINRkTIXgx2g
+"""
+
+import base64
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.log.files import Files
+
+FILE_NAME = "meta.properties"
+
+
+class MetaProperties(NamedTuple):
+    """What the file says."""
+
+    cluster_id: str
+    node_id: int
+    directory_id: bytes
+
+
+class InvalidMetaProperties(Exception):
+    """The file cannot be understood."""
+
+
+def read(files: Files, directory: str) -> MetaProperties | None:
+    """What ``meta.properties`` in ``directory`` says; None when it is not there.
+
+    Raises InvalidMetaProperties; OSError.
+    """
+    path = f"{directory}/{FILE_NAME}"
+    try:
+        lines = files.read(path).decode("latin-1").splitlines()
+    except FileNotFoundError:
+        return None
+    entries = {}
+    for line in lines:
+        if not line.lstrip().startswith(("#", "!")) and "=" in line:
+            name, value = line.split("=", 1)
+            entries[name.strip()] = value.strip().replace("\\:", ":").replace("\\=", "=")
+    if entries.get("version") != "1":
+        raise InvalidMetaProperties(
+            f"{path} has version {entries.get('version', 'none')}; only version 1 is understood"
+        )
+    try:
+        directory_id = uuid_of(entries["directory.id"]) if "directory.id" in entries else bytes(16)
+        return MetaProperties(entries["cluster.id"], int(entries["node.id"]), directory_id)
+    except (KeyError, ValueError) as error:
+        raise InvalidMetaProperties(f"{path} cannot be understood: {error}") from None
+
+
+def write(files: Files, directory: str, properties: MetaProperties) -> None:
+    """Write the file, and see that it is on the disk. Raises OSError."""
+    text = (
+        f"version=1\ncluster.id={properties.cluster_id}\nnode.id={properties.node_id}\n"
+        f"directory.id={uuid_text(properties.directory_id)}\n"
+    )
+    files.write_atomically(f"{directory}/{FILE_NAME}", text.encode(), sync=True)
+
+
+def uuid_text(value: bytes | bytearray) -> str:
+    """Sixteen bytes as Kafka's ``Uuid`` writes them: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def uuid_of(text: str) -> bytes:
+    """What :func:`uuid_text` wrote. Raises ValueError."""
+    value = base64.urlsafe_b64decode(text.strip() + "==")
+    if len(value) != 16:
+        raise ValueError(f"{text!r} is no UUID")
+    return value
+
+
+def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
+    """A random UUID (version 4) whose text no command line takes for an option."""
+    while True:
+        value = bytearray(random_bytes(16))
+        value[6] = value[6] & 0x0F | 0x40
+        value[8] = value[8] & 0x3F | 0x80
+        if not uuid_text(value).startswith("-"):
+            return bytes(value)
