@@ -141,6 +141,11 @@ class ClusterMetadata:
         """The level that decides which versions of records are written."""
         return self.image.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
 
+    @property
+    def voter_directory_id(self) -> bytes:
+        """The directory by which this node votes; zero where voters are known by their node ids alone."""
+        return self.directory_id if self.kraft.version else ZERO_UUID
+
     def _load_snapshot(self) -> int:
         """Take the newest snapshot that can be read for the image; answer the offset that comes after it."""
         for snapshot_id in sorted(self.snapshots(), reverse=True):
@@ -214,7 +219,7 @@ class ClusterMetadata:
         voters_here = None if self.kraft.version else (self.node_id,)
         write_quorum_state(self._files, path, QuorumState(self.node_id, self.epoch, voters_here))
         version = min(self.kraft.version, 1)
-        voter = LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.directory_id)
+        voter = LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.voter_directory_id)
         change = LeaderChangeMessage(version=version, leader_id=self.node_id, voters=[voter], granting_voters=[voter])
         now_ms = self._clock.time_ms()
         batch = control_batch([(ControlRecordType.LEADER_CHANGE, change, version)], timestamp=now_ms, epoch=self.epoch)

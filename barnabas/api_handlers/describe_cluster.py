@@ -1,0 +1,43 @@
+"""DescribeCluster (API key 60): the brokers of the cluster, by the addresses of the listener that was asked.
+
+Knows nothing of topics. A broker's listener does not speak for controllers (KIP-919).
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, code_of, message_of
+from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError, MismatchedEndpointType, UnsupportedEndpointType
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+@api(DescribeClusterRequest, versions="0-2")
+def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
+    """Who belongs to the cluster. Fenced brokers only where they are asked for."""
+    broker = context.broker
+    response = DescribeClusterResponse(cluster_id=broker.cluster_id, brokers=[])
+    try:
+        check_endpoint_type(request.endpoint_type)
+    except KafkaError as error:
+        response.error_code, response.error_message = code_of(error), message_of(error)
+        return response
+    response.controller_id = broker.node_id
+    for each in broker.image.brokers.values():
+        endpoint = each.endpoints.get(context.listener)
+        if endpoint is not None and (request.include_fenced_brokers or not each.fenced):
+            response.brokers.append(
+                DescribeClusterResponse.DescribeClusterBroker(
+                    broker_id=each.id, host=endpoint.host, port=endpoint.port, rack=each.rack, is_fenced=each.fenced
+                )
+            )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def check_endpoint_type(endpoint_type: int) -> None:
+    if endpoint_type == CONTROLLERS:
+        raise MismatchedEndpointType("Controllers are asked for, and this is a broker's listener")
+    if endpoint_type != BROKERS:
+        raise UnsupportedEndpointType(f"There are no endpoints of type {endpoint_type}")

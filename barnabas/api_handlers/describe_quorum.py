@@ -1,0 +1,78 @@
+"""DescribeQuorum (API key 55): who votes on the metadata log, who only reads it, and how far they are (KIP-595).
+
+Knows nothing of how they fetch. One node is leader and the only voter here.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.broker import Broker
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.errors import UnknownTopicOrPartition
+from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+
+Topic = DescribeQuorumResponse.TopicData
+Partition = Topic.PartitionData
+
+
+@api(DescribeQuorumRequest, versions="0-2")
+def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
+    """Only the metadata log has a quorum, and only it alone may be asked for; everything else is not there."""
+    asked = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
+    if asked == [(CLUSTER_METADATA, [0])]:
+        return DescribeQuorumResponse(
+            error_message="",
+            topics=[Topic(topic_name=CLUSTER_METADATA, partitions=[quorum(context.broker)])],
+            nodes=nodes(context.broker),
+        )
+    return DescribeQuorumResponse(
+        error_message="",
+        topics=[Topic(topic_name=name, partitions=list(map(not_there, indexes))) for name, indexes in asked],
+    )
+
+
+def quorum(broker: Broker) -> Partition:
+    metadata, now_ms = broker.controller, broker.clock.time_ms()
+    voter = DescribeQuorumResponse.ReplicaState(
+        replica_id=metadata.node_id,
+        replica_directory_id=metadata.voter_directory_id,
+        log_end_offset=metadata.log.log_end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    return Partition(
+        partition_index=0,
+        error_message="",
+        leader_id=metadata.node_id,
+        leader_epoch=metadata.epoch,
+        high_watermark=metadata.log.high_watermark,
+        current_voters=[voter],
+        observers=[],
+    )
+
+
+def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
+    """The voters, and where they listen for one another."""
+    return [
+        DescribeQuorumResponse.Node(
+            node_id=controller.id,
+            listeners=[
+                DescribeQuorumResponse.Node.Listener(name=each.name, host=each.host, port=each.port)
+                for each in controller.endpoints.values()
+            ],
+        )
+        for controller in broker.image.controllers.values()
+    ]
+
+
+def not_there(index: int) -> Partition:
+    error = UnknownTopicOrPartition(f"The metadata log is in {CLUSTER_METADATA}-0, to be asked for alone")
+    return Partition(
+        partition_index=index,
+        error_code=error.code,
+        error_message=str(error),
+        leader_id=0,
+        leader_epoch=0,
+        high_watermark=0,
+        current_voters=[],
+        observers=[],
+    )

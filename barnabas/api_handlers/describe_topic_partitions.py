@@ -1,0 +1,132 @@
+"""DescribeTopicPartitions (API key 75): topics by name, their partitions page by page (KIP-966).
+
+Knows nothing of what a client does with a page. Order and limits are those of Apache Kafka's
+``DescribeTopicPartitionsRequestHandler``.
+"""
+
+from collections.abc import Iterable
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.metadata import Description
+from barnabas.api_handlers.outcome import TOPIC_OPERATIONS
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.image import PartitionImage, TopicImage
+from barnabas.cluster.topic_names import INTERNAL, is_legal_topic_name
+from barnabas.errors import (
+    InvalidRequest,
+    InvalidTopicException,
+    KafkaError,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from barnabas.wire.types import ZERO_UUID
+
+Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+Partition = Topic.DescribeTopicPartitionsResponsePartition
+Cursor = DescribeTopicPartitionsResponse.Cursor
+
+LISTENER_IS_TOLD = 6
+"""What :class:`Description` takes for a version of Metadata: this API is as new as its newest."""
+
+
+@api(DescribeTopicPartitionsRequest, versions="0")
+def describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, context: Context
+) -> DescribeTopicPartitionsResponse:
+    """Topics in the order of their names, from the cursor on, until as many partitions are told as one answer may."""
+    broker = context.broker
+    try:
+        names, start = remaining(request, broker.image.topics_by_name)
+    except KafkaError as error:
+        return refused(request, error)
+    describe = Description(broker.image, context.listener, LISTENER_IS_TOLD)
+    room = min(broker.config["max.request.partition.size.limit"], max(request.response_partition_limit, 1))
+    response = DescribeTopicPartitionsResponse(topics=[])
+    for name in names:
+        if room == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        topic = broker.image.topics_by_name.get(name)
+        first, start = start, 0
+        if topic is None:
+            response.topics.append(not_there(name))
+            continue
+        told, left = page(topic, first, room, describe)
+        response.topics.append(told)
+        room -= len(told.partitions)
+        if left is not None:
+            response.next_cursor = Cursor(topic_name=name, partition_index=left)
+            break
+    return response
+
+
+def remaining(request: DescribeTopicPartitionsRequest, there: Iterable[str]) -> tuple[list[str], int]:
+    """The names still to be told, and the partition of the first one to go on at."""
+    names = {topic.name for topic in request.topics}
+    cursor = request.cursor
+    if not names:
+        names = set(there)
+    elif cursor is not None and cursor.topic_name not in names:
+        raise InvalidRequest("The cursor is at a topic that is not asked for")
+    first = ""
+    if cursor is not None:
+        if cursor.partition_index < 0:
+            raise InvalidRequest("The cursor is at a partition that cannot be")
+        first = cursor.topic_name
+    ordered = sorted(name for name in names if name >= first)
+    if "" in ordered:
+        raise UnknownServerError
+    start = cursor.partition_index if cursor is not None and ordered[:1] == [first] else 0
+    return ordered, start
+
+
+def refused(request: DescribeTopicPartitionsRequest, error: KafkaError) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            Topic(error_code=error.code, name=topic.name, topic_id=ZERO_UUID, partitions=[]) for topic in request.topics
+        ]
+    )
+
+
+def not_there(name: str) -> Topic:
+    error = UnknownTopicOrPartition if is_legal_topic_name(name) else InvalidTopicException
+    return Topic(
+        error_code=error.code,
+        name=name,
+        topic_id=ZERO_UUID,
+        is_internal=name in INTERNAL,
+        partitions=[],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def page(topic: TopicImage, first: int, room: int, describe: Description) -> tuple[Topic, int | None]:
+    """The topic with as many of its partitions as there is room for; and the first one that is left out, if any."""
+    indexes = sorted(index for index in topic.partitions if index >= first)
+    told = Topic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL,
+        partitions=[partition(index, topic.partitions[index], describe) for index in indexes[:room]],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+    return told, indexes[room] if len(indexes) > room else None
+
+
+def partition(index: int, image: PartitionImage, describe: Description) -> Partition:
+    told = describe.partition(index, image)
+    return Partition(
+        error_code=told.error_code,
+        partition_index=index,
+        leader_id=told.leader_id,
+        leader_epoch=told.leader_epoch,
+        replica_nodes=told.replica_nodes,
+        isr_nodes=told.isr_nodes,
+        eligible_leader_replicas=list(image.elr),
+        last_known_elr=list(image.last_known_elr),
+        offline_replicas=told.offline_replicas,
+    )

@@ -1,0 +1,43 @@
+"""ElectLeaders (API key 43): partitions get their preferred leader, or any leader at all.
+
+Knows nothing of how a leader is chosen: the controller does.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of, message_of
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.commands import ElectLeaders, PartitionResult, PartitionResults
+from barnabas.errors import KafkaError
+from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+
+Topic = ElectLeadersResponse.ReplicaElectionResult
+
+
+@api(ElectLeadersRequest, versions="0-2")
+def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
+    """Each partition has an outcome of its own, a wrong kind of election the same one for all."""
+    asked = request.topic_partitions
+    wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
+    refusal: KafkaError | None = None
+    try:
+        results: PartitionResults = context.broker.controller.submit(ElectLeaders(request.election_type, wanted))
+    except KafkaError as error:
+        refusal = error
+        results = [(name, [PartitionResult(index, error) for index in indexes]) for name, indexes in wanted or ()]
+    return ElectLeadersResponse(
+        error_code=code_of(refusal),
+        replica_election_results=[
+            Topic(
+                topic=name,
+                partition_result=[
+                    Topic.PartitionResult(
+                        partition_id=each.partition,
+                        error_code=code_of(each.error),
+                        error_message=message_of(each.error),
+                    )
+                    for each in partitions
+                ],
+            )
+            for name, partitions in results
+        ],
+    )

@@ -1,0 +1,173 @@
+"""Metadata (API key 3): brokers, and topics with the leaders of their partitions.
+
+Knows nothing of how topics are made, only that a name that is asked for may become one. Rules and order of the answer
+as in Apache Kafka's ``KafkaApis.handleTopicMetadataRequest`` and ``KRaftMetadataCache``.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from barnabas.api_handlers.registry import api
+from barnabas.broker import Broker
+from barnabas.cluster.commands import CreateTopics, NewTopic
+from barnabas.cluster.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.cluster.internal_topics import new_internal_topic
+from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL, is_legal_topic_name
+from barnabas.errors import (
+    InvalidRequest,
+    InvalidTopicException,
+    KafkaError,
+    LeaderNotAvailable,
+    ListenerNotFound,
+    UnknownServerError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
+from barnabas.wire.types import ZERO_UUID
+
+logger = logging.getLogger(__name__)
+
+Topic = MetadataResponse.MetadataResponseTopic
+Partition = Topic.MetadataResponsePartition
+
+BY_ID = 12
+"""From this version on topics may be asked for by their ids; 10 and 11 have the field and refuse it (KAFKA-12701)."""
+
+LISTENER_IS_TOLD = 6
+"""From this version on a leader without the listener that was asked is another error than no leader."""
+
+
+@api(MetadataRequest, versions="0-13")
+def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
+    """Answer for the topics that were asked for; those that are not there are made first where that is allowed."""
+    broker = context.broker
+    refusal = unanswerable(request, context.api_version)
+    if refusal is not None:
+        return refused(request, refusal)
+    topics = []
+    for topic in chosen(request, context):
+        if request.include_topic_authorized_operations:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
+        topics.append(topic)
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.nodes(context.listener)
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=broker.node_id,
+        topics=topics,
+    )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def unanswerable(request: MetadataRequest, version: int) -> KafkaError | None:
+    """Why nothing at all is answered to the request, if so."""
+    topics = request.topics or ()
+    if version < BY_ID:
+        if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics):
+            return InvalidRequest()
+    elif all(topic.topic_id == ZERO_UUID for topic in topics) and any(topic.name is None for topic in topics):
+        return UnknownServerError()
+    return None
+
+
+def refused(request: MetadataRequest, error: KafkaError) -> MetadataResponse:
+    topics = [
+        Topic(error_code=error.code, name=topic.name or "", topic_id=topic.topic_id, partitions=[])
+        for topic in request.topics or ()
+    ]
+    return MetadataResponse(brokers=[], topics=topics, error_code=error.code)
+
+
+def chosen(request: MetadataRequest, context: Context) -> Iterable[Topic]:
+    """The topics of the answer. Where one is asked for by id, names count for nothing."""
+    broker, version = context.broker, context.api_version
+    image = broker.image
+    describe = Description(image, context.listener, version)
+    if request.topics is None or (version == 0 and not request.topics):
+        return [describe.topic(topic) for topic in image.topics_by_name.values()]
+    ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
+    if ids:
+        unknown = [
+            Topic(error_code=UnknownTopicId.code, name=None, topic_id=topic_id, partitions=[])
+            for topic_id in ids
+            if topic_id not in image.topics_by_id
+        ]
+        found = (image.topics_by_id[topic_id] for topic_id in ids if topic_id in image.topics_by_id)
+        return [*unknown, *map(describe.topic, found)]
+    names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
+    missing = [name for name in names if name not in image.topics_by_name]
+    topics = [describe.topic(image.topics_by_name[name]) for name in names if name in image.topics_by_name]
+    topics += map(not_there, missing)
+    if request.allow_auto_topic_creation and missing and broker.config["auto.create.topics.enable"]:
+        create(missing, broker)
+    return topics
+
+
+def not_there(name: str) -> Topic:
+    error = UnknownTopicOrPartition if is_legal_topic_name(name) else InvalidTopicException
+    return Topic(error_code=error.code, name=name, is_internal=name in INTERNAL, partitions=[])
+
+
+def create(names: Iterable[str], broker: Broker) -> None:
+    """Make the topics, whose names somebody has asked about. They are told of at the next asking, as Apache does.
+
+    Clients take "unknown" for "not yet" here, and ask again.
+    """
+    wanted = [
+        new_internal_topic(name, broker.config) if name in INTERNAL else NewTopic(name)
+        for name in names
+        if is_legal_topic_name(name) and name != CLUSTER_METADATA
+    ]
+    if wanted:
+        for made in broker.controller.submit(CreateTopics(wanted)):
+            if made.error is not None:
+                logger.warning("the topic %s is asked for, and cannot be made: %s", made.name, made.error)
+
+
+class Description:
+    """What clients of one listener are told of a topic."""
+
+    __slots__ = ("_alive", "_image", "_version")
+
+    def __init__(self, image: MetadataImage, listener: str, version: int) -> None:
+        self._image = image
+        self._alive = {
+            broker.id for broker in image.brokers.values() if not broker.fenced and listener in broker.endpoints
+        }
+        self._version = version
+
+    def topic(self, topic: TopicImage) -> Topic:
+        return Topic(
+            name=topic.name,
+            topic_id=topic.id,
+            is_internal=topic.name in INTERNAL,
+            partitions=[self.partition(index, partition) for index, partition in topic.partitions.items()],
+        )
+
+    def partition(self, index: int, partition: PartitionImage) -> Partition:
+        alive = self._alive
+        told = Partition(
+            partition_index=index,
+            leader_id=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            offline_replicas=[replica for replica in partition.replicas if replica not in alive],
+        )
+        if partition.leader not in alive:
+            told.leader_id = -1
+            told.error_code = self.leader_error(partition.leader).code
+        return told
+
+    def leader_error(self, leader: int) -> type[KafkaError]:
+        broker = self._image.brokers.get(leader)
+        if broker is not None and not broker.fenced and self._version >= LISTENER_IS_TOLD:
+            return ListenerNotFound
+        return LeaderNotAvailable
