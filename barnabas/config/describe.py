@@ -122,7 +122,7 @@ def describe_client_metrics(overrides: Mapping[str, str], names: Names = None) -
 def describe_created_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[DescribedConfig]:
     """What CreateTopics answers of a topic's configs: by name, the given ones as they were given."""
     described = []
-    for name in sorted(name for name, definition in TOPIC.items() if not definition.internal):
+    for name in sorted(name for name, definition in TOPIC.items() if not definition.internal or name in overrides):
         definition = TOPIC[name]
         if name in overrides:
             described.append(DescribedConfig(name, overrides[name], ConfigSource.DYNAMIC_TOPIC))
