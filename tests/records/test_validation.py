@@ -436,6 +436,10 @@ POLICIES = st.builds(
     compression=st.none() | st.sampled_from(Compression),
     compacted=st.booleans(),
     timestamp_before_max_ms=st.sampled_from([2**63 - 1, 1000]),
+    timestamp_after_max_ms=st.sampled_from([2**63 - 1, 1000]),
+    compression_level=st.none(),
+    max_message_bytes=st.just(1_048_588),
+    segment_bytes=st.just(1 << 30),
 )
 
 
