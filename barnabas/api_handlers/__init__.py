@@ -8,6 +8,18 @@ from barnabas.api_handlers import (  # noqa: I001
     produce,
     fetch,
     api_versions,
+    describe_configs,
+    alter_configs,
+    incremental_alter_configs,
+    list_config_resources,
 )
 
-__all__ = ["api_versions", "fetch", "produce"]
+__all__ = [
+    "alter_configs",
+    "api_versions",
+    "describe_configs",
+    "fetch",
+    "incremental_alter_configs",
+    "list_config_resources",
+    "produce",
+]

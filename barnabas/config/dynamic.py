@@ -66,6 +66,19 @@ def declaration_of(name: str) -> ConfigDef | None:
     return BROKER.get(bare)
 
 
+def check_node_id(name: str, node_id: int) -> None:
+    """Whether the name of a broker's resource is this node's id.
+
+    Raises:
+        InvalidRequest: it is no number, or another's.
+    """
+    digits = name[1:] if name[:1] in ("+", "-") else name
+    if not digits.isdecimal():
+        raise InvalidRequest(f"A broker is named by its id, which {name!r} is not")
+    if int(name) != node_id:
+        raise InvalidRequest(f"This is broker {node_id}: ask broker {name} itself")
+
+
 def validate_topic_configs(overrides: Mapping[str, str], config: BrokerConfig | None = None) -> None:
     """Whether a topic may have these configs, on a broker of these settings.
 

@@ -1,0 +1,60 @@
+"""AlterConfigs (API key 33): set these configs of a resource, and unset whatever else was set.
+
+Knows nothing of what may be set or where it is kept: the controller decides. Errors are those of Apache Kafka's
+``ConfigAdminManager``.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.commands import AlterConfigs, ConfigResource
+from barnabas.config.dynamic import BROKER_RESOURCE, check_node_id
+from barnabas.errors import InvalidRequest, KafkaError
+from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+
+Resource = AlterConfigsRequest.AlterConfigsResource
+Result = AlterConfigsResponse.AlterConfigsResourceResponse
+
+
+@api(AlterConfigsRequest, versions="0-2")
+def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
+    """Replace the configs of each resource, or say what would come of it."""
+    refused: dict[int, KafkaError] = {}
+    for index, resource in enumerate(request.resources):
+        try:
+            check(resource, context.broker.node_id)
+        except KafkaError as error:
+            refused[index] = error
+    asked = [
+        (
+            ConfigResource(resource.resource_type, resource.resource_name),
+            [(config.name, config.value) for config in resource.configs],
+        )
+        for index, resource in enumerate(request.resources)
+        if index not in refused
+    ]
+    decided = iter(context.broker.controller.submit(AlterConfigs(asked, request.validate_only)))
+    return AlterConfigsResponse(
+        responses=[
+            result(resource, refused[index] if index in refused else next(decided).error)
+            for index, resource in enumerate(request.resources)
+        ]
+    )
+
+
+def check(resource: Resource, node_id: int) -> None:
+    """What a broker finds wrong before it asks the controller."""
+    missing = [config.name for config in resource.configs if config.value is None]
+    if missing:
+        raise InvalidRequest(f"No value is given for {', '.join(missing)}")
+    if resource.resource_type == BROKER_RESOURCE and resource.resource_name:
+        check_node_id(resource.resource_name, node_id)
+
+
+def result(resource: Resource, error: KafkaError | None) -> Result:
+    """What became of the resource."""
+    return Result(
+        error_code=error.code if error is not None else 0,
+        error_message=str(error) if error is not None else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

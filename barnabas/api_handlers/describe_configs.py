@@ -1,0 +1,125 @@
+"""DescribeConfigs (API key 32): the configs of topics, brokers, loggers, groups and subscriptions to metrics.
+
+Knows nothing of what a config means or where it is kept. Errors are those of Apache Kafka's ``ConfigHelper``.
+"""
+
+from collections.abc import Callable, Sequence
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.broker import Broker
+from barnabas.cluster.topic_names import check_topic_name
+from barnabas.config import describe, loggers
+from barnabas.config.describe import ConfigSource, DescribedConfig
+from barnabas.config.dynamic import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    LOGGER_RESOURCE,
+    TOPIC_RESOURCE,
+    check_node_id,
+)
+from barnabas.errors import InvalidRequest, KafkaError, UnknownTopicOrPartition
+from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+
+Resource = DescribeConfigsRequest.DescribeConfigsResource
+Result = DescribeConfigsResponse.DescribeConfigsResult
+Entry = Result.DescribeConfigsResourceResult
+Names = Sequence[str] | None
+
+
+@api(DescribeConfigsRequest, versions="0-4")
+def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
+    """Tell each resource's configs, all or those that are asked for."""
+    strange = next((each.resource_type for each in request.resources if each.resource_type not in _DESCRIBE), None)
+    if strange is not None:
+        # Apache refuses the whole request for one resource of a kind that it does not know.
+        error = InvalidRequest(f"There are no resources of kind {strange} that could be described")
+        return DescribeConfigsResponse(results=[_refused(each, error) for each in request.resources])
+    return DescribeConfigsResponse(results=[_result(each, request, context.broker) for each in request.resources])
+
+
+def _result(resource: Resource, request: DescribeConfigsRequest, broker: Broker) -> Result:
+    try:
+        described = _DESCRIBE[resource.resource_type](broker, resource.resource_name, resource.configuration_keys)
+    except KafkaError as error:
+        return _refused(resource, error)
+    return Result(
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[_entry(config, request) for config in described],
+    )
+
+
+def _refused(resource: Resource, error: KafkaError) -> Result:
+    return Result(
+        error_code=error.code,
+        # Apache gives no words with this one.
+        error_message="" if isinstance(error, UnknownTopicOrPartition) else str(error),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
+    )
+
+
+def _entry(config: DescribedConfig, request: DescribeConfigsRequest) -> Entry:
+    synonyms = config.synonyms if request.include_synonyms else ()
+    is_logger = config.source is ConfigSource.DYNAMIC_BROKER_LOGGER
+    return Entry(
+        name=config.name,
+        value=config.value,
+        read_only=config.read_only,
+        is_default=config.is_default,
+        config_source=config.source,
+        is_sensitive=config.sensitive,
+        synonyms=[Entry.DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in synonyms],
+        config_type=config.type,
+        documentation=config.documentation if request.include_documentation or is_logger else None,
+    )
+
+
+def _topic(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+    check_topic_name(name)
+    if name not in broker.image.topics_by_name:
+        raise UnknownTopicOrPartition
+    return describe.describe_topic(broker.config, broker.image.configs_of(TOPIC_RESOURCE, name), keys)
+
+
+def _broker(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+    if not name:
+        return describe.describe_cluster_default(broker.config, keys)
+    check_node_id(name, broker.node_id)
+    return describe.describe_broker(broker.config, keys)
+
+
+def _logger(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+    if not name:
+        raise InvalidRequest("A broker must be named: loggers are one broker's")
+    check_node_id(name, broker.node_id)
+    return [
+        DescribedConfig(logger, level, ConfigSource.DYNAMIC_BROKER_LOGGER, documentation="")
+        for logger, level in loggers.levels().items()
+        if not keys or logger in keys
+    ]
+
+
+def _group(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+    if not name:
+        raise InvalidRequest("A group must be named")
+    return describe.describe_group(broker.config, broker.image.configs_of(GROUP_RESOURCE, name), keys)
+
+
+def _client_metrics(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+    if not name:
+        raise InvalidRequest("A subscription to metrics must be named")
+    return describe.describe_client_metrics(broker.image.configs_of(CLIENT_METRICS_RESOURCE, name), keys)
+
+
+_DESCRIBE: dict[int, Callable[[Broker, str, Names], list[DescribedConfig]]] = {
+    TOPIC_RESOURCE: _topic,
+    BROKER_RESOURCE: _broker,
+    LOGGER_RESOURCE: _logger,
+    CLIENT_METRICS_RESOURCE: _client_metrics,
+    GROUP_RESOURCE: _group,
+}

@@ -1,0 +1,109 @@
+"""IncrementalAlterConfigs (API key 44): change single configs of a resource, and leave the others as they are.
+
+Knows nothing of what may be set or where it is kept: the controller decides, but for the levels of loggers, which are
+this process's own. Errors are those of Apache Kafka's ``ConfigAdminManager``.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.commands import DELETE, SET, SUBTRACT, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.config import loggers
+from barnabas.config.dynamic import BROKER_RESOURCE, LOGGER_RESOURCE, check_node_id
+from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError
+from barnabas.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+Resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+Result = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+
+
+@api(IncrementalAlterConfigsRequest, versions="0-1")
+def incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, context: Context
+) -> IncrementalAlterConfigsResponse:
+    """Change the configs of each resource, or say what would come of it."""
+    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    done: dict[int, KafkaError | None] = {}
+    for index, resource in enumerate(request.resources):
+        try:
+            _check(resource, times, context.broker.node_id)
+            if resource.resource_type == LOGGER_RESOURCE:
+                _alter_loggers(resource, context.broker.node_id, validate_only=request.validate_only)
+                done[index] = None
+        except KafkaError as error:
+            done[index] = error
+    asked = [
+        (
+            ConfigResource(resource.resource_type, resource.resource_name),
+            [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs],
+        )
+        for index, resource in enumerate(request.resources)
+        if index not in done
+    ]
+    decided = iter(context.broker.controller.submit(IncrementalAlterConfigs(asked, request.validate_only)))
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            _result(resource, done[index] if index in done else next(decided).error)
+            for index, resource in enumerate(request.resources)
+        ]
+    )
+
+
+def _check(resource: Resource, times: Mapping[tuple[int, str], int], node_id: int) -> None:
+    """What a broker finds wrong before it asks the controller."""
+    names = [config.name for config in resource.configs]
+    if times[resource.resource_type, resource.resource_name] > 1:
+        raise InvalidRequest(f"The resource {resource.resource_name} is named more than once")
+    missing = [config.name for config in resource.configs if config.value is None and config.config_operation != DELETE]
+    if missing:
+        raise InvalidRequest(f"No value is given for {', '.join(missing)}")
+    if len(set(names)) < len(names):
+        raise InvalidRequest("A config is named more than once")
+    if resource.resource_type != BROKER_RESOURCE:
+        return
+    if resource.resource_name:
+        check_node_id(resource.resource_name, node_id)
+    unknown = [operation for operation in _operations(resource) if not SET <= operation <= SUBTRACT]
+    if unknown:
+        raise InvalidRequest(f"There is no operation {unknown[0]}")
+
+
+def _alter_loggers(resource: Resource, node_id: int, *, validate_only: bool) -> None:
+    """All of the changes, or none of them."""
+    check_node_id(resource.resource_name, node_id)
+    for config in resource.configs:
+        if config.config_operation == SET:
+            loggers.check_set(config.name, config.value)
+        elif config.config_operation == DELETE:
+            loggers.check_unset(config.name)
+        elif config.config_operation <= SUBTRACT:
+            raise InvalidRequest("The level of a logger is no list: it can be set and unset, and nothing else")
+        else:
+            raise UnknownServerError
+    if validate_only:
+        return
+    for config in resource.configs:
+        if config.config_operation == SET and config.value is not None:
+            loggers.set_level(config.name, config.value)
+        else:
+            loggers.unset_level(config.name)
+
+
+def _operations(resource: Resource) -> list[int]:
+    return [config.config_operation for config in resource.configs]
+
+
+def _result(resource: Resource, error: KafkaError | None) -> Result:
+    # Apache has no words for an operation that it does not know.
+    silent = error is None or isinstance(error, UnknownServerError)
+    return Result(
+        error_code=error.code if error is not None else 0,
+        error_message=None if silent else str(error),
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,59 @@
+"""ListConfigResources (API key 74): the names of what can have configs, by kind.
+
+Knows nothing of the configs themselves. Version 0 was ListClientMetricsResources, and lists subscriptions to metrics
+only (KIP-1142).
+"""
+
+from collections.abc import Callable, Iterable
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.broker import Broker
+from barnabas.config.dynamic import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    LOGGER_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from barnabas.errors import UnsupportedVersion
+from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+
+KINDS_FROM = 1
+"""From this version on a request says which kinds it asks for."""
+
+
+@api(ListConfigResourcesRequest, versions="0-1")
+def list_config_resources(request: ListConfigResourcesRequest, context: Context) -> ListConfigResourcesResponse:
+    """List what is there of the kinds that are asked for, or of all of them."""
+    kinds = set(request.resource_types) or set(_NAMES)
+    if context.api_version < KINDS_FROM:
+        kinds = {CLIENT_METRICS_RESOURCE}
+    if not kinds <= set(_NAMES):
+        return ListConfigResourcesResponse(error_code=UnsupportedVersion.code, config_resources=[])
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind)
+            for kind, names in _NAMES.items()
+            if kind in kinds
+            for name in names(context.broker)
+        ]
+    )
+
+
+def _configured(kind: int) -> Callable[[Broker], Iterable[str]]:
+    """The resources of a kind that is only there by its configs."""
+    return lambda broker: [name for of_kind, name in broker.image.configs if of_kind == kind]
+
+
+def _brokers(broker: Broker) -> Iterable[str]:
+    return [str(node_id) for node_id, node in broker.image.brokers.items() if not node.fenced]
+
+
+_NAMES: dict[int, Callable[[Broker], Iterable[str]]] = {
+    GROUP_RESOURCE: _configured(GROUP_RESOURCE),
+    CLIENT_METRICS_RESOURCE: _configured(CLIENT_METRICS_RESOURCE),
+    LOGGER_RESOURCE: _brokers,
+    BROKER_RESOURCE: _brokers,
+    TOPIC_RESOURCE: lambda broker: list(broker.image.topics_by_name),
+}
