@@ -12,6 +12,7 @@ from barnabas.log import checkpoints, meta_properties
 from barnabas.log.checkpoints import CorruptCheckpoint, TopicPartition
 from barnabas.log.files import Files, Lock
 from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
+from barnabas.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class LogDirectory:
         self.properties: MetaProperties
         self.offline: str | None = None  #: why nothing in here can be used any more
         self.was_clean = False  #: whether the broker before us closed its logs
+        self.logs: dict[TopicPartition, PartitionLog] = {}
         self._lock: Lock | None = None
         self._written: dict[str, Mapping[TopicPartition, int]] = {}
 

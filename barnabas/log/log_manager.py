@@ -1,51 +1,31 @@
-"""All logs of a broker, in one directory or several: opened, placed, flushed, checkpointed, retained, deleted, closed.
+"""All logs of a broker, in one directory or several: opened, placed, deleted and closed.
 
 Knows nothing of leaders, clients or the metadata: it is told which partitions there are to be, and how they are set.
 """
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
-from barnabas.clock import Clock, Scheduler, Timer
-from barnabas.config.topic import MAX_LONG, TopicConfig
+from barnabas.clock import Clock, Scheduler
+from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError
 from barnabas.log import checkpoints
 from barnabas.log.background import Background, Inline
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.files import Files
+from barnabas.log.housekeeping import Housekeeping, LogSettings
+from barnabas.log.index_cache import IndexCache
 from barnabas.log.log_directory import DELETE_SUFFIX, STRAY_SUFFIX, LogDirectory, LogDirectoryError, renamed
 from barnabas.log.meta_properties import MetaProperties, random_uuid, uuid_text
-from barnabas.log.partition_log import LogServices, PartitionLog
+from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import create_log, open_log
-from barnabas.log.segment import IndexCache
+from barnabas.log.services import LogServices
 
 logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
-
-METADATA_TOPIC = "__cluster_metadata"
-_AT_ONCE = 64  # logs looked at before the loop has its turn again
-
-
-class LogSettings(NamedTuple):
-    """The broker's own settings of its logs, under Kafka's names and with its defaults; times in ms."""
-
-    log_initial_task_delay_ms: int = 30_000
-    log_retention_check_interval_ms: int = 300_000
-    log_flush_scheduler_interval_ms: int = MAX_LONG
-    log_flush_offset_checkpoint_interval_ms: int = 60_000
-    log_flush_start_offset_checkpoint_interval_ms: int = 60_000
-    replica_high_watermark_checkpoint_interval_ms: int = 5_000
-    producer_id_expiration_ms: int = 86_400_000
-    producer_id_expiration_check_interval_ms: int = 600_000
-    num_recovery_threads_per_data_dir: int = 2
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """The values that ``config`` has under Kafka's dotted names, defaults for the others."""
-        return cls(**{name: config[name.replace("_", ".")] for name in cls._fields if name.replace("_", ".") in config})
 
 
 class _Services(LogServices):
@@ -53,24 +33,28 @@ class _Services(LogServices):
 
     def __init__(self, manager: "LogManager", directory: LogDirectory, index_cache: IndexCache) -> None:
         super().__init__(manager.files, index_cache)
-        self.directory = directory
         self._manager = manager
+        self._directory = directory
 
     def jitter_ms(self, upper: int) -> int:
         return self._manager.random_below(upper)
 
     def delete_later(self, paths: list[str], delay_ms: int) -> None:
-        self._manager.delete_later(self.directory, paths, delay_ms)
+        self._manager.housekeeping.delete_later(self._directory, paths, delay_ms)
 
     def flush_due(self, log: PartitionLog, up_to: int) -> None:
-        self._manager.flush_async(log, up_to)
+        self._manager.housekeeping.flush(log, up_to)
 
     def failed(self, log: PartitionLog, error: OSError) -> None:
-        self._manager.directory_failed(self.directory, error)
+        self._manager.directory_failed(self._directory, error)
 
 
 class LogManager:
-    """The logs of one broker. :meth:`start` first, :meth:`open_all` next, :meth:`close` at the end."""
+    """The logs of one broker: :meth:`start` first, then :meth:`open_all`; :meth:`close` at the end.
+
+    ``scheduler`` and ``background`` do what is to be done later, or off the loop; without them it is done at once, and
+    nothing happens from time to time.
+    """
 
     def __init__(
         self,
@@ -80,68 +64,71 @@ class LogManager:
         clock: Clock,
         scheduler: Scheduler | None = None,
         background: Background | None = None,
-        settings: LogSettings = LogSettings(),  # noqa: B008  # immutable
+        settings: LogSettings | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         on_directory_failure: Callable[[LogDirectory], object] | None = None,
     ) -> None:
         self.files = files
-        self.clock = clock
-        self.settings = settings
         self.directories = [LogDirectory(files, path.rstrip("/") or "/") for path in log_dirs]
         self.logs: dict[TopicPartition, PartitionLog] = {}
-        self.on_directory_failure = on_directory_failure
-        self._scheduler = scheduler
-        self._background = background if background is not None else Inline()
+        self.housekeeping = Housekeeping(
+            files,
+            self.directories,
+            clock,
+            scheduler,
+            background if background is not None else Inline(),
+            settings if settings is not None else LogSettings(),
+            self.directory_failed,
+        )
+        self._clock = clock
         self._random_bytes = random_bytes
+        self._on_directory_failure = on_directory_failure
         self._index_cache = IndexCache()
-        self._services: dict[str, _Services] = {}
-        self._timers: dict[str, Timer] = {}
-        self._flushing: dict[PartitionLog, int] = {}
-        self._closed = False
+        self._services: dict[LogDirectory, LogServices] = {}
 
     # ------------------------------------------------------------ starting
 
     def start(self, node_id: int, cluster_id: str | None = None) -> str:
-        """Lock the directories and make sure that they are this node's; new ones are given to it. The cluster's id.
+        """Lock the directories and make sure that they are this node's; new ones become so. Gives the cluster's id.
 
-        Raises LogDirectoryError when a directory is in use, or another node's or cluster's; when none can be used.
+        Raises LogDirectoryError when a directory is in use, or another node's or cluster's, or when none can be used.
         """
-        found: dict[str, MetaProperties | None] = {}
         try:
-            for directory in self.directories:
-                try:
-                    directory.acquire()
-                    found[directory.path] = directory.load_properties()
-                    directory.take_clean_marker()
-                except OSError as error:
-                    self.directory_failed(directory, error)
+            found = self._acquire()
             cluster_id = self._check_identity(found, node_id, cluster_id)
-            for directory in self.online_directories:
-                self._adopt(directory, found[directory.path], node_id, cluster_id)
+            for directory, properties in found.items():
+                self._adopt(directory, properties, node_id, cluster_id)
             if not self.online_directories:
-                raise LogDirectoryError(
-                    f"None of the log directories can be used: {', '.join(directory.path for directory in self.directories)}"
-                )
+                paths = ", ".join(directory.path for directory in self.directories)
+                raise LogDirectoryError(f"None of the log directories can be used: {paths}")
         except LogDirectoryError:
             self._release()
             raise
         return cluster_id
 
-    def _check_identity(self, found: Mapping[str, MetaProperties | None], node_id: int, cluster_id: str | None) -> str:
-        first = None
-        for path, properties in found.items():
+    def _acquire(self) -> dict[LogDirectory, MetaProperties | None]:
+        found = {}
+        for directory in self.directories:
+            try:
+                directory.acquire()
+                found[directory] = directory.load_properties()
+            except OSError as error:
+                self.directory_failed(directory, error)
+        return found
+
+    def _check_identity(
+        self, found: Mapping[LogDirectory, MetaProperties | None], node_id: int, cluster_id: str | None
+    ) -> str:
+        whose = "this broker"
+        for directory, properties in found.items():
             if properties is None:
                 continue
+            path = f"{directory.path}/meta.properties"
             if properties.node_id != node_id:
-                raise LogDirectoryError(
-                    f"{path}/meta.properties is of node {properties.node_id}, and this one has node.id={node_id}."
-                )
+                raise LogDirectoryError(f"{path} is of node {properties.node_id}, and this broker is {node_id}.")
             if cluster_id is not None and properties.cluster_id != cluster_id:
-                other = f"{first}/meta.properties" if first else "this broker"
-                raise LogDirectoryError(
-                    f"{path}/meta.properties is of cluster {properties.cluster_id}, and {other} of {cluster_id}."
-                )
-            first, cluster_id = path, properties.cluster_id
+                raise LogDirectoryError(f"{path} is of cluster {properties.cluster_id}, and {whose} of {cluster_id}.")
+            whose, cluster_id = path, properties.cluster_id
         return cluster_id if cluster_id is not None else uuid_text(random_uuid(self._random_bytes))
 
     def _adopt(self, directory: LogDirectory, found: MetaProperties | None, node_id: int, cluster_id: str) -> None:
@@ -150,9 +137,10 @@ class LogManager:
                 directory.adopt(MetaProperties(cluster_id, node_id, random_uuid(self._random_bytes)))
             else:
                 directory.properties = found
+            directory.take_clean_marker()
         except OSError as error:
             self.directory_failed(directory, error)
-        self._services[directory.path] = _Services(self, directory, self._index_cache)
+        self._services[directory] = _Services(self, directory, self._index_cache)
 
     @property
     def online_directories(self) -> list[LogDirectory]:
@@ -160,10 +148,13 @@ class LogManager:
         return [directory for directory in self.directories if directory.offline is None]
 
     def open(self, topic: str, partition: int, config: TopicConfig) -> PartitionLog | None:
-        """Open one log ahead of the others, as the metadata log has to be; None when it is in no directory."""
+        """Open one log ahead of the others, as the metadata log has to be; None when it is in no directory.
+
+        After a stop that was not clean it is checked from its beginning. Raises OSError.
+        """
         for directory in self.online_directories:
             if self.files.exists(f"{directory.path}/{topic}-{partition}"):
-                return self._open(directory, f"{topic}-{partition}", (topic, partition), config, {}, {})
+                return self._open(directory, f"{topic}-{partition}", (topic, partition), config, 0, 0)
         return None
 
     def open_all(
@@ -171,9 +162,10 @@ class LogManager:
         config_of: Callable[[str], TopicConfig],
         is_stray: Callable[[PartitionLog], bool] = lambda log: False,
     ) -> None:
-        """Open every partition's directory that is there, recovering those that were not closed.
+        """Open every partition that is there, recovering those that were not closed; then keep house.
 
-        Those that ``is_stray`` says do not belong here any more are set aside under another name.
+        Those of which ``is_stray`` says that they do not belong here any more are set aside under another name.
+        Raises LogDirectoryError when a partition is there twice.
         """
         for directory in self.online_directories:
             try:
@@ -182,32 +174,31 @@ class LogManager:
                 self.directory_failed(directory, error)
         for log in [log for log in self.logs.values() if is_stray(log)]:
             self._set_aside(log)
-        self._schedule()
+        for config in {log.config for log in self.logs.values()}:
+            self.housekeeping.expect_flushes(config)
+        self.housekeeping.start()
 
     def _open_directory(self, directory: LogDirectory, config_of: Callable[[str], TopicConfig]) -> None:
         recovery_points = directory.read_checkpoint(checkpoints.RECOVERY_POINTS)
         start_offsets = directory.read_checkpoint(checkpoints.LOG_START_OFFSETS)
         high_watermarks = directory.read_checkpoint(checkpoints.HIGH_WATERMARKS)
         for path in directory.doomed():
-            self._background.run(lambda path=path: self.files.delete_tree(path))  # type: ignore[misc]
+            self.housekeeping.delete_tree_later(directory, path, 0)
         configs: dict[str, TopicConfig] = {}
         work = []
         for name, topic, partition in directory.partitions():
-            key = (topic, partition)
-            if key in self.logs:
-                continue
-            if topic not in configs:
-                configs[topic] = config_of(topic)
-            work.append((name, key, configs[topic]))
+            if (topic, partition) not in directory.logs:
+                configs[topic] = configs.get(topic) or config_of(topic)
+                work.append((name, (topic, partition), configs[topic]))
 
         def open_one(item: tuple[str, TopicPartition, TopicConfig]) -> None:
             name, key, config = item
-            log = self._open(directory, name, key, config, recovery_points, start_offsets)
+            log = self._open(directory, name, key, config, recovery_points.get(key, 0), start_offsets.get(key, 0))
             if key in high_watermarks:
                 log.maybe_set_high_watermark(min(high_watermarks[key], log.log_end_offset))
 
         # After a clean stop there is little to wait for, and threads would only take turns.
-        threads = 1 if directory.was_clean else self.settings.num_recovery_threads_per_data_dir
+        threads = 1 if directory.was_clean else self.housekeeping.settings.num_recovery_threads_per_data_dir
         _in_threads(open_one, work, threads)
 
     def _open(
@@ -216,22 +207,23 @@ class LogManager:
         name: str,
         key: TopicPartition,
         config: TopicConfig,
-        recovery_points: Mapping[TopicPartition, int],
-        start_offsets: Mapping[TopicPartition, int],
+        recovery_point: int,
+        log_start_offset: int,
     ) -> PartitionLog:
         log = open_log(
-            self._services[directory.path],
+            self._services[directory],
             f"{directory.path}/{name}",
             *key,
             config,
             clean=directory.was_clean,
-            recovery_point=recovery_points.get(key, 0),
-            log_start_offset=start_offsets.get(key, 0),
-            now_ms=self.clock.time_ms(),
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            now_ms=self._clock.time_ms(),
         )
         other = self.logs.setdefault(key, log)
         if other is not log:
             raise LogDirectoryError(f"{log.directory} and {other.directory} are both there; one of them has to go.")
+        directory.logs[key] = log
         log.release()
         return log
 
@@ -244,86 +236,72 @@ class LogManager:
     def create(
         self, topic: str, partition: int, topic_id: bytes, config: TopicConfig, *, directory_id: bytes | None = None
     ) -> PartitionLog:
-        """The log of that partition: the one that is there, or a new one in the directory that has the fewest.
+        """The log of that partition: the one that is there, or a new one.
 
-        Raises KafkaStorageError.
+        It is made in the directory of that id, or else in the one that has the fewest. A log that is there for another
+        topic id is set aside. Raises KafkaStorageError.
         """
-        log = self.logs.get((topic, partition))
+        key = (topic, partition)
+        log = self.logs.get(key)
         if log is not None:
             if log.topic_id == topic_id or not any(log.topic_id):
                 return log
             self._set_aside(log)
         directory = self._place(directory_id)
         path = f"{directory.path}/{topic}-{partition}"
+        services, now_ms = self._services[directory], self._clock.time_ms()
         try:
             if self.files.exists(path):
                 self.files.rename(path, f"{directory.path}/{self._renamed(topic, partition, STRAY_SUFFIX)}")
-            log = create_log(
-                self._services[directory.path], path, topic, partition, topic_id, config, now_ms=self.clock.time_ms()
-            )
+            log = create_log(services, path, topic, partition, topic_id, config, now_ms=now_ms)
         except OSError as error:
             self.directory_failed(directory, error)
             raise KafkaStorageError(f"{path} cannot be made: {error}") from error
-        self.logs[topic, partition] = log
-        self._schedule_flush(config)
+        self.logs[key] = directory.logs[key] = log
+        self.housekeeping.expect_flushes(config)
         return log
 
     def _place(self, directory_id: bytes | None) -> LogDirectory:
         online = self.online_directories
         if not online:
             raise KafkaStorageError("All log directories are offline.")
-        for directory in online:
-            if directory.directory_id == directory_id:
-                return directory
-        counts = dict.fromkeys((directory.path for directory in online), 0)
-        for log in self.logs.values():
-            parent = os.path.dirname(log.directory)
-            if parent in counts:
-                counts[parent] += 1
-        return min(online, key=lambda directory: counts[directory.path])
+        named = [directory for directory in online if directory.directory_id == directory_id]
+        return named[0] if named else min(online, key=lambda directory: len(directory.logs))
 
     def update_config(self, log: PartitionLog, config: TopicConfig) -> None:
         """Let a log go by other settings from now on."""
         log.update_config(config)
-        self._schedule_flush(config)
+        self.housekeeping.expect_flushes(config)
 
     def delete_async(self, log: PartitionLog) -> None:
         """Take a log out of use, and delete its files ``file.delete.delay.ms`` later."""
-        moved = self._move_aside(log, DELETE_SUFFIX)
+        directory = self.directory_of(log)
+        moved = self._move_aside(directory, log, DELETE_SUFFIX)
         if moved is not None:
-            delay_ms = log.config.file_delete_delay_ms
-            self._later(delay_ms, lambda: self._background.run(lambda: self.files.delete_tree(moved)))
+            self.housekeeping.delete_tree_later(directory, moved, log.config.file_delete_delay_ms)
 
     def _set_aside(self, log: PartitionLog) -> None:
-        moved = self._move_aside(log, STRAY_SUFFIX)
+        moved = self._move_aside(self.directory_of(log), log, STRAY_SUFFIX)
         logger.warning("%s belongs to no partition of this broker and is kept as %s", log.directory, moved)
 
-    def _move_aside(self, log: PartitionLog, suffix: str) -> str | None:
+    def _move_aside(self, directory: LogDirectory, log: PartitionLog, suffix: str) -> str | None:
         """Rename a log's directory, so that its partition can be made again; the new path, None if that failed."""
-        self.logs.pop((log.topic, log.partition), None)
-        directory = self._directory_of(log)
+        key = (log.topic, log.partition)
+        self.logs.pop(key, None)
+        directory.logs.pop(key, None)
         log.go_offline("it was deleted")
-        moved = f"{directory.path}/{self._renamed(log.topic, log.partition, suffix)}"
+        moved = f"{directory.path}/{self._renamed(*key, suffix)}"
         try:
             self.files.rename(log.directory, moved)
         except OSError as error:
             self.directory_failed(directory, error)
             return None
-        self._checkpoint_recovery_points(directory)
+        # A new log under that name must not be believed to be on the disk as far as this one was.
+        self.housekeeping.checkpoint_recovery_points(only=directory)
         return moved
 
     def _renamed(self, topic: str, partition: int, suffix: str) -> str:
         return renamed(f"{topic}-{partition}", self._random_bytes(16).hex(), suffix)
-
-    def delete_later(self, directory: LogDirectory, paths: list[str], delay_ms: int) -> None:
-        """Delete files that are out of use, off this thread."""
-
-        def delete() -> None:
-            for path in paths:
-                self.files.delete(path)
-
-        if paths:
-            self._later(delay_ms, lambda: self._in_background(directory, delete))
 
     def random_below(self, upper: int) -> int:
         """A random number from 0 to below ``upper``."""
@@ -331,8 +309,10 @@ class LogManager:
 
     # ------------------------------------------------------------ failures
 
-    def _directory_of(self, log: PartitionLog) -> LogDirectory:
-        return self._services[os.path.dirname(log.directory)].directory
+    def directory_of(self, log: PartitionLog) -> LogDirectory:
+        """The directory that a log is in."""
+        parent = os.path.dirname(log.directory)
+        return next(directory for directory in self.directories if directory.path == parent)
 
     def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
         """The disk failed somewhere in ``directory``: none of its logs is used any more."""
@@ -340,204 +320,50 @@ class LogManager:
             return
         directory.offline = str(error)
         logger.error("Log directory %s is offline: %s", directory.path, error)
-        for log in self._logs_in(directory):
+        for log in directory.logs.values():
             log.go_offline(str(error))
-        if self.on_directory_failure is not None:
-            self.on_directory_failure(directory)
-
-    def _logs_in(self, directory: LogDirectory) -> Iterator[PartitionLog]:
-        inside = directory.path + "/"
-        return (log for log in self.logs.values() if log.directory.startswith(inside))
-
-    def _in_background(self, directory: LogDirectory, work: Callable[[], object]) -> None:
-        def done(error: BaseException | None) -> None:
-            if isinstance(error, OSError):
-                self.directory_failed(directory, error)
-            elif error is not None:
-                raise error
-
-        if directory.offline is None:
-            self._background.run(work, done)
-
-    # ------------------------------------------------------------ from time to time
-
-    def _later(self, delay_ms: int, callback: Callable[[], object]) -> None:
-        if self._scheduler is None or delay_ms <= 0:
-            callback()
-        elif not self._closed:
-            self._scheduler.call_later(delay_ms / 1000, lambda: None if self._closed else callback())
-
-    def _schedule(self) -> None:
-        settings = self.settings
-        first = settings.log_initial_task_delay_ms
-        tasks: list[tuple[str, Callable[[], object], int]] = [
-            ("retention", self.enforce_retention, settings.log_retention_check_interval_ms),
-            ("recovery points", self.checkpoint_recovery_points, settings.log_flush_offset_checkpoint_interval_ms),
-            ("start", self.checkpoint_log_start_offsets, settings.log_flush_start_offset_checkpoint_interval_ms),
-            ("high", self.checkpoint_high_watermarks, settings.replica_high_watermark_checkpoint_interval_ms),
-            ("producers", self.expire_producers, settings.producer_id_expiration_check_interval_ms),
-        ]
-        for name, task, interval_ms in tasks:
-            self._every(name, interval_ms, task, first)
-        for log in self.logs.values():
-            self._schedule_flush(log.config)
-        self._every("flush", settings.log_flush_scheduler_interval_ms, self.flush_due)
-
-    def _every(self, name: str, interval_ms: int, task: Callable[[], object], first_ms: int | None = None) -> None:
-        """Do ``task`` every ``interval_ms``, instead of what was done under that name before."""
-        if self._scheduler is None or interval_ms >= MAX_LONG // 1000 or self._closed:
-            return
-
-        def again() -> None:
-            self._every(name, interval_ms, task)
-            task()
-
-        if name in self._timers:
-            self._timers[name].cancel()
-        delay_ms = interval_ms if first_ms is None else first_ms
-        self._timers[name] = self._scheduler.call_later(delay_ms / 1000, again)
-
-    def _bit_by_bit(self, logs: Iterable[PartitionLog], visit: Callable[[PartitionLog], object]) -> None:
-        """Visit some logs, and the others when the loop has had its turn."""
-        remaining = iter(logs)
-        for count, log in enumerate(remaining, 1):
-            if not log.is_offline:
-                try:
-                    visit(log)
-                except KafkaStorageError:
-                    continue  # its directory went offline, which has been said
-            if count == _AT_ONCE and self._scheduler is not None:
-                self._scheduler.call_later(0, self._bit_by_bit, remaining, visit)
-                return
-
-    def enforce_retention(self) -> None:
-        """Drop the segments of all logs that are past their time."""
-        now_ms = self.clock.time_ms()
-        self._bit_by_bit(list(self.logs.values()), lambda log: log.enforce_retention(now_ms))
-
-    def expire_producers(self) -> None:
-        """Forget the producers that have not written for long."""
-        now_ms = self.clock.time_ms()
-        expiration_ms = self.settings.producer_id_expiration_ms
-        self._bit_by_bit(list(self.logs.values()), lambda log: log.producers.expire(now_ms, expiration_ms))
-
-    # ------------------------------------------------------------ flushing
-
-    def _schedule_flush(self, config: TopicConfig) -> None:
-        """See to it that ``flush.ms`` of a topic is kept, whatever ``log.flush.scheduler.interval.ms`` is."""
-        interval_ms = max(config.flush_ms, 1)
-        if interval_ms < self.settings.log_flush_scheduler_interval_ms:
-            self.settings = self.settings._replace(log_flush_scheduler_interval_ms=interval_ms)
-            self._every("flush", interval_ms, self.flush_due)
-
-    def flush_due(self) -> None:
-        """Flush the logs that ``flush.ms`` says it of."""
-        now_ms = self.clock.time_ms()
-        for log in self.logs.values():
-            if not log.is_offline and log.is_flush_due(now_ms):
-                self.flush_async(log, log.log_end_offset)
-
-    def flush_async(self, log: PartitionLog, up_to: int) -> None:
-        """Flush a log off this thread; what is asked for while it is being flushed is done in one go after that."""
-        if log in self._flushing:
-            self._flushing[log] = max(self._flushing[log], up_to)
-            return
-        flush = log.begin_flush(up_to)
-        if flush is None:
-            return
-        self._flushing[log] = 0
-
-        def done(error: BaseException | None) -> None:
-            next_up_to = self._flushing.pop(log)
-            if error is None:
-                log.finish_flush(flush, self.clock.time_ms())
-                if next_up_to > log.recovery_point and not log.is_offline:
-                    self.flush_async(log, next_up_to)
-            elif isinstance(error, OSError):
-                if not log.is_offline:
-                    self.directory_failed(self._directory_of(log), error)
-            else:
-                raise error
-
-        self._background.run(flush.run, done)
-
-    # ------------------------------------------------------------ checkpoints
-
-    def checkpoint_recovery_points(self) -> None:
-        """Write down up to where each log is safe on the disk."""
-        for directory in self.online_directories:
-            self._checkpoint_recovery_points(directory)
-
-    def _checkpoint_recovery_points(self, directory: LogDirectory) -> None:
-        self._checkpoint(directory, checkpoints.RECOVERY_POINTS, lambda log: log.recovery_point)
-
-    def checkpoint_log_start_offsets(self) -> None:
-        """Write down where logs start that do not start with their first segment."""
-        for directory in self.online_directories:
-            self._checkpoint(directory, checkpoints.LOG_START_OFFSETS, _moved_start)
-
-    def checkpoint_high_watermarks(self) -> None:
-        """Write down up to where each log is committed."""
-        for directory in self.online_directories:
-            self._checkpoint(directory, checkpoints.HIGH_WATERMARKS, lambda log: log.high_watermark)
-
-    def _checkpoint(self, directory: LogDirectory, name: str, offset: Callable[[PartitionLog], int | None]) -> None:
-        write = directory.checkpoint(name, self._offsets(directory, offset))
-        if write is not None:
-            self._in_background(directory, write)
-
-    def _offsets(
-        self, directory: LogDirectory, offset: Callable[[PartitionLog], int | None]
-    ) -> dict[TopicPartition, int]:
-        offsets = {}
-        for log in self._logs_in(directory):
-            value = offset(log)
-            if value is not None and log.topic != METADATA_TOPIC:
-                offsets[log.topic, log.partition] = value
-        return offsets
+        if self._on_directory_failure is not None:
+            self._on_directory_failure(directory)
 
     # ------------------------------------------------------------ closing
 
     def close(self, broker_epoch: int = -1) -> None:
         """Flush and close all logs, and say in each directory that it was done."""
-        self._closed = True
-        for timer in self._timers.values():
-            timer.cancel()
-        self._background.close()
+        self.housekeeping.stop()
         for directory in self.online_directories:
             try:
-                self._close_directory(directory, broker_epoch)
+                self._close_logs(directory)
             except OSError as error:
                 self.directory_failed(directory, error)
             except KafkaStorageError:
                 continue  # a log of it failed, which took the directory offline and said so
+        self.housekeeping.checkpoint_recovery_points()
+        self.housekeeping.checkpoint_log_start_offsets()
+        self.housekeeping.checkpoint_high_watermarks()
+        for directory in self.online_directories:
+            try:
+                directory.mark_clean(broker_epoch)
+            except OSError as error:
+                self.directory_failed(directory, error)
         self._release()
 
-    def _close_directory(self, directory: LogDirectory, broker_epoch: int) -> None:
-        logs = list(self._logs_in(directory))
+    def _close_logs(self, directory: LogDirectory) -> None:
         flushes = []
-        for log in logs:
+        for log in directory.logs.values():
             log.prepare_close()
             flush = log.begin_flush()
             if flush is not None:
                 flushes.append((log, flush))
-        _in_threads(lambda item: item[1].run(), flushes, self.settings.num_recovery_threads_per_data_dir)
+        threads = self.housekeeping.settings.num_recovery_threads_per_data_dir
+        _in_threads(lambda item: item[1].run(), flushes, threads)
         for log, flush in flushes:
             log.finish_flush(flush)
-        for log in logs:
+        for log in directory.logs.values():
             log.release()
-        self.checkpoint_recovery_points()
-        self.checkpoint_log_start_offsets()
-        self.checkpoint_high_watermarks()
-        directory.mark_clean(broker_epoch)
 
     def _release(self) -> None:
         for directory in self.directories:
             directory.release()
-
-
-def _moved_start(log: PartitionLog) -> int | None:
-    return log.log_start_offset if log.log_start_offset > log.segments[0].base_offset else None
 
 
 def _in_threads(task: Callable[[Item], object], items: Collection[Item], threads: int) -> None:

@@ -17,17 +17,18 @@ from barnabas.errors import CorruptMessage, KafkaStorageError, OffsetOutOfRange,
 from barnabas.log import retention
 from barnabas.log.files import Data, Files
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
+from barnabas.log.scan import BatchAt
 from barnabas.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     MAX_SIZE,
     SUFFIXES,
     TIME_INDEX_SUFFIX,
-    BatchAt,
-    IndexCache,
     Segment,
 )
+from barnabas.log.services import LogServices
 from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
 
 logger = logging.getLogger(__name__)
@@ -52,30 +53,6 @@ class Flush(NamedTuple):
         """Do it. Raises OSError."""
         for step in self.steps:
             step()
-
-
-class LogServices:
-    """What the logs of one log directory share; on its own it does the simplest that works."""
-
-    def __init__(self, files: Files, index_cache: IndexCache | None = None) -> None:
-        self.files = files
-        self.index_cache = index_cache if index_cache is not None else IndexCache()
-
-    def jitter_ms(self, upper: int) -> int:
-        """A random time below ``upper``, by which a segment rolls sooner than ``segment.ms``."""
-        return 0
-
-    def delete_later(self, paths: list[str], delay_ms: int) -> None:
-        """Delete files that are out of use and have their name for it already; readers may still have them open."""
-        for path in paths:
-            self.files.delete(path)
-
-    def flush_due(self, log: "PartitionLog", up_to: int) -> None:
-        """It is time to flush the log below ``up_to``: a segment was closed, or ``flush.messages`` says so."""
-
-    def failed(self, log: "PartitionLog", error: OSError) -> None:
-        """The disk failed under this log, which is offline now."""
-        logger.error("%s is offline: %s", log, error)
 
 
 class PartitionLog:
@@ -207,6 +184,11 @@ class PartitionLog:
     def _check_online(self) -> None:
         if self._offline is not None:
             raise KafkaStorageError(f"The log of {self.topic}-{self.partition} is offline: {self._offline}")
+
+    def fail(self, error: OSError) -> None:
+        """The disk failed under this log while somebody else flushed it."""
+        if self._offline is None:
+            self._failure(error)
 
     def _failure(self, error: OSError) -> KafkaStorageError:
         """The disk failed: this log is of no use any more, nor, as its keeper may decide, is its directory."""
@@ -521,22 +503,14 @@ class PartitionLog:
             self._unsynced.add(self.leader_epochs.path)
         self.latest_epoch = self.leader_epochs.latest
 
-    def load_producers(self) -> None:
-        """The producers' state as a snapshot has it, and the batches after that make it."""
-        start = self.producers.load_snapshot(self.log_start_offset, self.log_end_offset)
-        self.replay_producers(self.log_start_offset if start is None else start)
-
     def _rebuild_producers(self) -> None:
         """The producers' state as the records make it that are left."""
         self.producers.remove_snapshots(self.log_end_offset + 1, 2**63 - 1)
         self.load_producers()
 
-    def replay_producers(self, offset: int) -> None:
-        """Take in the batches from ``offset`` on."""
-        for segment, end in zip(self._segments, [*self._bases[1:], self.log_end_offset], strict=True):
-            if end > offset:
-                for place in segment.scan(segment.locate(offset) if offset > segment.base_offset else 0):
-                    self.producers.replay(segment.batch_at(place))
+    def load_producers(self) -> None:
+        """The producers' state as a snapshot has it, and the batches after that make it."""
+        load_producers(self.producers, self._segments, self.log_start_offset, self.log_end_offset)
 
     def _drop(self, segments: list[Segment], delay_ms: int, *, listed: bool = True) -> None:
         """Take segments out of the log and of the directory: renamed at once, deleted ``delay_ms`` later."""

@@ -16,7 +16,8 @@ from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.meta_properties import uuid_of, uuid_text
 from barnabas.log.offset_index import CorruptIndex, OffsetIndex
-from barnabas.log.partition_log import LogServices, PartitionLog
+from barnabas.log.partition_log import PartitionLog
+from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState
 from barnabas.log.segment import (
     DELETED_SUFFIX,
@@ -26,6 +27,7 @@ from barnabas.log.segment import (
     SUFFIXES,
     Segment,
 )
+from barnabas.log.services import LogServices
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
 from barnabas.records.batch import CHECKED_FROM, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, RecordBatch
 from barnabas.records.checksum import crc32c
@@ -216,9 +218,7 @@ class _Opening:
         """Check the segments from number ``first`` on; cut the log at the first damage."""
         base = self.segments[first].base_offset
         self.producers.remove_snapshots(base + 1, MAX_OFFSET)
-        loaded = self.producers.load_snapshot(log_start_offset, base)
-        if loaded is None or loaded < base:
-            self.replay(self.segments[:first], log_start_offset if loaded is None else loaded)
+        load_producers(self.producers, self.segments[:first], log_start_offset, base)
         expected = base
         for number in range(first, len(self.segments)):
             segment = self.segments[number]
@@ -233,14 +233,6 @@ class _Opening:
         active = self.segments[-1]
         active.active = True
         self.epochs.write()
-
-    def replay(self, segments: list[Segment], offset: int) -> None:
-        for slot, segment in enumerate(segments):
-            if slot + 1 < len(segments) and segments[slot + 1].base_offset <= offset:
-                continue
-            for place in segment.scan():
-                if place.last_offset >= offset:
-                    self.producers.replay(segment.batch_at(place))
 
     def cut(self, number: int, damage: Damage) -> None:
         """Cut segment ``number`` where it is damaged, and drop those after it."""

@@ -7,20 +7,20 @@ flushed, rolled or closed; until then they can be had from the ``.log`` again (:
 the others are read when first needed, and forgotten when :class:`IndexCache` has too many.
 """
 
-import collections
 import errno
 import logging
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
-from barnabas.errors import CorruptMessage
 from barnabas.log.files import Data, File, Files
+from barnabas.log.index_cache import IndexCache
 from barnabas.log.offset_index import ENTRY as OFFSET_ENTRY
 from barnabas.log.offset_index import CorruptIndex, OffsetIndex
+from barnabas.log.scan import GLANCE, MIN_LENGTH, SHORT_HEADER, STRIDE, BatchAt, corrupt, scan
 from barnabas.log.time_index import ENTRY as TIME_ENTRY
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
-from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, RecordBatch
+from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, RecordBatch
 from barnabas.records.record import records_of
 
 logger = logging.getLogger(__name__)
@@ -37,44 +37,7 @@ MAX_SIZE: Final = 2**31 - 1  # positions and relative offsets are int32
 
 UNKNOWN: Final = -2
 
-_SHORT: Final = Struct(">qi11xi")  # base_offset, batch_length, last_offset_delta
-_LONG: Final = Struct(">qi4xb6xi8xq")  # and magic and max_timestamp
-_MIN_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
-_GLANCE: Final = 1024  # bytes read to look at a few headers
-_STRIDE: Final = 1 << 16  # bytes read to look at all of them
 _REMEMBERED: Final = 16
-
-
-class BatchAt(NamedTuple):
-    """A batch's place in a segment, and what its header says that an index wants to know."""
-
-    position: int
-    size: int
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-
-
-class IndexCache:
-    """Which closed segments have their indexes in memory: the latest read, up to ``max_bytes`` in all."""
-
-    def __init__(self, max_bytes: int = 64 << 20) -> None:
-        self.max_bytes = max_bytes
-        self.bytes = 0
-        self._loaded: collections.OrderedDict[Segment, int] = collections.OrderedDict()
-
-    def add(self, segment: "Segment", size: int) -> None:
-        """The segment has an index in memory, of so many bytes."""
-        self._loaded[segment] = self._loaded.pop(segment, 0) + size
-        self.bytes += size
-        while self.bytes > self.max_bytes and len(self._loaded) > 1:
-            oldest, freed = self._loaded.popitem(last=False)
-            self.bytes -= freed
-            oldest.forget_indexes()
-
-    def drop(self, segment: "Segment") -> None:
-        """The segment is gone, or appended to again."""
-        self.bytes -= self._loaded.pop(segment, 0)
 
 
 class Segment:
@@ -234,8 +197,8 @@ class Segment:
         """Raise CorruptIndex unless at ``position`` starts a batch that an entry for ``offset`` can mean."""
         header = self.file.pread(HEADER_SIZE, position)
         if position + HEADER_SIZE <= self.size and len(header) == HEADER_SIZE:
-            base_offset, length, delta = _SHORT.unpack_from(header)
-            if self.base_offset <= base_offset <= base_offset + delta <= offset and length >= _MIN_LENGTH:
+            base_offset, length, delta = SHORT_HEADER.unpack_from(header)
+            if self.base_offset <= base_offset <= base_offset + delta <= offset and length >= MIN_LENGTH:
                 return
         raise CorruptIndex(f"there is no batch up to offset {offset} at position {position}")
 
@@ -340,7 +303,7 @@ class Segment:
             self._check_entry(self.base_offset + entry[0], position)
         self.max_timestamp = UNKNOWN
         latest, latest_offset = self.largest_timestamp() if self.size else (NO_TIMESTAMP, self.base_offset)
-        for batch in self.scan(position, _GLANCE):
+        for batch in self.scan(position, GLANCE):
             next_offset = batch.last_offset + 1
             if batch.max_timestamp > latest:
                 latest, latest_offset = batch.max_timestamp, batch.last_offset
@@ -355,27 +318,9 @@ class Segment:
 
     # ------------------------------------------------------------ reading
 
-    def scan(self, position: int = 0, stride: int = _STRIDE) -> Iterator[BatchAt]:
-        """The batches from ``position`` on, by their headers.
-
-        Raises CorruptMessage where there is none.
-        """
-        size = self.size
-        while position < size:
-            piece = self.file.pread(min(stride, size - position), position)
-            at, end = 0, len(piece) - HEADER_SIZE
-            if end < 0:
-                raise self._corrupt(position, f"{len(piece)} bytes are too few for a batch")
-            while at <= end:
-                base_offset, length, magic, delta, timestamp = _LONG.unpack_from(piece, at)
-                if length < _MIN_LENGTH or position + at + LOG_OVERHEAD + length > size or magic != MAGIC:
-                    raise self._corrupt(position + at, f"batch length {length}, magic {magic}")
-                yield BatchAt(position + at, LOG_OVERHEAD + length, base_offset, base_offset + delta, timestamp)
-                at += LOG_OVERHEAD + length
-            position += at
-
-    def _corrupt(self, position: int, reason: str) -> CorruptMessage:
-        return CorruptMessage(f"{self.path(LOG_SUFFIX)} at position {position}: {reason}")
+    def scan(self, position: int = 0, stride: int = STRIDE) -> Iterator[BatchAt]:
+        """The batches from ``position`` on, as :func:`barnabas.log.scan.scan`."""
+        return scan(self.file, position, self.size, stride)
 
     def locate(self, offset: int) -> int:
         """Where the batch starts that holds ``offset``, or else the first one after it; the size when there is none."""
@@ -386,16 +331,16 @@ class Segment:
         position = self.offset_index().position_before(offset)
         pread, size = self.file.pread, self.size
         while position < size:
-            piece = pread(_GLANCE, position)
+            piece = pread(GLANCE, position)
             at, end = 0, len(piece) - HEADER_SIZE
             if end < 0:
-                raise self._corrupt(position, f"{len(piece)} bytes are too few for a batch")
+                raise corrupt(self.file, position, f"{len(piece)} bytes are too few for a batch")
             while at <= end:
-                base_offset, length, delta = _SHORT.unpack_from(piece, at)
+                base_offset, length, delta = SHORT_HEADER.unpack_from(piece, at)
                 if base_offset + delta >= offset:
                     return position + at
-                if length < _MIN_LENGTH:
-                    raise self._corrupt(position + at, f"batch length {length}")
+                if length < MIN_LENGTH:
+                    raise corrupt(self.file, position + at, f"batch length {length}")
                 at += LOG_OVERHEAD + length
             position += at
         return size
@@ -433,14 +378,14 @@ class Segment:
         """
         position = max(start, self.offset_index().boundary_before(end))
         while True:
-            piece = self.file.pread(_GLANCE, position)
+            piece = self.file.pread(GLANCE, position)
             at, last = 0, len(piece) - HEADER_SIZE
             if last < 0:
-                raise self._corrupt(position, f"{len(piece)} bytes are too few for a batch")
+                raise corrupt(self.file, position, f"{len(piece)} bytes are too few for a batch")
             while at <= last:
-                base_offset, length, delta = _SHORT.unpack_from(piece, at)
-                if length < _MIN_LENGTH:
-                    raise self._corrupt(position + at, f"batch length {length}")
+                base_offset, length, delta = SHORT_HEADER.unpack_from(piece, at)
+                if length < MIN_LENGTH:
+                    raise corrupt(self.file, position + at, f"batch length {length}")
                 behind = position + at + LOG_OVERHEAD + length
                 if behind > end:
                     if position + at == start and minimum_one:
@@ -470,7 +415,7 @@ class Segment:
         latest, _ = self.largest_timestamp()
         if timestamp > latest:
             return None
-        for place in self.scan(self._before_timestamp(timestamp, from_offset), _GLANCE):
+        for place in self.scan(self._before_timestamp(timestamp, from_offset), GLANCE):
             if place.max_timestamp >= timestamp and place.last_offset >= from_offset:
                 batch = self.batch_at(place)
                 for record in records_of(batch):
@@ -495,7 +440,7 @@ class Segment:
     def first_timestamp(self) -> int | None:
         """The latest timestamp of the first batch; None when the segment is empty."""
         if self.rolling_timestamp is None and self.size:
-            self.rolling_timestamp = next(self.scan(0, _GLANCE)).max_timestamp
+            self.rolling_timestamp = next(self.scan(0, GLANCE)).max_timestamp
         return self.rolling_timestamp
 
     # ------------------------------------------------------------ cutting and removing
@@ -504,7 +449,7 @@ class Segment:
         """Cut off the batch that holds ``offset`` and all after it; gives the offset at which the segment ends now."""
         position = self.locate(offset)
         if position < self.size:
-            offset = min(offset, next(self.scan(position, _GLANCE)).base_offset)
+            offset = min(offset, next(self.scan(position, GLANCE)).base_offset)
         index, time_index = self.offset_index(), self.time_index()
         index.truncate(offset)
         time_index.truncate(offset)
