@@ -1,0 +1,216 @@
+"""kafka-python behind the scenarios' face. Knows its library only."""
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.errors import BrokerResponseError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka.structs import OffsetAndMetadata
+
+from compat_tests.adapters import base
+from compat_tests.adapters.base import WAIT_S, Headers, OffsetOutOfRange, Place, Record, Refused, Written
+
+ASSIGNORS = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+
+
+class Pending(base.Pending):
+    def __init__(self, future: Any) -> None:
+        self.future = future
+
+    def result(self) -> Written:
+        try:
+            metadata = self.future.get(timeout=WAIT_S)
+        except BrokerResponseError as error:
+            raise Refused(error.errno, str(error)) from error
+        return Written(metadata.partition, metadata.offset)
+
+
+class Producer(base.Producer):
+    def __init__(self, **configs: Any) -> None:
+        self.inner = KafkaProducer(**configs)
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        headers: Headers = (),
+        partition: int = 0,
+        timestamp: int | None = None,
+    ) -> Pending:
+        sent = self.inner.send(
+            topic, value, key=key, headers=list(headers), partition=partition, timestamp_ms=timestamp
+        )
+        return Pending(sent)
+
+    def flush(self) -> None:
+        self.inner.flush(WAIT_S)
+
+    def close(self) -> None:
+        self.inner.close(timeout=WAIT_S)
+
+
+class Consumer(base.Consumer):
+    def __init__(self, **configs: Any) -> None:
+        self.inner = KafkaConsumer(**configs)
+
+    def assign(self, places: Iterable[Place]) -> None:
+        self.inner.assign([TopicPartition(*place) for place in places])
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        self.inner.subscribe(list(topics))
+
+    def poll(self, seconds: float = 0.1) -> list[Record]:
+        try:
+            polled = self.inner.poll(timeout_ms=int(seconds * 1000))
+        except (NoOffsetForPartitionError, OffsetOutOfRangeError) as error:
+            raise OffsetOutOfRange(str(error)) from error
+        return [record_of(record) for records in polled.values() for record in records]
+
+    def assignment(self) -> set[Place]:
+        return {tuple(place) for place in self.inner.assignment() or ()}
+
+    def commit(self, offsets: Mapping[Place, int] | None = None) -> None:
+        named = None
+        if offsets is not None:
+            named = {TopicPartition(*place): OffsetAndMetadata(offset) for place, offset in offsets.items()}
+        try:
+            self.inner.commit(named)
+        except BrokerResponseError as error:
+            raise Refused(error.errno, str(error)) from error
+
+    def commit_soon(self) -> None:
+        self.inner.commit_async()
+
+    def committed(self, place: Place) -> int | None:
+        return self.inner.committed(TopicPartition(*place))
+
+    def position(self, place: Place) -> int:
+        return self.inner.position(TopicPartition(*place))
+
+    def seek(self, place: Place, offset: int) -> None:
+        self.inner.seek(TopicPartition(*place), offset)
+
+    def pause(self, place: Place) -> None:
+        self.inner.pause(TopicPartition(*place))
+
+    def resume(self, place: Place) -> None:
+        self.inner.resume(TopicPartition(*place))
+
+    def offset_at(self, place: Place, timestamp: int) -> int | None:
+        found = self.inner.offsets_for_times({TopicPartition(*place): timestamp})[TopicPartition(*place)]
+        return None if found is None else found.offset
+
+    def bounds(self, place: Place) -> tuple[int, int]:
+        partition = TopicPartition(*place)
+        return self.inner.beginning_offsets([partition])[partition], self.inner.end_offsets([partition])[partition]
+
+    def close(self) -> None:
+        self.inner.close(autocommit=False)
+
+
+def record_of(record: Any) -> Record:
+    return Record(
+        record.topic,
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.timestamp_type,
+        record.key,
+        record.value,
+        tuple(record.headers),
+    )
+
+
+class KafkaPythonClient(base.Client):
+    name = "kafka-python"
+    sends_null_headers = False
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self.cleanup = contextlib.ExitStack()
+        self._admin: KafkaAdminClient | None = None
+
+    @property
+    def admin(self) -> KafkaAdminClient:
+        if self._admin is None:
+            self._admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+            self.cleanup.callback(self._admin.close)
+        return self._admin
+
+    def producer(
+        self,
+        *,
+        acks: int = -1,
+        compression: str = "none",
+        idempotent: bool = False,
+        linger_ms: int = 0,
+        max_request_bytes: int = 1 << 20,
+    ) -> Producer:
+        producer = Producer(
+            bootstrap_servers=self.bootstrap,
+            acks=acks,
+            compression_type=None if compression == "none" else compression,
+            enable_idempotence=idempotent,
+            linger_ms=linger_ms,
+            max_request_size=max_request_bytes,
+        )
+        self.cleanup.callback(producer.close)
+        return producer
+
+    def consumer(
+        self,
+        *,
+        group: str | None = None,
+        reset: str = "earliest",
+        instance: str | None = None,
+        auto_commit: bool = False,
+        isolation: str = "read_uncommitted",
+        assignor: str = "range",
+        session_ms: int = 6000,
+    ) -> Consumer:
+        consumer = Consumer(
+            bootstrap_servers=self.bootstrap,
+            group_id=group,
+            group_instance_id=instance,
+            auto_offset_reset=reset,
+            enable_auto_commit=auto_commit,
+            isolation_level=isolation,
+            partition_assignment_strategy=[ASSIGNORS[assignor]],
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=200,
+        )
+        self.cleanup.callback(consumer.close)
+        return consumer
+
+    def create_topic(self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
+        wanted = {"num_partitions": partitions, "replication_factor": 1, "configs": dict(configs or {})}
+        with refusals():
+            self.admin.create_topics({topic: wanted}, wait_for_metadata=True)
+
+    def delete_topic(self, topic: str) -> None:
+        with refusals():
+            self.admin.delete_topics([topic])
+
+    def topics(self) -> set[str]:
+        return set(self.admin.list_topics())
+
+    def close(self) -> None:
+        self.cleanup.close()
+
+
+@contextlib.contextmanager
+def refusals() -> Any:
+    try:
+        yield
+    except BrokerResponseError as error:
+        raise Refused(error.errno, str(error)) from error

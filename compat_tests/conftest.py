@@ -1,0 +1,99 @@
+"""A broker for the compat tests, and names that nobody else uses.
+
+One broker is shared by all tests of a process, which therefore name their topics and groups apart; a test that kills
+or configures its broker asks for one of its own. ``BARNABAS_COMPAT_BOOTSTRAP`` points the shared one at any broker that
+runs already, and ``BARNABAS_COMPAT_BROKER=apache`` runs every test against Apache Kafka: what does not pass there is
+no test of compatibility.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from compat_tests.adapters import CLIENTS, Client
+from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable
+from compat_tests.running import ALONE, BarnabasProcess, Elsewhere, Running
+
+
+class Apache(ApacheKafka):
+    """Apache Kafka behind the same four verbs."""
+
+    def kill(self) -> None:
+        self.stop(kill=True)
+
+
+def a_broker(home: Path, overrides: dict[str, str]) -> Running:
+    if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache":
+        return Apache(home, {**ALONE, **overrides})
+    return BarnabasProcess(home, overrides)
+
+
+@pytest.fixture(scope="session")
+def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The shared broker; topics are created on first use, as is Kafka's default."""
+    elsewhere = os.environ.get("BARNABAS_COMPAT_BOOTSTRAP")
+    if elsewhere:
+        yield Elsewhere(elsewhere)
+        return
+    broker = a_broker(tmp_path_factory.mktemp("broker"), {})
+    try:
+        broker.start()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(barnabas: Running) -> str:
+    """Where the shared broker listens."""
+    return barnabas.bootstrap
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """``own_broker({"num.partitions": "3"})`` starts a broker that the test may stop, kill and start again."""
+    if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
+        pytest.skip("this test stops its broker, and the one given is not ours to stop")
+    brokers: list[Running] = []
+
+    def start(overrides: dict[str, str] | None = None) -> Running:
+        broker = a_broker(tmp_path / f"broker-{len(brokers)}", overrides or {})
+        brokers.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    for broker in brokers:
+        broker.kill()
+
+
+@pytest.fixture(params=sorted(CLIENTS))
+def client(request: pytest.FixtureRequest, bootstrap: str) -> Iterator[Client]:
+    """Each of the clients in turn, connected to the shared broker; all that the test opened is closed after it."""
+    with contextlib.closing(CLIENTS[request.param](bootstrap)) as made:
+        yield made
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A name for a topic or a group that no other test, and no earlier run, has used."""
+    plain = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
+    return f"{plain[:80]}-{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def topic(name: str) -> str:
+    return name
+
+
+@pytest.fixture
+def group(name: str) -> str:
+    return f"{name}-group"

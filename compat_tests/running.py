@@ -1,0 +1,155 @@
+"""A broker under test, in a process of its own: started as a user starts it, stopped cleanly or killed, started again.
+
+Knows nothing of how Barnabas works inside: it sees a command line, what that prints, and a port.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+ADDRESS = re.compile(r"127\.0\.0\.1:([1-9]\d*)")
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+
+ALONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.retention.check.interval.ms": "600000",
+}
+"""What a broker without peers needs, and what saves tests from waiting."""
+
+
+class Running(Protocol):
+    """A broker that answers at ``bootstrap``; it keeps its port and its data when it is started again."""
+
+    @property
+    def bootstrap(self) -> str: ...
+    def start(self) -> object: ...
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class Elsewhere:
+    """A broker that somebody else runs, named by ``BARNABAS_COMPAT_BOOTSTRAP``: it cannot be stopped from here."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def start(self) -> None:
+        raise RuntimeError("this broker is not ours to start")
+
+    def stop(self) -> None:
+        raise RuntimeError("this broker is not ours to stop")
+
+    kill = stop
+
+
+class BarnabasProcess:
+    """``python -m barnabas serve`` on 127.0.0.1 with its data and its output in one folder.
+
+    ``BARNABAS_COMPAT_PYTHON`` names the interpreter to run, so that an installed wheel can be put to the test; the
+    process starts in ``home``, where no source tree can stand in for the package.
+    """
+
+    def __init__(self, home: Path, overrides: Mapping[str, str] | None = None) -> None:
+        self.home = home
+        self.overrides = {**ALONE, **(overrides or {})}
+        self.port = 0
+        self.output = home / "output"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.home / "data")}
+        python = os.environ.get("BARNABAS_COMPAT_PYTHON") or sys.executable
+        command = [python, "-m", "barnabas", "serve"]
+        for name, value in {**settings, **self.overrides}.items():
+            command += ["--override", f"{name}={value}"]
+        return command
+
+    def start(self) -> "BarnabasProcess":
+        """Return once it answers; raise `RuntimeError` with its last words when it will not."""
+        assert self.process is None
+        self.home.mkdir(parents=True, exist_ok=True)
+        said_before = self.output.stat().st_size if self.output.exists() else 0
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                self.command(),
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+        try:
+            self._await_answer(said_before)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def _await_answer(self, said_before: int) -> None:
+        assert self.process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            port = self.port or self._printed_port(said_before)
+            if port and answers(port):
+                self.port = port
+                return
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the broker did not start:\n{self.output.read_text(errors='replace')[-4000:]}")
+            time.sleep(0.01)
+
+    def _printed_port(self, said_before: int) -> int:
+        said = self.output.read_bytes()[said_before:].decode(errors="replace")
+        found = ADDRESS.search(said)
+        return int(found[1]) if found else 0
+
+    def stop(self) -> None:
+        """SIGTERM, and wait for the end; a broker that has to be killed, or that ends with an error, is a failure."""
+        code = self._end(signal.SIGTERM)
+        if code not in (0, None):
+            raise RuntimeError(f"exit code {code}:\n{self.output.read_text(errors='replace')[-4000:]}")
+
+    def kill(self) -> None:
+        """SIGKILL: what was not written is gone."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> int | None:
+        process, self.process = self.process, None
+        if process is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(number)
+        try:
+            return process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise RuntimeError(f"the broker did not end within {STOP_SECONDS} s of {number.name}") from None
+
+
+def answers(port: int) -> bool:
+    """Whether a Kafka broker answers ApiVersions 0 at this port of 127.0.0.1."""
+    request = bytes.fromhex("0000000a00120000000000010000")
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
+        connection.settimeout(5)
+        connection.sendall(request)
+        return len(connection.recv(4)) == 4
+    return False

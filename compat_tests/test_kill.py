@@ -1,0 +1,136 @@
+"""kill -9 under a producer that was promised acks=all: whatever was acknowledged is there, once, in order.
+
+``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
+"""
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.running import Running
+
+ROUNDS = int(os.environ.get("BARNABAS_SOAK_ROUNDS", "20"))
+PARTITIONS = 4
+LOAD_SECONDS = 0.4
+TOPIC = "under-fire"
+
+
+class Load:
+    """Numbered records to each partition, as fast as they are taken, from a thread of its own.
+
+    ``sent[partition]`` is the next number; ``acknowledged[partition]`` maps numbers to the offsets that were promised.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self.producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "compression.type": "lz4",
+                "retry.backoff.ms": 20,
+                "reconnect.backoff.ms": 10,
+                "reconnect.backoff.max.ms": 50,
+                "queue.buffering.max.messages": 20_000,
+                "message.timeout.ms": 60_000,
+                "topic.metadata.refresh.fast.interval.ms": 50,
+            },
+        )
+        self.sent = [0] * PARTITIONS
+        self.acknowledged: list[dict[int, int]] = [{} for _ in range(PARTITIONS)]
+        self.failures: list[str] = []
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="load")
+
+    def _run(self) -> None:
+        while not self.ending.is_set():
+            for partition in range(PARTITIONS):
+                number = self.sent[partition]
+                try:
+                    self.producer.produce(TOPIC, b"%d" % number, partition=partition, on_delivery=self._delivered)
+                except BufferError:
+                    self.producer.poll(0.01)
+                else:
+                    self.sent[partition] += 1
+            self.producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failures.append(error.str())
+        else:
+            self.acknowledged[message.partition()][int(message.value())] = message.offset()
+
+    def __enter__(self) -> "Load":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ending.set()
+        self.thread.join()
+
+    def drain(self) -> None:
+        """No more records; wait until all are answered."""
+        self.ending.set()
+        self.thread.join()
+        assert self.producer.flush(60) == 0
+
+    def acknowledged_count(self) -> int:
+        return sum(map(len, self.acknowledged))
+
+
+def everything(bootstrap: str) -> dict[int, list[tuple[int, int]]]:
+    """(offset, number) of all records, by partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
+    ends = {}
+    for partition in range(PARTITIONS):
+        ends[partition] = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), 20)[1]
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    deadline = time.monotonic() + 60
+    while any(len(found[partition]) < end for partition, end in ends.items()):
+        assert time.monotonic() < deadline, {partition: (len(found[partition]), end) for partition, end in ends.items()}
+        for message in consumer.consume(5000, 0.1):
+            if message.error():
+                raise KafkaException(message.error())
+            found[message.partition()].append((message.offset(), int(message.value())))
+    consumer.close()
+    return found
+
+
+def judge(found: dict[int, list[tuple[int, int]]], load: Load) -> None:
+    for partition in range(PARTITIONS):
+        records = found[partition]
+        assert [offset for offset, _ in records] == list(range(len(records))), "offsets have no holes"
+        numbers = [number for _, number in records]
+        assert numbers == sorted(set(numbers)), "once, in order"
+        at = {number: offset for offset, number in records}
+        promised = load.acknowledged[partition]
+        lost = {number: offset for number, offset in promised.items() if at.get(number) != offset}
+        assert not lost, f"{len(lost)} of {len(promised)} are not where they were promised to be: {sorted(lost.items())[:5]}"
+
+
+@pytest.mark.timeout(120 + 5 * ROUNDS)
+def test_every_acknowledged_record_survives_kill_9(own_broker: Callable[..., Running]) -> None:
+    broker = own_broker({"log.segment.bytes": str(1 << 20), "auto.create.topics.enable": "false"})
+    AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(20)
+    with Load(broker.bootstrap) as load:
+        for _ in range(ROUNDS):
+            before = load.acknowledged_count()
+            until = time.monotonic() + LOAD_SECONDS
+            deadline = time.monotonic() + 30
+            while time.monotonic() < until or load.acknowledged_count() == before:
+                assert time.monotonic() < deadline, "nothing is acknowledged any more"
+                time.sleep(0.01)
+            broker.kill()
+            broker.start()
+        load.drain()
+    assert load.failures == []
+    assert [len(acknowledged) for acknowledged in load.acknowledged] == load.sent
+    judge(everything(broker.bootstrap), load)

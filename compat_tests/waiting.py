@@ -1,0 +1,31 @@
+"""Polling with a deadline, for what takes as long as it takes. Knows no client but by its adapter's face."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from compat_tests.adapters import Consumer, Record
+from compat_tests.adapters.base import WAIT_S
+
+
+def read(consumer: Consumer, count: int, seconds: float = WAIT_S) -> list[Record]:
+    """The next ``count`` records; fails when there are fewer, or when more come with them."""
+    records: list[Record] = []
+    deadline = time.monotonic() + seconds
+    while len(records) < count:
+        assert time.monotonic() < deadline, f"{len(records)} of {count} records after {seconds} s: {records[-3:]}"
+        records += consumer.poll(0.2)
+    assert len(records) == count, f"{len(records)} records instead of {count}"
+    return records
+
+
+def poll_until(
+    consumers: Iterable[Consumer], reached: Callable[[], bool], what: str, seconds: float = WAIT_S
+) -> list[Record]:
+    """Poll each in turn until it is so; what they were given meanwhile."""
+    records: list[Record] = []
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        for consumer in consumers:
+            records += consumer.poll(0.05)
+    return records
