@@ -121,7 +121,7 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
 
     Gives the least and the greatest timestamp delta, whether the offset deltas are 0, 1, 2 ..., and how many keys are
     null. Produce does this for each small batch: that is why varints of one byte, as most are, are read in line, and
-    those of two where lengths are.
+    those of two where they are a value's length.
 
     Raises InvalidRecord as :func:`records_of` does.
     """
@@ -131,59 +131,39 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
     earliest, latest = MAX_INT64, MIN_INT64
     try:
         for index in range(count):
-            number = data[at]
-            if number < 0x80:
-                end = at = at + 1
-                end += number >> 1 if not number & 1 else -total
-            elif (more := data[at + 1]) < 0x80 and not number & 1:
-                end = at = at + 2
-                end += (number & 0x7F | more << 7) >> 1
-            else:
-                size, at = read_varint(data, at)
-                end = at + size if size >= 0 else -1
-            if not at < end <= total:
-                raise InvalidRecord("A record does not fit into its batch.")
-            number = data[at + 1]  # at stands on the attributes
-            if number < 0x80:
-                delta, at = number >> 1 ^ -(number & 1), at + 2
-            else:
-                delta, at = read_varlong(data, at + 1)
+            size, at = read_varint(data, at)
+            end = at + size
+            if size <= 0 or end > total:
+                raise InvalidRecord(f"A record of {size} bytes does not fit into its batch.")
+            at += 1  # attributes
+            byte = data[at]
+            delta, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else read_varlong(data, at)
             if delta < earliest:
                 earliest = delta
             if delta > latest:
                 latest = delta
-            number = data[at]
-            if number < 0x80:
-                delta, at = number >> 1 ^ -(number & 1), at + 1
-            else:
-                delta, at = read_varint(data, at)
+            byte = data[at]
+            delta, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else read_varint(data, at)
             if delta != index:
                 in_order = False
-            number = data[at]
-            if number < 0x80:
-                at += 1
-                if number & 1:
-                    keyless += 1
-                else:
-                    at += number >> 1
+            byte = data[at]
+            length, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else read_varint(data, at)
+            if length < 0:
+                keyless += 1
             else:
-                length, at = read_varint(data, at)
-                if length < 0:
-                    keyless += 1
-                else:
-                    at += length
-            number = data[at]
-            if number < 0x80:
-                at += 1 if number & 1 else 1 + (number >> 1)
-            elif (more := data[at + 1]) < 0x80 and not number & 1:
-                at += 2 + ((number & 0x7F | more << 7) >> 1)
+                at += length
+            byte = data[at]
+            if byte < 0x80:
+                at += 1 if byte & 1 else 1 + (byte >> 1)
+            elif (more := data[at + 1]) < 0x80 and not byte & 1:
+                at += 2 + ((byte & 0x7F | more << 7) >> 1)
             else:
                 length, at = read_varint(data, at)
                 if length > 0:
                     at += length
             at = at + 1 if data[at] == 0 else _skip_headers(data, at, end)
             if at != end:
-                raise InvalidRecord("A record is longer or shorter than it says.")
+                raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
     except IndexError:
         raise InvalidRecord("A batch ends in the middle of a record.") from None
     if at != total:
