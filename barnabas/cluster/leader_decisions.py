@@ -29,6 +29,9 @@ from barnabas.errors import (
 )
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
+RECOVERED, UNCHANGED = 0, -1
+"""States of a leader that was elected unclean (KIP-704): here it has recovered by the time that it leads."""
+
 
 def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundings) -> Decision:
     """Give partitions their preferred leader, or any at all where there is none.
@@ -106,6 +109,7 @@ def led_again(
         isr=None if in_sync else [leader],
         eligible_leader_replicas=[each for each in partition.elr if each != leader] if partition.elr else None,
         last_known_elr=[] if partition.last_known_elr else None,
+        leader_recovery_state=RECOVERED if partition.leader_recovery_state != RECOVERED else UNCHANGED,
     )
 
 

@@ -298,44 +298,43 @@ def more_partitions(
 
 def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundings) -> Decision:
     """Each by its name or by its id. Naming one twice, whichever way, is refused."""
+    names = Counter(name for name, topic_id in command.topics if name is not None and topic_id == ZERO_UUID)
+    ids = Counter(topic_id for name, topic_id in command.topics if name is None and topic_id != ZERO_UUID)
+    by_name = {
+        image.topics_by_name[name].id for name, times in names.items() if times == 1 and name in image.topics_by_name
+    }
     results: list[DeletedTopic] = []
-    names: Counter[str] = Counter()
-    ids: Counter[bytes] = Counter()
-    for name, topic_id in command.topics:
+    for name, topic_id in dict.fromkeys(command.topics):
         if name is None and topic_id == ZERO_UUID:
-            results.append(DeletedTopic(None, ZERO_UUID, InvalidRequest("Neither a name nor an id says which topic")))
+            refusal = InvalidRequest("Neither a name nor an id says which topic")
+            results += [DeletedTopic(None, ZERO_UUID, refusal)] * command.topics.count((name, topic_id))
         elif name is None:
-            ids[topic_id] += 1
+            if ids[topic_id] > 1 or topic_id not in by_name:
+                results.append(deleted_by_id(topic_id, ids[topic_id], image))
         elif topic_id == ZERO_UUID:
-            names[name] += 1
+            results.append(deleted_by_name(name, names[name], ids, image))
         else:
-            results.append(DeletedTopic(name, topic_id, InvalidRequest("A topic has both a name and an id here")))
-    results += [
-        DeletedTopic(name, ZERO_UUID, InvalidRequest(f"The topic '{name}' is named more than once"))
-        for name, times in names.items()
-        if times > 1
-    ]
-    results += [
-        DeletedTopic(None, topic_id, InvalidRequest("The topic's id is given more than once"))
-        for topic_id, times in ids.items()
-        if times > 1
-    ]
-    once = [topic_id for topic_id, times in ids.items() if times == 1]
-    for name in (name for name, times in names.items() if times == 1):
-        topic = image.topics_by_name.get(name)
-        if topic is None:
-            results.append(DeletedTopic(name, ZERO_UUID, UnknownTopicOrPartition(f"There is no topic '{name}'")))
-        elif topic.id in ids:
-            if topic.id in once:
-                once.remove(topic.id)
-            results.append(DeletedTopic(name, topic.id, InvalidRequest("The topic is given by its id as well")))
-        else:
-            once.append(topic.id)
-    records: list[object] = []
-    for topic_id in once:
-        if topic_id in image.topics_by_id:
-            records.append(RemoveTopicRecord(topic_id=topic_id))
-            results.append(DeletedTopic(image.topics_by_id[topic_id].name, topic_id))
-        else:
-            results.append(DeletedTopic(None, topic_id, UnknownTopicId("There is no topic with that id")))
+            refusal = InvalidRequest("A topic has both a name and an id here")
+            results += [DeletedTopic(name, topic_id, refusal)] * command.topics.count((name, topic_id))
+    records: list[object] = [RemoveTopicRecord(topic_id=result.id) for result in results if result.error is None]
     return Decision(records, results)
+
+
+def deleted_by_id(topic_id: bytes, times: int, image: MetadataImage) -> DeletedTopic:
+    if times > 1:
+        return DeletedTopic(None, topic_id, InvalidRequest("The topic's id is given more than once"))
+    topic = image.topics_by_id.get(topic_id)
+    if topic is None:
+        return DeletedTopic(None, topic_id, UnknownTopicId("There is no topic with that id"))
+    return DeletedTopic(topic.name, topic_id)
+
+
+def deleted_by_name(name: str, times: int, ids: Collection[bytes], image: MetadataImage) -> DeletedTopic:
+    if times > 1:
+        return DeletedTopic(name, ZERO_UUID, InvalidRequest(f"The topic '{name}' is named more than once"))
+    topic = image.topics_by_name.get(name)
+    if topic is None:
+        return DeletedTopic(name, ZERO_UUID, UnknownTopicOrPartition(f"There is no topic '{name}'"))
+    if topic.id in ids:
+        return DeletedTopic(name, topic.id, InvalidRequest("The topic is given by its id as well"))
+    return DeletedTopic(name, topic.id)
