@@ -1,0 +1,70 @@
+"""What the tests of the codec share: values of every declared structure at every version, for Hypothesis to choose."""
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from barnabas.wire.schema import Field, Struct
+from barnabas.wire.types import Fixed
+
+INTEGERS = {"b": 8, "h": 16, "i": 32, "q": 64}
+NATURALS = {"H": 16, "I": 32}
+TEXTS = st.text(max_size=8) | st.sampled_from(["x" * 126, "x" * 127, "ä" * 100, "x" * 20_000])
+BLOBS = st.binary(max_size=8) | st.sampled_from([b"y" * 126, b"y" * 127, bytes(300)])
+
+# Few examples that are the same every time; BARNABAS_EXAMPLES=500 looks further.
+settings.register_profile(
+    "wire",
+    max_examples=int(os.environ.get("BARNABAS_EXAMPLES", "6")),
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+Leaf = Callable[[Field], st.SearchStrategy[Any] | None]
+
+
+def leaf(field: Field) -> st.SearchStrategy[Any]:
+    """Any value that a field of that type can have, arrays and null aside."""
+    if isinstance(field.kind, Fixed):
+        format = field.kind.format
+        if format in INTEGERS:
+            end = 2 ** (INTEGERS[format] - 1)
+            return st.integers(-end, end - 1)
+        if format in NATURALS:
+            return st.integers(0, 2 ** NATURALS[format] - 1)
+        return {"?": st.booleans(), "d": st.floats(allow_nan=False), "16s": st.binary(min_size=16, max_size=16)}[format]
+    assert not isinstance(field.kind, type)
+    return TEXTS if field.kind.shape == "text" else BLOBS
+
+
+@functools.cache
+def values(cls: type[Struct], version: int, chosen: Leaf = lambda field: None) -> st.SearchStrategy[Any]:
+    """Structures with the fields of that version; ``chosen`` may narrow what the leaves hold."""
+    given = {}
+    for field in cls.wire_fields():
+        if version in field.versions:
+            if isinstance(field.kind, type):
+                strategy = values(field.kind, version, chosen)
+            else:
+                strategy = chosen(field) or leaf(field)
+            if field.is_array:
+                strategy = st.lists(strategy, max_size=3)
+            if version in field.nullable:
+                strategy = st.none() | strategy
+            if field.tag is not None:
+                strategy = st.just(field.default) | strategy
+            given[field.name] = strategy
+    return st.builds(cls, **given)
+
+
+@pytest.fixture(scope="session")
+def any_value() -> Callable[..., st.SearchStrategy[Any]]:
+    return values
+
