@@ -49,7 +49,7 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
         return refused(request, refusal)
     topics = []
     for topic in chosen(request, context):
-        if request.include_topic_authorized_operations:
+        if request.include_topic_authorized_operations and topic.name is not None:
             topic.topic_authorized_operations = TOPIC_OPERATIONS
         topics.append(topic)
     response = MetadataResponse(

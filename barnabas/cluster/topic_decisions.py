@@ -58,7 +58,8 @@ Assignments = dict[int, tuple[int, ...]]
 def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundings) -> Decision:
     """Each topic by itself: what is wrong with one does not keep the others from being made."""
     times = Counter(topic.name for topic in command.topics)
-    wanted = [topic for topic in command.topics if times[topic.name] == 1]
+    reserved = times.get(CLUSTER_METADATA) == 1
+    wanted = [topic for topic in command.topics if times[topic.name] == 1 and topic.name != CLUSTER_METADATA]
     doubled = [name for name, count in times.items() if count > 1]
     try:
         check_total(wanted, around)
@@ -66,6 +67,8 @@ def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundi
     except PolicyViolation as error:
         records, results = [], [CreatedTopic(topic.name, error) for topic in wanted]
     results += [CreatedTopic(name, InvalidRequest(f"The topic '{name}' is named more than once")) for name in doubled]
+    if reserved:
+        results.append(CreatedTopic(CLUSTER_METADATA, InvalidRequest(f"{CLUSTER_METADATA} is not for anybody to make")))
     return Decision([] if command.validate_only else records, results)
 
 
@@ -121,8 +124,6 @@ def colliding_names(topics: Iterable[NewTopic], image: MetadataImage) -> dict[st
 
 
 def check_new_name(name: str, image: MetadataImage, collisions: dict[str, set[str]]) -> None:
-    if name == CLUSTER_METADATA:
-        raise InvalidRequest(f"{name} is not for anybody to create")
     check_topic_name(name)
     if name in image.topics_by_name:
         raise TopicAlreadyExists(f"There is a topic '{name}' already")
