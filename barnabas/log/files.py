@@ -12,9 +12,10 @@ import fcntl
 import os
 import shutil
 import threading
-import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
+
+from barnabas.clock import Clock, SystemClock
 
 Data = bytes | bytearray | memoryview
 
@@ -346,19 +347,20 @@ def _half_of_the_descriptors() -> int:
 class MemoryFile:
     """A file of :class:`MemoryFiles`; it goes on working when it was deleted or renamed, as on a disk."""
 
-    __slots__ = ("content", "modified_ms", "path")
+    __slots__ = ("_clock", "content", "modified_ms", "path")
 
-    def __init__(self, path: str, content: bytes = b"") -> None:
+    def __init__(self, clock: Clock, path: str, content: bytes = b"") -> None:
+        self._clock = clock
         self.path = path
         self.content = bytearray(content)
-        self.modified_ms = time.time_ns() // 1_000_000
+        self.modified_ms = clock.time_ms()
 
     def pread(self, size: int, at: int) -> bytes:
         return bytes(memoryview(self.content)[at : at + size])
 
     def write(self, data: Data) -> None:
         self.content += data
-        self.modified_ms = time.time_ns() // 1_000_000
+        self.modified_ms = self._clock.time_ms()
 
     def truncate(self, size: int) -> None:
         del self.content[size:]
@@ -379,13 +381,14 @@ class MemoryFile:
 class MemoryFiles:
     """Files in dictionaries, one a directory: gone with the process, and fast."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.clock = clock if clock is not None else SystemClock()
         self.directories: dict[str, dict[str, MemoryFile]] = {}
         self._locked: set[str] = set()
 
     def create(self, path: str) -> MemoryFile:
         directory, name = self._place(path)
-        file = directory[name] = MemoryFile(path)
+        file = directory[name] = MemoryFile(self.clock, path)
         return file
 
     def open(self, path: str) -> MemoryFile:
@@ -400,7 +403,7 @@ class MemoryFiles:
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
         directory, name = self._place(path)
-        directory[name] = MemoryFile(path, data)
+        directory[name] = MemoryFile(self.clock, path, data)
 
     def rename(self, old: str, new: str) -> None:
         if old in self.directories:

@@ -8,30 +8,25 @@ What is true at all times: ``log_start_offset <= high_watermark <= log_end_offse
 
 import contextlib
 import logging
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log import retention
-from barnabas.log.files import Data, Files
+from barnabas.log.files import Data
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
 from barnabas.log.scan import BatchAt
-from barnabas.log.segment import (
-    DELETED_SUFFIX,
-    INDEX_SUFFIX,
-    MAX_SIZE,
-    SUFFIXES,
-    TIME_INDEX_SUFFIX,
-    Segment,
-)
+from barnabas.log.segment import MAX_SIZE, Segment
+from barnabas.log.segments import Segments, sync_if_there
 from barnabas.log.services import LogServices
 from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
 
 logger = logging.getLogger(__name__)
+
+MAX_OFFSET: Final = 2**63 - 1
 
 
 class Appended(NamedTuple):
@@ -48,6 +43,7 @@ class Flush(NamedTuple):
 
     up_to: int
     steps: list[Callable[[], None]]
+    era: int  #: the log's, when it began
 
     def run(self) -> None:
         """Do it. Raises OSError."""
@@ -59,12 +55,11 @@ class PartitionLog:
     """The log of one partition; :func:`barnabas.log.recovery.open_log` makes one from a directory."""
 
     __slots__ = (
-        "_bases",
+        "_era",
         "_flush_waiters",
         "_jitter_ms",
         "_last_flush_ms",
         "_offline",
-        "_segments",
         "_services",
         "_unsynced",
         "config",
@@ -77,6 +72,7 @@ class PartitionLog:
         "partition",
         "producers",
         "recovery_point",
+        "segments",
         "topic",
         "topic_id",
     )
@@ -109,8 +105,8 @@ class PartitionLog:
         self.high_watermark = log_start_offset
         self.log_end_offset = log_end_offset
         self.recovery_point = recovery_point
-        self._segments = segments
-        self._bases = [segment.base_offset for segment in segments]
+        self.segments = Segments(services, directory, segments)  #: oldest first; the last is the active one
+        self._era = 0  # counts truncations: a flush that began before one says nothing of what comes after it
         self._offline: str | None = None
         self._unsynced: set[str] = set()  # small files that changed since the last flush
         self._flush_waiters: list[tuple[int, Callable[[], object]]] = []
@@ -120,7 +116,12 @@ class PartitionLog:
     def update_config(self, config: TopicConfig) -> None:
         """Go by these settings from now on."""
         self.config = config
-        self._segments[-1].index_interval = config.index_interval_bytes
+        self._tune_active()
+
+    def _tune_active(self) -> None:
+        """The active segment goes by the settings, and rolls at a time of its own."""
+        config = self.config
+        self.segments.active.index_interval = config.index_interval_bytes
         upper = min(config.segment_jitter_ms, config.segment_ms)
         self._jitter_ms = self._services.jitter_ms(upper) if upper > 0 else 0
 
@@ -130,14 +131,9 @@ class PartitionLog:
     # ------------------------------------------------------------ what there is
 
     @property
-    def segments(self) -> list[Segment]:
-        """The segments, oldest first; the last is the active one."""
-        return self._segments
-
-    @property
     def size(self) -> int:
         """Bytes in all segments."""
-        return sum(segment.size for segment in self._segments)
+        return self.segments.size
 
     @property
     def last_stable_offset(self) -> int:
@@ -178,7 +174,7 @@ class PartitionLog:
         """Answer everything with KafkaStorageError from now on; the files are left as they are."""
         if self._offline is None:
             self._offline = reason
-            for segment in self._segments:
+            for segment in self.segments:
                 segment.close()
 
     def _check_online(self) -> None:
@@ -233,7 +229,7 @@ class PartitionLog:
             if leader_epoch > self.latest_epoch:
                 self._assign_epoch(leader_epoch, base_offset)
             batch.stamp(base_offset, leader_epoch)
-            self._segments[-1].append(batch.buffer, last_offset, timestamp)
+            self.segments.active.append(batch.buffer, last_offset, timestamp)
         except OSError as error:
             raise self._failure(error) from error
         if is_idempotent:
@@ -278,7 +274,8 @@ class PartitionLog:
             if self._must_roll(end - start + size, batch.last_offset, batch.max_timestamp, now_ms):
                 self._write_batches(view[start:end], run)
                 start, run = end, []
-                if self._segments[-1].size or batch.last_offset - self._bases[-1] > MAX_SIZE:
+                active = self.segments.active
+                if active.size or batch.last_offset - active.base_offset > MAX_SIZE:
                     self._roll(now_ms, max(self.log_end_offset, batch.last_offset - MAX_SIZE))
             run.append(batch)
             end += size
@@ -293,7 +290,7 @@ class PartitionLog:
                 BatchAt(position, batch.size_in_bytes, batch.base_offset, batch.last_offset, batch.max_timestamp)
             )
             position += batch.size_in_bytes
-        self._segments[-1].append_many(data, places)
+        self.segments.active.append_many(data, places)
         for batch in batches:
             if batch.partition_leader_epoch > self.latest_epoch:
                 self._assign_epoch(batch.partition_leader_epoch, batch.base_offset)
@@ -323,14 +320,14 @@ class PartitionLog:
 
     def _must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int) -> bool:
         """Whether a batch has to go into a new segment (``LogSegment.shouldRoll``)."""
-        active = self._segments[-1]
+        active = self.segments.active
         config = self.config
         if active.size > config.segment_bytes - size or last_offset - active.base_offset > MAX_SIZE:
             return True
         if active.size:
             since = active.rolling_timestamp
             if since is None:
-                since = active.first_timestamp() or -1
+                since = active.first_timestamp()
             waited = timestamp - since if since >= 0 else now_ms - active.created_ms
             if waited > config.segment_ms - self._jitter_ms:
                 return True
@@ -338,32 +335,27 @@ class PartitionLog:
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another at the log's end; nothing happens when it is empty."""
-        if self._segments[-1].size:
+        if self.segments.active.size:
             with self._storage():
                 self._roll(now_ms)
 
     def _roll(self, now_ms: int, base_offset: int | None = None) -> None:
         end = self.log_end_offset if base_offset is None else base_offset
-        active = self._segments[-1]
+        active = self.segments.active
         if active.size:
             active.seal()
             snapshot = self.producers.take_snapshot(end)
             if snapshot is not None:
                 self._unsynced.add(snapshot)
         else:
-            self._drop([active], delay_ms=0)
-        self._add_segment(end, now_ms)
+            self.segments.drop_from(len(self.segments) - 1)
+        self._begin_segment(end, now_ms)
         self._services.flush_due(self, end)
 
-    def _add_segment(self, base_offset: int, now_ms: int) -> None:
-        services = self._services
-        segment = Segment.create(services.files, self.directory, base_offset, services.index_cache, now_ms)
-        segment.index_interval = self.config.index_interval_bytes
-        self._segments.append(segment)
-        self._bases.append(base_offset)
+    def _begin_segment(self, base_offset: int, now_ms: int) -> None:
+        self.segments.add(base_offset, now_ms)
         self._unsynced.add(self.directory)
-        upper = min(self.config.segment_jitter_ms, self.config.segment_ms)
-        self._jitter_ms = services.jitter_ms(upper) if upper > 0 else 0
+        self._tune_active()
 
     # ------------------------------------------------------------ reading
 
@@ -383,18 +375,10 @@ class PartitionLog:
             self._check_online()
         if offset >= up_to or max_bytes < 0:
             return b""
-        bases = self._bases
-        slot = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
         try:
-            while slot < len(bases) and bases[slot] < up_to:
-                end = bases[slot + 1] if slot + 1 < len(bases) else self.log_end_offset
-                data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
-                if data is not None:
-                    return data
-                slot += 1  # compaction left nothing from ``offset`` on in that segment
+            return self.segments.read(offset, max_bytes, up_to, self.log_end_offset, minimum_one)
         except OSError as error:
             raise self._failure(error) from error
-        return b""
 
     def offset_for_timestamp(self, timestamp: int, up_to: int) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the first record that is as late as ``timestamp`` (ms) or later.
@@ -402,7 +386,7 @@ class PartitionLog:
         None when there is none below ``up_to``.
         """
         with self._storage():
-            for segment in self._segments:
+            for segment in self.segments:
                 if segment.largest_timestamp()[0] >= timestamp:
                     found = segment.offset_for_timestamp(timestamp, self.log_start_offset)
                     if found is not None:
@@ -415,7 +399,7 @@ class PartitionLog:
         None when there is none, or it is not below ``up_to``.
         """
         with self._storage():
-            latest = max(self._segments, key=lambda segment: segment.largest_timestamp()[0])
+            latest = max(self.segments, key=lambda segment: segment.largest_timestamp()[0])
             timestamp, _ = latest.largest_timestamp()
             found = latest.offset_for_timestamp(timestamp, self.log_start_offset) if timestamp >= 0 else None
         return found if found is not None and found[1] < up_to else None
@@ -454,13 +438,12 @@ class PartitionLog:
             count = retention.deletable(self, now_ms)
             if count == 0:
                 return 0
-            if count == len(self._segments):
+            if count == len(self.segments):
                 self._roll(now_ms)
-            gone = self._segments[:count]
-            del self._segments[:count], self._bases[:count]
-            self._drop(gone, self.config.file_delete_delay_ms, listed=False)
-            if self._bases[0] > self.log_start_offset:
-                self._start_at(self._bases[0])
+            for segment in self.segments.drop_oldest(count, self.config.file_delete_delay_ms):
+                self.producers.remove_snapshots(segment.base_offset, segment.base_offset)
+            if self.segments.start > self.log_start_offset:
+                self._start_at(self.segments.start)
         return count
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
@@ -468,17 +451,17 @@ class PartitionLog:
         if offset >= self.log_end_offset:
             return
         with self._storage():
-            if offset < self._bases[0]:
+            if offset < self.segments.start:
                 self._truncate_fully(offset, now_ms)
                 return
-            beyond = [segment for segment in self._segments if segment.base_offset > offset]
-            self._drop(beyond, delay_ms=0)
-            active = self._segments[-1]
-            active.active = True
-            offset = active.truncate(offset, now_ms)
-            active.index_interval = self.config.index_interval_bytes
-            self._end_at(offset)
-            self._rebuild_producers()
+            kept = sum(segment.base_offset <= offset for segment in self.segments)
+            self.segments.drop_from(kept)
+            end = self.segments.active.truncate(offset, now_ms)
+            self._tune_active()
+            start = min(self.log_start_offset, end)
+            self._set_offsets(start, max(start, min(self.high_watermark, end)), end)
+            self._forget_beyond(end)
+            self.load_producers()
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Drop everything, and go on at ``offset``."""
@@ -486,46 +469,25 @@ class PartitionLog:
             self._truncate_fully(offset, now_ms)
 
     def _truncate_fully(self, offset: int, now_ms: int) -> None:
-        self._drop(list(self._segments), delay_ms=0)
-        self.producers.remove_snapshots(0, 2**63 - 1)
-        self.producers.entries.clear()
-        self.leader_epochs.truncate_from_end(0)
-        self._add_segment(offset, now_ms)
+        self.segments.drop_from(0)
+        self._begin_segment(offset, now_ms)
         self._set_offsets(offset, offset, offset)
-        self.recovery_point = min(self.recovery_point, offset)
-        self.latest_epoch = self.leader_epochs.latest
+        self._forget_beyond(0)
+        self.producers.entries.clear()
+        self.recovery_point = offset
 
-    def _end_at(self, offset: int) -> None:
-        start = min(self.log_start_offset, offset)
-        self._set_offsets(start, max(start, min(self.high_watermark, offset)), offset)
-        self.recovery_point = min(self.recovery_point, offset)
-        if self.leader_epochs.truncate_from_end(offset):
+    def _forget_beyond(self, end: int) -> None:
+        """What is known of offsets from ``end`` on is not true any more."""
+        self._era += 1
+        self.recovery_point = min(self.recovery_point, end)
+        if self.leader_epochs.truncate_from_end(end):
             self._unsynced.add(self.leader_epochs.path)
         self.latest_epoch = self.leader_epochs.latest
-
-    def _rebuild_producers(self) -> None:
-        """The producers' state as the records make it that are left."""
-        self.producers.remove_snapshots(self.log_end_offset + 1, 2**63 - 1)
-        self.load_producers()
+        self.producers.remove_snapshots(end + 1, MAX_OFFSET)
 
     def load_producers(self) -> None:
         """The producers' state as a snapshot has it, and the batches after that make it."""
-        load_producers(self.producers, self._segments, self.log_start_offset, self.log_end_offset)
-
-    def _drop(self, segments: list[Segment], delay_ms: int, *, listed: bool = True) -> None:
-        """Take segments out of the log and of the directory: renamed at once, deleted ``delay_ms`` later."""
-        files, paths = self._services.files, []
-        for segment in segments:
-            if listed:
-                slot = self._segments.index(segment)
-                del self._segments[slot], self._bases[slot]
-            self.producers.remove_snapshots(segment.base_offset, segment.base_offset)
-            segment.close()
-            for path in map(segment.path, SUFFIXES):
-                if files.exists(path):
-                    files.rename(path, path + DELETED_SUFFIX)
-                    paths.append(path + DELETED_SUFFIX)
-        self._services.delete_later(paths, delay_ms)
+        load_producers(self.producers, self.segments, self.log_start_offset, self.log_end_offset)
 
     # ------------------------------------------------------------ flushing and closing
 
@@ -541,24 +503,18 @@ class PartitionLog:
         end = self.log_end_offset if up_to is None else up_to
         if end <= self.recovery_point and not (up_to is None and self._unsynced):
             return None
-        files = self._services.files
-        steps: list[Callable[[], None]] = []
         with self._storage():
-            for segment, segment_end in zip(self._segments, [*self._bases[1:], self.log_end_offset], strict=True):
-                if segment_end > self.recovery_point and segment.base_offset < end:
-                    segment.write_indexes()
-                    steps.append(segment.file.syncer())
-                    steps += [
-                        _sync_if_there(files, segment.path(suffix)) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)
-                    ]
-        # Directories last: what they name is whole by then.
-        steps += [_sync_if_there(files, path) for path in sorted(self._unsynced, key=self.directory.__eq__)]
+            steps = self.segments.begin_flush(self.recovery_point, end, self.log_end_offset)
+        # The directory last: what it names is whole by then.
+        for path in sorted(self._unsynced, key=self.directory.__eq__):
+            steps.append(sync_if_there(self._services.files, path))
         self._unsynced.clear()
-        return Flush(end, steps)
+        return Flush(end, steps, self._era)
 
     def finish_flush(self, flush: Flush, now_ms: int | None = None) -> None:
         """The steps of ``flush`` have been taken."""
-        self.recovery_point = max(self.recovery_point, min(flush.up_to, self.log_end_offset))
+        if flush.era == self._era:
+            self.recovery_point = max(self.recovery_point, flush.up_to)
         if now_ms is not None:
             self._last_flush_ms = now_ms
         waiting, self._flush_waiters = self._flush_waiters, []
@@ -594,7 +550,7 @@ class PartitionLog:
     def prepare_close(self) -> None:
         """Write the last index entries and the producers' state, for the next start to begin from."""
         with self._storage():
-            active = self._segments[-1]
+            active = self.segments.active
             if active.size:
                 active.finish_time_index()
             active.write_indexes()
@@ -604,7 +560,7 @@ class PartitionLog:
 
     def release(self) -> None:
         """Give descriptors and memory back. The log can still be used: it opens what it needs."""
-        for segment in self._segments:
+        for segment in self.segments:
             segment.close()
 
     def delete(self) -> None:
@@ -613,11 +569,3 @@ class PartitionLog:
             self.release()
             self._services.files.delete_tree(self.directory)
         self._offline = "it was deleted"
-
-
-def _sync_if_there(files: Files, path: str) -> Callable[[], None]:
-    def sync() -> None:
-        with contextlib.suppress(FileNotFoundError):  # retention or a truncation was faster
-            files.fsync_path(path)
-
-    return sync

@@ -9,7 +9,7 @@ the others are read when first needed, and forgotten when :class:`IndexCache` ha
 
 import errno
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
@@ -437,9 +437,9 @@ class Segment:
             position = max(position, index.position_before(until))
         return position
 
-    def first_timestamp(self) -> int | None:
-        """The latest timestamp of the first batch; None when the segment is empty."""
-        if self.rolling_timestamp is None and self.size:
+    def first_timestamp(self) -> int:
+        """The latest timestamp of the first batch, which there must be."""
+        if self.rolling_timestamp is None:
             self.rolling_timestamp = next(self.scan(0, GLANCE)).max_timestamp
         return self.rolling_timestamp
 
@@ -465,10 +465,6 @@ class Segment:
         if position == 0:
             self.created_ms, self.rolling_timestamp = now_ms, None
         return offset
-
-    def names(self, there: Callable[[str], bool]) -> list[str]:
-        """The paths of the segment's files, those that are there."""
-        return [path for path in map(self.path, (*SUFFIXES, SNAPSHOT_SUFFIX)) if there(path)]
 
     def close(self) -> None:
         """Give descriptors and memory back."""

@@ -1,0 +1,121 @@
+"""The segments of one log, oldest first, without a gap: each ends where the next begins.
+
+Knows nothing of what the log around them has promised to whom.
+"""
+
+import contextlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+from barnabas.log.files import Files
+from barnabas.log.segment import DELETED_SUFFIX, INDEX_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, Segment
+from barnabas.log.services import LogServices
+
+
+class Segments(Sequence[Segment]):
+    """At least one segment; the last is :attr:`active`."""
+
+    __slots__ = ("_bases", "_directory", "_segments", "_services", "active")
+
+    def __init__(self, services: LogServices, directory: str, segments: list[Segment]) -> None:
+        self._services = services
+        self._directory = directory
+        self._segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self.active = segments[-1]
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    @overload
+    def __getitem__(self, index: int) -> Segment: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Segment]: ...
+    def __getitem__(self, index: int | slice) -> Segment | list[Segment]:
+        return self._segments[index]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all of them."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def start(self) -> int:
+        """Where the first begins."""
+        return self._bases[0]
+
+    def with_ends(self, log_end_offset: int) -> Iterator[tuple[Segment, int]]:
+        """Each segment, and the offset at which it ends."""
+        return zip(self._segments, [*self._bases[1:], log_end_offset], strict=True)
+
+    def read(self, offset: int, max_bytes: int, up_to: int, log_end_offset: int, minimum_one: bool) -> bytes:
+        """What :meth:`Segment.read` gives, of the first segment that has something at ``offset`` or after it."""
+        bases = self._bases
+        slot = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
+        while slot < len(bases) and bases[slot] < up_to:
+            end = bases[slot + 1] if slot + 1 < len(bases) else log_end_offset
+            data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
+            if data is not None:
+                return data
+            slot += 1  # compaction left nothing from ``offset`` on in that segment
+        return b""
+
+    def add(self, base_offset: int, now_ms: int) -> Segment:
+        """A new active segment, which must begin where the last one ends."""
+        services = self._services
+        self.active = Segment.create(services.files, self._directory, base_offset, services.index_cache, now_ms)
+        self._segments.append(self.active)
+        self._bases.append(base_offset)
+        return self.active
+
+    def drop_oldest(self, count: int, delay_ms: int) -> list[Segment]:
+        """Take that many out of the log, and of the directory: renamed at once, deleted ``delay_ms`` later."""
+        gone = self._segments[:count]
+        del self._segments[:count], self._bases[:count]
+        self._remove(gone, delay_ms)
+        return gone
+
+    def drop_from(self, slot: int) -> list[Segment]:
+        """Take segments number ``slot`` and after out, newest first: a crash in between must not leave a hole."""
+        gone = self._segments[slot:][::-1]
+        del self._segments[slot:], self._bases[slot:]
+        if self._segments:
+            self.active = self._segments[-1]
+            self.active.active = True
+        self._remove(gone, 0)
+        return gone
+
+    def _remove(self, segments: list[Segment], delay_ms: int) -> None:
+        files, paths = self._services.files, []
+        for segment in segments:
+            segment.close()
+            for path in map(segment.path, SUFFIXES):
+                if files.exists(path):
+                    files.rename(path, path + DELETED_SUFFIX)
+                    paths.append(path + DELETED_SUFFIX)
+        self._services.delete_later(paths, delay_ms)
+
+    def begin_flush(self, recovery_point: int, up_to: int, log_end_offset: int) -> list[Callable[[], None]]:
+        """Write the index entries that are only in memory; what then puts all below ``up_to`` on the disk."""
+        files = self._services.files
+        steps: list[Callable[[], None]] = []
+        for segment, end in self.with_ends(log_end_offset):
+            if end > recovery_point and segment.base_offset < up_to:
+                segment.write_indexes()
+                steps.append(segment.file.syncer())
+                steps += [sync_if_there(files, segment.path(suffix)) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)]
+        return steps
+
+
+def sync_if_there(files: Files, path: str) -> Callable[[], None]:
+    """What fsyncs a file or directory, in any thread, unless retention or a truncation is faster."""
+
+    def sync() -> None:
+        with contextlib.suppress(FileNotFoundError):
+            files.fsync_path(path)
+
+    return sync
