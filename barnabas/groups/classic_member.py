@@ -67,14 +67,12 @@ class ClassicMember:
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
     def describe(self, protocol_name: str | None) -> DescribedMember:
-        """As DescribeGroups shows it; what it said and was given only where ``protocol_name`` says under which name."""
-        if protocol_name is None:
-            return DescribedMember(self.member_id, self.group_instance_id, self.client_id, self.client_host)
+        """As DescribeGroups shows it; what it said only where ``protocol_name`` says under which name."""
         return DescribedMember(
             self.member_id,
             self.group_instance_id,
             self.client_id,
             self.client_host,
-            self.metadata(protocol_name),
+            b"" if protocol_name is None else self.metadata(protocol_name),
             self.assignment,
         )

@@ -6,6 +6,9 @@ moves between the two brokers has its groups in the wrong partitions.
 
 import struct
 from collections.abc import Iterable
+from typing import TypeVar
+
+K = TypeVar("K")
 
 SMALLEST_TABLE = 16
 LOAD_FACTOR = 0.75
@@ -40,12 +43,29 @@ def hash_map_order(keys: Iterable[str]) -> list[str]:
     >>> hash_map_order(["roundrobin", "range", "sticky"])
     ['sticky', 'range', 'roundrobin']
     """
-    distinct = list(dict.fromkeys(keys))
+    return _in_order({key: hash_code(key) for key in keys})
+
+
+def partitions_in_order(topic: str, partitions: Iterable[int]) -> list[int]:
+    """The partitions in the order of a HashMap of Kafka's ``TopicPartition``, filled by ``computeIfAbsent``.
+
+    Requests about several groups are answered partition by partition, in this order.
+
+    >>> partitions_in_order("__consumer_offsets", [16, 32, 47])
+    [47, 32, 16]
+    """
+    topic_code = hash_code(topic)
+    # computeIfAbsent puts what is new in front of what is in the same bin, unlike put.
+    newest_first = reversed(list(dict.fromkeys(partitions)))
+    return _in_order({partition: (31 + partition) * 31 + topic_code for partition in newest_first})
+
+
+def _in_order(codes: dict[K, int]) -> list[K]:
     size = SMALLEST_TABLE
-    while len(distinct) > size * LOAD_FACTOR:
+    while len(codes) > size * LOAD_FACTOR:
         size *= 2
-    return sorted(distinct, key=lambda key: _spread(hash_code(key)) & (size - 1))
+    return sorted(codes, key=lambda key: _spread(codes[key] & 0xFFFFFFFF) & (size - 1))
 
 
 def _spread(code: int) -> int:
-    return code ^ (code & 0xFFFFFFFF) >> 16
+    return code ^ code >> 16

@@ -103,7 +103,7 @@ class Left(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member as DescribeGroups shows it; metadata and assignment are empty unless the group is stable."""
+    """A member as DescribeGroups shows it; the metadata is empty unless the group is stable."""
 
     member_id: str
     group_instance_id: str | None

@@ -1,0 +1,34 @@
+"""DeleteGroups (API key 42): groups that nobody is in go, with the offsets that they have committed.
+
+Knows nothing of what makes a group empty.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError
+from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+
+Result = DeleteGroupsResponse.DeletableGroupResult
+
+
+@api(DeleteGroupsRequest, versions="0-3")
+def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroupsResponse | Later[DeleteGroupsResponse]:
+    """Delete each of the groups; answered when the last of them is written, in the order of their partitions."""
+    later: Later[DeleteGroupsResponse] = Later()
+    group_ids = context.broker.group_log.in_order(dict.fromkeys(request.groups_names))
+    codes: dict[str, int] = {}
+
+    def deleted(group_id: str, code: int) -> None:
+        codes[group_id] = code
+        if len(codes) == len(group_ids):
+            later.resolve(DeleteGroupsResponse(results=[_result(each, codes[each]) for each in group_ids]))
+
+    for group_id in group_ids:
+        context.broker.groups.delete(group_id, lambda code, group_id=group_id: deleted(group_id, code))
+    return later if group_ids else DeleteGroupsResponse(results=[])
+
+
+def _result(group_id: str, code: int) -> Result:
+    error = KafkaError.by_code.get(code)
+    return Result(group_id=group_id, error_code=code, error_message=None if error is None else str(error()))

@@ -1,0 +1,67 @@
+"""DescribeGroups (API key 15): the state of classic groups, and who is in them.
+
+Knows nothing of how a group rebalances.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, NOT_ASKED, READ, bits
+from barnabas.api_handlers.registry import api
+from barnabas.errors import GroupIdNotFound, KafkaError
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+
+Described = DescribeGroupsResponse.DescribedGroup
+
+KNOWS_NOT_FOUND = 6
+"""From this version on a group that is not there is an error (KIP-1043); before, it is a dead group."""
+
+DEAD = "Dead"
+
+GROUP_OPERATIONS = bits(READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
+"""Without an authorizer everybody may do whatever can be done to a group (``AclEntry.supportedOperations``)."""
+
+
+@api(DescribeGroupsRequest, versions="0-6")
+def describe_groups(request: DescribeGroupsRequest, context: Context) -> DescribeGroupsResponse:
+    """Describe each of the groups, in the order of the partitions that keep them."""
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    group_ids = context.broker.group_log.in_order(request.groups)
+    return DescribeGroupsResponse(groups=[_describe(group_id, operations, context) for group_id in group_ids])
+
+
+def _describe(group_id: str, operations: int, context: Context) -> Described:
+    try:
+        group = context.broker.groups.describe(group_id)
+    except GroupIdNotFound as error:
+        knows = context.api_version >= KNOWS_NOT_FOUND
+        described = _empty(group_id, DEAD)
+        described.error_code = error.code if knows else 0
+        described.error_message = str(error) if knows else None
+        # Of a group that is not there nothing may be done, where that can be said.
+        described.authorized_operations = NOT_ASKED if knows else operations
+        return described
+    except KafkaError as error:
+        described = _empty(group_id, "")
+        described.error_code = error.code
+        return described
+    return Described(
+        group_id=group_id,
+        group_state=group.state,
+        protocol_type=group.protocol_type,
+        protocol_data=group.protocol_name,
+        members=[
+            Described.DescribedGroupMember(
+                member_id=each.member_id,
+                group_instance_id=each.group_instance_id,
+                client_id=each.client_id,
+                client_host=each.client_host,
+                member_metadata=each.metadata,
+                member_assignment=each.assignment,
+            )
+            for each in group.members
+        ],
+        authorized_operations=operations,
+    )
+
+
+def _empty(group_id: str, state: str) -> Described:
+    return Described(group_id=group_id, group_state=state, protocol_type="", protocol_data="", members=[])

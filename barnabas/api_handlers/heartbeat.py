@@ -1,0 +1,17 @@
+"""Heartbeat (API key 12): a member of a classic group lives, and learns whether it has to join again.
+
+Knows nothing of how a group rebalances.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+@api(HeartbeatRequest, versions="0-4")
+def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    """Note that the member lives."""
+    code = context.broker.groups.heartbeat(
+        request.group_id, request.member_id, request.group_instance_id, request.generation_id
+    )
+    return HeartbeatResponse(error_code=code)

@@ -1,0 +1,59 @@
+"""JoinGroup (API key 11): become a member of a classic group, and wait with the others for the next generation.
+
+Knows nothing of how a group rebalances.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.groups.messages import Join, JoinResult
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+TELLS_REBALANCE_TIMEOUT = 1
+REQUIRES_MEMBER_ID = 4
+NAMES_NO_PROTOCOL = 7
+"""From this version on the name of the protocol may be null; before, it is empty then."""
+SKIPS_ASSIGNMENT = 9
+
+
+@api(JoinGroupRequest, versions="0-9")
+def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupResponse]:
+    """Join; the answer comes when the group is complete, or its time is up."""
+    version = context.api_version
+    later: Later[JoinGroupResponse] = Later()
+    timeout_ms = request.rebalance_timeout_ms if version >= TELLS_REBALANCE_TIMEOUT else request.session_timeout_ms
+    join = Join(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        context.client_id or "",
+        "/" + context.client_host,
+        request.session_timeout_ms,
+        timeout_ms,
+        request.protocol_type,
+        tuple((each.name, bytes(each.metadata)) for each in request.protocols),
+        request.reason,
+        knows_member_id_required=version >= REQUIRES_MEMBER_ID,
+        knows_skip_assignment=version >= SKIPS_ASSIGNMENT,
+    )
+    context.broker.groups.join(join, lambda result: later.resolve(_response(result, version)))
+    return later
+
+
+def _response(result: JoinResult, version: int) -> JoinGroupResponse:
+    name = result.protocol_name
+    return JoinGroupResponse(
+        error_code=result.error_code,
+        generation_id=result.generation_id,
+        protocol_type=result.protocol_type,
+        protocol_name="" if name is None and version < NAMES_NO_PROTOCOL else name,
+        leader=result.leader,
+        skip_assignment=result.skip_assignment,
+        member_id=result.member_id,
+        members=[
+            JoinGroupResponse.JoinGroupResponseMember(
+                member_id=each.member_id, group_instance_id=each.group_instance_id, metadata=each.metadata
+            )
+            for each in result.members
+        ],
+    )

@@ -1,0 +1,36 @@
+"""LeaveGroup (API key 13): members go, by themselves or because an administrator wants it.
+
+Knows nothing of how a group rebalances.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError
+from barnabas.groups.messages import Leaver
+from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+
+SEVERAL = 3
+"""From this version on several members leave at once, and each has its own error (KIP-345)."""
+
+
+@api(LeaveGroupRequest, versions="0-5")
+def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
+    """Take the members out, and tell what became of each."""
+    if context.api_version >= SEVERAL:
+        leavers = [Leaver(each.member_id, each.group_instance_id, each.reason) for each in request.members]
+    else:
+        leavers = [Leaver(request.member_id)]
+    try:
+        answers = context.broker.groups.leave(request.group_id, leavers)
+    except KafkaError as error:
+        return LeaveGroupResponse(error_code=error.code)
+    if context.api_version < SEVERAL:
+        return LeaveGroupResponse(error_code=answers[0].error_code)
+    return LeaveGroupResponse(
+        members=[
+            LeaveGroupResponse.MemberResponse(
+                member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=each.error_code
+            )
+            for each in answers
+        ]
+    )

@@ -1,0 +1,24 @@
+"""ListGroups (API key 16): the groups whose coordinator is asked.
+
+Knows nothing of how a group rebalances.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+
+@api(ListGroupsRequest, versions="0-5")
+def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
+    """List those in the states and of the types that are asked for; all where none are."""
+    return ListGroupsResponse(
+        groups=[
+            ListGroupsResponse.ListedGroup(
+                group_id=each.group_id,
+                protocol_type=each.protocol_type,
+                group_state=each.state,
+                group_type=each.type,
+            )
+            for each in context.broker.groups.list_groups(request.states_filter, request.types_filter)
+        ]
+    )

@@ -1,0 +1,56 @@
+"""OffsetDelete (API key 47): a group forgets how far it has read topics that it no longer reads (KIP-496).
+
+Knows nothing of which topics a group reads.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.by_topic import Answers, merged
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError, UnknownTopicOrPartition
+from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+
+Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
+Partition = Topic.OffsetDeleteResponsePartition
+
+
+@api(OffsetDeleteRequest, versions="0")
+def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse | Later[OffsetDeleteResponse]:
+    """Forget the offsets of partitions that there are; unlike commits, an error of the group comes before all else."""
+    refused: list[tuple[str, tuple[int, int]]] = []
+    taken: list[tuple[str, list[int]]] = []
+    image = context.broker.image
+    for topic in request.topics:
+        present = []
+        for each in topic.partitions:
+            if image.partition(topic.name, each.partition_index) is None:
+                refused.append((topic.name, (each.partition_index, UnknownTopicOrPartition.code)))
+            else:
+                present.append(each.partition_index)
+        if present:
+            taken.append((topic.name, present))
+    later: Later[OffsetDeleteResponse] = Later()
+
+    def answer(codes: list[int]) -> None:
+        left = iter(codes)
+        answers = [(name, [(index, next(left)) for index in of_topic]) for name, of_topic in taken]
+        later.resolve(_response(merged(refused, answers)))
+
+    positions = [(name, index) for name, of_topic in taken for index in of_topic]
+    try:
+        context.broker.groups.delete_offsets(request.group_id, positions, answer)
+    except KafkaError as error:
+        return OffsetDeleteResponse(error_code=error.code, topics=[])
+    return later
+
+
+def _response(answers: Answers[str, tuple[int, int]]) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(
+        topics=[
+            Topic(
+                name=name,
+                partitions=[Partition(partition_index=index, error_code=code) for index, code in of_topic],
+            )
+            for name, of_topic in answers
+        ]
+    )

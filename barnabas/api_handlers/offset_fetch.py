@@ -1,0 +1,123 @@
+"""OffsetFetch (API key 9): how far groups have read.
+
+Knows nothing of groups: what nobody has committed is offset -1 without an error, whether or not the group or the
+partition is there. Version 0, which Apache Kafka 4 has dropped, is answered as version 1 is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.errors import NONE, KafkaError, UnknownTopicId
+from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+
+AskedGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+Group = OffsetFetchResponse.OffsetFetchResponseGroup
+GroupTopic = Group.OffsetFetchResponseTopics
+Topic = OffsetFetchResponse.OffsetFetchResponseTopic
+
+TELLS_GROUP_ERROR = 2
+SEVERAL_GROUPS = 8
+BY_ID = 10
+
+NOTHING = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
+
+
+@api(OffsetFetchRequest, versions="0-10")
+def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
+    """Tell the offsets of each group, of the partitions that are asked for or of all that it has committed.
+
+    ``require_stable`` waits for nothing: offsets become visible with their transaction, and none is under way.
+    """
+    if context.api_version >= SEVERAL_GROUPS:
+        return OffsetFetchResponse(groups=[_group(group, context) for group in request.groups])
+    try:
+        committed = context.broker.groups.fetch_offsets(request.group_id)
+    except KafkaError as error:
+        return _refused(request, error, context.api_version)
+    if request.topics is None:
+        asked = [(name, list(partitions)) for name, partitions in committed.items()]
+    else:
+        asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    return OffsetFetchResponse(
+        topics=[
+            Topic(name=name, partitions=_rows(Topic.OffsetFetchResponsePartition, indexes, committed.get(name, {})))
+            for name, indexes in asked
+        ]
+    )
+
+
+def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> OffsetFetchResponse:
+    """Before there was an error for the whole group, each partition had it."""
+    if version >= TELLS_GROUP_ERROR:
+        return OffsetFetchResponse(topics=[], error_code=error.code)
+    Partition = Topic.OffsetFetchResponsePartition
+    return OffsetFetchResponse(
+        topics=[
+            Topic(name=topic.name, partitions=_rows(Partition, topic.partition_indexes, {}, error.code))
+            for topic in request.topics or ()
+        ]
+    )
+
+
+def _group(group: AskedGroup, context: Context) -> Group:
+    try:
+        committed = context.broker.groups.fetch_offsets(group.group_id)
+    except KafkaError as error:
+        return Group(group_id=group.group_id, topics=[], error_code=error.code)
+    by_id = context.api_version >= BY_ID
+    if group.topics is None:
+        topics = _all_topics(committed, by_id, context)
+    else:
+        topics = _asked_topics(group, committed, by_id, context)
+    return Group(group_id=group.group_id, topics=topics)
+
+
+def _all_topics(committed: Topics, by_id: bool, context: Context) -> list[GroupTopic]:
+    image = context.broker.image
+    topics = []
+    for name, partitions in committed.items():
+        topic = image.topics_by_name.get(name)
+        if not by_id:
+            topics.append(_group_topic(partitions, partitions, name=name))
+        elif topic is not None:  # a topic that is not there has no id to be told by
+            topics.append(_group_topic(partitions, partitions, topic_id=topic.id))
+    return topics
+
+
+def _asked_topics(group: AskedGroup, committed: Topics, by_id: bool, context: Context) -> list[GroupTopic]:
+    known, unknown = [], []
+    for topic in group.topics or ():
+        if not by_id:
+            known.append(_group_topic(topic.partition_indexes, committed.get(topic.name, {}), name=topic.name))
+            continue
+        name = context.broker.topic_name(topic.topic_id)
+        if name is None:
+            code = UnknownTopicId.code
+            unknown.append(_group_topic(topic.partition_indexes, {}, code, topic_id=topic.topic_id))
+        else:
+            known.append(_group_topic(topic.partition_indexes, committed.get(name, {}), topic_id=topic.topic_id))
+    return known + unknown
+
+
+def _group_topic(asked: Any, committed: Partitions, code: int = NONE, **topic: Any) -> GroupTopic:
+    return GroupTopic(partitions=_rows(GroupTopic.OffsetFetchResponsePartitions, list(asked), committed, code), **topic)
+
+
+def _rows(row: Any, indexes: Sequence[int], committed: Partitions, code: int = NONE) -> list[Any]:
+    """The answers about partitions, as the struct ``row``, of which there are two that are alike."""
+    rows = []
+    for index in indexes:
+        offset = committed.get(index, NOTHING)
+        rows.append(
+            row(
+                partition_index=index,
+                committed_offset=offset.offset,
+                committed_leader_epoch=offset.leader_epoch,
+                metadata=offset.metadata,
+                error_code=code,
+            )
+        )
+    return rows

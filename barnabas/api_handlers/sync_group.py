@@ -1,0 +1,43 @@
+"""SyncGroup (API key 14): get one's assignment in a generation; the leader brings everybody's.
+
+Knows nothing of how a group rebalances.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.errors import InconsistentGroupProtocol
+from barnabas.groups.messages import Sync, SyncResult
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+TELLS_PROTOCOL = 5
+"""From this version on a member has to say which protocol it believes in (KIP-559)."""
+
+
+@api(SyncGroupRequest, versions="0-5")
+def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse | Later[SyncGroupResponse]:
+    """Ask for the assignment; the answer comes when the leader has asked too."""
+    tells_protocol = request.protocol_type is not None and request.protocol_name is not None
+    if context.api_version >= TELLS_PROTOCOL and not tells_protocol:
+        return _response(SyncResult.refused(InconsistentGroupProtocol))
+    later: Later[SyncGroupResponse] = Later()
+    sync = Sync(
+        request.group_id,
+        request.generation_id,
+        request.member_id,
+        request.group_instance_id,
+        request.protocol_type,
+        request.protocol_name,
+        [(each.member_id, bytes(each.assignment)) for each in request.assignments],
+    )
+    context.broker.groups.sync(sync, lambda result: later.resolve(_response(result)))
+    return later
+
+
+def _response(result: SyncResult) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        error_code=result.error_code,
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol_name,
+        assignment=result.assignment,
+    )
