@@ -192,11 +192,13 @@ class Struct:
         return found
 
     def __repr__(self) -> str:
-        fields = [each for each in self.wire_fields() if each.name in self.__dict__]
-        values = ", ".join(
-            f"{each.name}={value!r}" for each in fields if (value := getattr(self, each.name)) != each.default
-        )
-        return f"{type(self).__name__}({values})"
+        shown = []
+        for each in self.wire_fields():
+            value = getattr(self, each.name)
+            if value != each.default:
+                is_view = isinstance(value, memoryview)
+                shown.append(f"{each.name}=<{len(value)} bytes>" if is_view else f"{each.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -25,7 +25,14 @@ assert SPEC.origin is not None
 SCHEMAS = pathlib.Path(SPEC.origin).parent / "protocol/schemas/resources"
 SHIPPED = sorted(set(CLASSES) & {path.stem for path in SCHEMAS.glob("*.json")})
 #: Where the schemas have no default, the one of the type.
-DEFAULTS: dict[str, Any] = {"bool": False, "string": "", "bytes": b"", "records": b"", "uuid": bytes(16), "float64": 0.0}
+DEFAULTS: dict[str, Any] = {
+    "bool": False,
+    "string": "",
+    "bytes": b"",
+    "records": b"",
+    "uuid": bytes(16),
+    "float64": 0.0,
+}
 KINDS = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "H": "uint16", "I": "uint32"}
 KINDS |= {"?": "bool", "d": "float64", "16s": "uuid", "text": "string"}
 
