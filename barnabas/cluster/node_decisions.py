@@ -78,8 +78,9 @@ def feature_records(cls: type[Ranges]) -> list[Ranges]:
 def register_broker(command: RegisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
     """Write down a broker that has started, fenced; its epoch is the offset of that record.
 
-    What it led is led by nobody until the fence is lifted. A broker that did not stop cleanly may have lost what it had
-    acknowledged last: it is not taken for a holder of everything then (KIP-966).
+    A broker that did not stop cleanly may have lost what it had acknowledged last. It is not taken for a holder of
+    everything then (KIP-966), and what it led nobody leads until the fence is lifted: in another epoch, by which readers
+    can tell. After a clean stop, leaders stay leaders.
     """
     epoch = image.offset + 1
     record = RegisterBrokerRecord(
@@ -95,12 +96,12 @@ def register_broker(command: RegisterBroker, image: MetadataImage, around: Surro
     known = image.brokers.get(command.id)
     was_clean = known is not None and known.epoch == command.previous_epoch
     records: list[object] = [record]
-    if known is not None and not (known.fenced and was_clean):
-        records += left_without(command.id, image, is_clean=was_clean)
+    if known is not None and not was_clean:
+        records += left_without(command.id, image)
     return Decision(records, epoch)
 
 
-def left_without(broker_id: int, image: MetadataImage, *, is_clean: bool) -> list[PartitionChangeRecord]:
+def left_without(broker_id: int, image: MetadataImage) -> list[PartitionChangeRecord]:
     """The changes to partitions that this broker cannot lead any more, nor be in sync with."""
     keeps_elr = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
     records = []
@@ -109,25 +110,14 @@ def left_without(broker_id: int, image: MetadataImage, *, is_clean: bool) -> lis
             if partition.leader != broker_id and broker_id not in partition.isr and broker_id not in partition.elr:
                 continue
             isr = [replica for replica in partition.isr if replica != broker_id]
-            is_last = broker_id in partition.isr and not isr
-            elr: list[int] | None = None
-            last_known: list[int] | None = None
-            if keeps_elr and is_clean and is_last and broker_id not in partition.elr:
-                elr, last_known = [*partition.elr, broker_id], [broker_id]
-            elif keeps_elr and not is_clean and (is_last or broker_id in partition.elr):
-                elr = [replica for replica in partition.elr if replica != broker_id]
-                last_known = [broker_id]
-            elif not keeps_elr and is_last:
-                isr = [broker_id]
-            change = PartitionChangeRecord(
-                partition_id=index,
-                topic_id=topic.id,
-                isr=None if isr == list(partition.isr) else isr,
-                eligible_leader_replicas=elr,
-                last_known_elr=last_known,
-            )
+            change = PartitionChangeRecord(partition_id=index, topic_id=topic.id)
             if partition.leader == broker_id:
                 change.leader = NO_LEADER
+            if keeps_elr and (not isr or broker_id in partition.elr):
+                change.eligible_leader_replicas = [replica for replica in partition.elr if replica != broker_id]
+                change.last_known_elr = [broker_id]
+            if len(isr) < len(partition.isr) and (isr or keeps_elr):
+                change.isr = isr
             records.append(change)
     return records
 

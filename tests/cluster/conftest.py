@@ -1,0 +1,137 @@
+"""What tests of the cluster share: a controller over an image, and a metadata log in memory."""
+
+from random import Random
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.cluster import commands
+from barnabas.cluster.controller import Controller
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.metadata_log import ClusterMetadata, Limits, topic_config
+from barnabas.cluster.node_decisions import bootstrap_records, first_records
+from barnabas.config import BrokerConfig
+from barnabas.config.dynamic import ConfigRules
+from barnabas.config.endpoints import Endpoint
+from barnabas.log.files import MemoryFiles
+from barnabas.log.partition_log import LogServices
+from barnabas.log.recovery import open_log
+
+DIRECTORY = "/data/__cluster_metadata-0"
+
+
+def directory_id(broker_id):
+    return bytes([broker_id]) * 16
+
+
+def endpoint(port, name="PLAINTEXT"):
+    return Endpoint(name, "127.0.0.1", port, "PLAINTEXT")
+
+
+class Cluster:
+    """Brokers, topics and a controller, without a log: what is decided is applied at once."""
+
+    def __init__(self, brokers=(1,), dev=False, **settings):
+        self.settings = BrokerConfig.from_properties({name: str(value) for name, value in settings.items()}, dev=dev)
+        self.controller = Controller(self.settings, ConfigRules(lambda: self.settings), Random(0))
+        self.image = MetadataImage()
+        self.delta = None
+        self.records = []  #: of the last command
+        self.apply(first_records(bootstrap_records(), 1))
+        for broker_id in brokers:
+            self.start(broker_id)
+
+    def apply(self, records):
+        self.image, self.delta = self.image.apply(records, offset=self.image.offset + len(records))
+
+    def submit(self, command):
+        decision = self.controller.decide(command, self.image)
+        self.records = decision.records
+        self.apply(decision.records)
+        return decision.result
+
+    def register(self, broker_id, *, log_dirs=None, rack=None, previous_epoch=-1):
+        directories = [directory_id(broker_id)] if log_dirs is None else log_dirs
+        return self.submit(
+            commands.RegisterBroker(
+                broker_id, bytes(16), [endpoint(9091 + broker_id)], directories, rack, previous_epoch
+            )
+        )
+
+    def start(self, broker_id, **options):
+        epoch = self.register(broker_id, **options)
+        self.submit(commands.UnfenceBroker(broker_id))
+        return epoch
+
+    def create(self, *topics, validate_only=False):
+        """One error, or None, for each topic, in the order of the answer, by name."""
+        results = self.submit(commands.CreateTopics(topics, validate_only))
+        return {result.name: type(result.error) if result.error else None for result in results}
+
+    def topic(self, name):
+        return self.image.topics_by_name[name]
+
+    def partition(self, name, index=0):
+        return self.image.topics_by_name[name].partitions[index]
+
+
+@pytest.fixture(scope="session")
+def make_cluster():
+    """:class:`Cluster`, to be made with the brokers and settings that a test wants."""
+    return Cluster
+
+
+@pytest.fixture
+def cluster():
+    """A cluster of broker 1."""
+    return Cluster()
+
+
+class Opener:
+    """Opens and reopens the metadata log of one data directory."""
+
+    directory = DIRECTORY
+
+    def __init__(self, files):
+        self.files = files
+        self.clock = ManualClock()
+
+    def __call__(self, *, node_id=1, limits=None, clean=False, settings=None, segment_bytes=1 << 20, **options):
+        self.files.makedirs(DIRECTORY)
+        now_ms = self.clock.time_ms()
+        log = open_log(
+            LogServices(self.files), DIRECTORY, "__cluster_metadata", 0, topic_config(segment_bytes=segment_bytes),
+            clean=clean, recovery_point=0, now_ms=now_ms,
+        )  # fmt: skip
+        config = BrokerConfig.from_properties(settings or {})
+        metadata = ClusterMetadata(
+            log,
+            DIRECTORY,
+            self.files,
+            node_id=node_id,
+            controller=Controller(config, ConfigRules(lambda: config), Random(0)),
+            clock=self.clock,
+            limits=limits or Limits(),
+            **options,
+        )
+        metadata.open()
+        return metadata
+
+    def started(self, **options):
+        """Opened, with its broker registered and free."""
+        metadata = self(**options)
+        metadata.submit(commands.RegisterBroker(1, bytes(16), [endpoint(9092)], [directory_id(1)]))
+        metadata.submit(commands.UnfenceBroker(1))
+        return metadata
+
+
+@pytest.fixture
+def open_metadata():
+    """Opens the metadata log of one data directory in memory, again and again."""
+    return Opener(MemoryFiles())
+
+
+@pytest.fixture(scope="session")
+def opener():
+    """:class:`Opener`, for a test with files of its own."""
+    return Opener

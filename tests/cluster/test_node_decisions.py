@@ -1,0 +1,107 @@
+"""Brokers that come and go, and the ids of producers."""
+
+import pytest
+
+from barnabas.cluster.commands import AllocateProducerIds, NewTopic, RegisterController, UnfenceBroker
+from barnabas.cluster.node_decisions import FEATURES
+from barnabas.errors import BrokerIdNotRegistered
+from barnabas.wire.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
+
+
+def test_a_broker_is_fenced_until_it_is_not(make_cluster):
+    cluster = make_cluster(brokers=())
+    cluster.register(1)
+    assert cluster.image.brokers[1].fenced
+    cluster.submit(UnfenceBroker(1))
+    assert not cluster.image.brokers[1].fenced
+    cluster.submit(UnfenceBroker(1))
+    assert cluster.records == []
+
+
+def test_its_epoch_is_the_offset_of_its_registration(cluster):
+    offset = cluster.image.offset
+    assert cluster.register(2) == offset + 1 == cluster.image.brokers[2].epoch
+
+
+def test_a_broker_says_which_features_it_knows(cluster):
+    features = cluster.image.brokers[1].features
+    assert features["metadata.version"] == (7, 30)
+    assert features["kraft.version"] == (0, 1)
+    assert {name: (feature.first, feature.last) for name, feature in FEATURES.items()}.items() <= features.items()
+
+
+def test_a_stranger_is_not_unfenced(cluster):
+    with pytest.raises(BrokerIdNotRegistered):
+        cluster.submit(UnfenceBroker(9))
+
+
+def test_after_a_clean_stop_leaders_stay_leaders(cluster):
+    cluster.create(NewTopic("orders", 1, 1))
+    before = cluster.partition("orders")
+    cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)
+    assert cluster.partition("orders") == before
+
+
+def test_after_a_crash_the_last_leader_leads_in_a_new_epoch(cluster):
+    cluster.create(NewTopic("orders", 1, 1))
+    before = cluster.partition("orders")
+    cluster.register(1)
+    gone = cluster.partition("orders")
+    assert (gone.leader, gone.isr, gone.elr, gone.last_known_elr) == (-1, (), (), (1,))
+    cluster.submit(UnfenceBroker(1))
+    back = cluster.partition("orders")
+    assert (back.leader, back.isr, back.elr, back.last_known_elr) == (1, (1,), (), ())
+    assert back.leader_epoch == before.leader_epoch + 2
+
+
+def test_after_a_crash_others_in_sync_stay_in_sync(make_cluster):
+    cluster = make_cluster(brokers=(1, 2))
+    cluster.create(NewTopic("orders", assignments=[(0, [1, 2])]))
+    cluster.register(1)
+    partition = cluster.partition("orders")
+    assert (partition.leader, partition.isr) == (-1, (2,))
+
+
+def test_without_eligible_leaders_the_last_one_stays_in_sync(cluster):
+    cluster.apply([FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=0)])
+    cluster.create(NewTopic("orders", 1, 1))
+    cluster.register(1)
+    partition = cluster.partition("orders")
+    assert (partition.leader, partition.isr, partition.last_known_elr) == (-1, (1,), ())
+
+
+def test_a_new_broker_changes_no_partition(cluster):
+    cluster.create(NewTopic("orders", 1, 1))
+    cluster.start(2)
+    assert list(map(type, cluster.records)) == [BrokerRegistrationChangeRecord]
+    assert cluster.partition("orders").leader == 1
+
+
+def test_a_crash_is_written_with_the_registration(cluster):
+    cluster.create(NewTopic("orders", 2, 1))
+    cluster.register(1)
+    assert list(map(type, cluster.records)) == [RegisterBrokerRecord, PartitionChangeRecord, PartitionChangeRecord]
+
+
+def test_a_controller_is_registered(cluster):
+    cluster.submit(RegisterController(1, bytes([5]) * 16, cluster.image.brokers[1].endpoints.values()))
+    controller = cluster.image.controllers[1]
+    assert controller.incarnation_id == bytes([5]) * 16
+    assert controller.endpoints == cluster.image.brokers[1].endpoints
+
+
+def test_producer_ids_come_in_blocks_that_nobody_else_has(make_cluster):
+    cluster = make_cluster(brokers=(1, 2))
+    blocks = [cluster.submit(AllocateProducerIds(broker_id)) for broker_id in (1, 2, 1)]
+    assert blocks == [(0, 1000), (1000, 1000), (2000, 1000)]
+    assert cluster.image.next_producer_id == 3000
+
+
+def test_a_stranger_gets_no_producer_ids(cluster):
+    with pytest.raises(BrokerIdNotRegistered):
+        cluster.submit(AllocateProducerIds(9))
