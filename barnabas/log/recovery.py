@@ -260,35 +260,45 @@ class _Opening:
         """
         index, time_index = OffsetIndex(segment.base_offset), TimeIndex(segment.base_offset)
         latest, latest_offset, since = NO_TIMESTAMP, segment.base_offset, 0
-        position, start, piece, damage = 0, 0, b"", None
+        position, at, piece, damage = 0, 0, memoryview(b""), None
         while position < segment.size:
-            at = position - start
-            if len(piece) - at < HEADER_SIZE or len(piece) - at < LOG_OVERHEAD + int.from_bytes(
-                piece[at + 8 : at + 12]
-            ):
-                start, at = position, 0
-                piece = _read_batch(segment, position)
-            reason = _what_is_wrong(piece, at, segment, expected)
-            if reason is not None:
-                damage = Damage(position, expected, reason)
+            header = _header(piece, at)
+            if header is None:
+                piece, at = memoryview(_read_batch(segment, position)), 0
+                header = _header(piece, at)
+            reason = _what_is_wrong(piece, at, header, segment.base_offset, expected)
+            if reason is not None or header is None:
+                damage = Damage(position, expected, reason or "it is no batch")
                 break
-            batch = RecordBatch.parse(piece, at)
-            if batch.max_timestamp > latest:
-                latest, latest_offset = batch.max_timestamp, batch.last_offset
-            size = batch.size_in_bytes
+            base_offset, length, epoch, _, _, _, delta, _, timestamp, producer_id, *_ = header
+            size, last_offset = LOG_OVERHEAD + length, base_offset + delta
+            if timestamp > latest:
+                latest, latest_offset = timestamp, last_offset
             if since > segment.index_interval:
-                index.append(batch.last_offset, position)
+                index.append(last_offset, position)
                 time_index.maybe_append(latest, latest_offset)
                 since = 0
+            if epoch > self.epochs.latest:
+                self.epochs.replay(epoch, base_offset)
+            if producer_id >= 0:
+                self.producers.replay(RecordBatch.parse(piece, at))
             since += size
             position += size
-            expected = batch.next_offset
-            self.epochs.replay(batch.partition_leader_epoch, batch.base_offset)
-            self.producers.replay(batch)
+            at += size
+            expected = last_offset + 1
         if segment is not self.segments[-1]:
             time_index.maybe_append(latest, latest_offset)
         segment.replace_indexes(index, time_index, latest, latest_offset)
         return damage, expected
+
+
+def _header(piece: memoryview, at: int) -> tuple[int, ...] | None:
+    """The header of the batch ``at`` that place, if all of the batch is there."""
+    there = len(piece) - at
+    if there < HEADER_SIZE:
+        return None
+    header = HEADER.unpack_from(piece, at)
+    return header if header[1] <= there - LOG_OVERHEAD else None
 
 
 def _read_batch(segment: Segment, position: int) -> bytes:
@@ -301,21 +311,23 @@ def _read_batch(segment: Segment, position: int) -> bytes:
     return piece
 
 
-def _what_is_wrong(piece: bytes, at: int, segment: Segment, expected: int) -> str | None:
+def _what_is_wrong(
+    piece: memoryview, at: int, header: tuple[int, ...] | None, segment_base: int, expected: int
+) -> str | None:
     """Why there is no good batch ``at`` that place of ``piece``; None when there is one."""
-    there = len(piece) - at
-    if there < HEADER_SIZE:
-        return f"{there} bytes are left, too few for a batch"
-    base_offset, length, _, magic, crc, _, delta, *_ = HEADER.unpack_from(piece, at)
+    if header is None:
+        there = len(piece) - at
+        if there < HEADER_SIZE:
+            return f"{there} bytes are left, too few for a batch"
+        return f"{there} bytes are left of a batch of {LOG_OVERHEAD + HEADER.unpack_from(piece, at)[1]}"
+    base_offset, length, _, magic, crc, _, delta, *_ = header
     if magic != MAGIC:
         return f"the magic byte is {magic}"
     if length < HEADER_SIZE - LOG_OVERHEAD:
         return f"the batch's length is {length}"
-    if length + LOG_OVERHEAD > there:
-        return f"{there} bytes are left of a batch of {length + LOG_OVERHEAD}"
-    if crc32c(memoryview(piece)[at + CHECKED_FROM : at + LOG_OVERHEAD + length]) != crc:
+    if crc32c(piece[at + CHECKED_FROM : at + LOG_OVERHEAD + length]) != crc:
         return "the batch's CRC is not that of its bytes"
-    if delta < 0 or base_offset < expected or base_offset + delta - segment.base_offset > MAX_SIZE:
+    if delta < 0 or base_offset < expected or base_offset + delta - segment_base > MAX_SIZE:
         return f"the batch's offsets {base_offset} to {base_offset + delta} do not follow {expected - 1}"
     return None
 
