@@ -79,8 +79,8 @@ def register_broker(command: RegisterBroker, image: MetadataImage, around: Surro
     """Write down a broker that has started, fenced; its epoch is the offset of that record.
 
     A broker that did not stop cleanly may have lost what it had acknowledged last. It is not taken for a holder of
-    everything then (KIP-966), and what it led nobody leads until the fence is lifted: in another epoch, by which readers
-    can tell. After a clean stop, leaders stay leaders.
+    everything then (KIP-966), and what it led nobody leads until the fence is lifted, in another epoch, by which
+    readers can tell. After a clean stop, leaders stay leaders.
     """
     epoch = image.offset + 1
     record = RegisterBrokerRecord(
