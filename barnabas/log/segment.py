@@ -314,7 +314,11 @@ class Segment:
     def age_timestamp(self) -> int:
         """What ``retention.ms`` counts from: the latest timestamp, or when the file changed if records have none."""
         latest, _ = self.largest_timestamp()
-        return latest if latest >= 0 else self._files.modified_ms(self.path(LOG_SUFFIX))
+        return latest if latest >= 0 else self.modified_ms()
+
+    def modified_ms(self) -> int:
+        """When the file last changed, as the file system says. Raises OSError."""
+        return self._files.modified_ms(self.path(LOG_SUFFIX))
 
     # ------------------------------------------------------------ reading
 
