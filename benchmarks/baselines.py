@@ -35,8 +35,9 @@ class Sink(asyncio.BufferedProtocol):
             (size,) = struct.unpack_from(">i", view, start)
             if end - start < size + 4:
                 break
-            batch = view[start + 4 + self.batch_at : start + 4 + size]
-            (crc,) = struct.unpack_from(">I", batch, 17)
+            at = start + 4 + self.batch_at
+            length, crc = struct.unpack_from(">8xi5xI", view, at)
+            batch = view[at : at + 12 + length]
             assert crc32c.crc32c(batch[21:]) == crc
             os.write(self.file, batch)
             answers.append(b"\0\0\0\4" + view[start + 8 : start + 12])

@@ -17,6 +17,7 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopi
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.produce import ProduceRequest
 
+LONGEST_SILENCE_S = 60
 PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION = 9, 12, 5
 
 
@@ -41,11 +42,7 @@ def produce_frame(topic: str, batch_bytes: int, record_bytes: int = 1024) -> Fra
     request = ProduceRequest(
         acks=1,
         timeout_ms=30_000,
-        topic_data=[
-            topic_type(
-                name=topic, partition_data=[topic_type.PartitionProduceData(index=0, records=batch)]
-            )
-        ],
+        topic_data=[topic_type(name=topic, partition_data=[topic_type.PartitionProduceData(index=0, records=batch)])],
     )
     data = framed(0, PRODUCE_VERSION, request.encode(version=PRODUCE_VERSION))
     return Frame(data, data.index(batch) - 4)
@@ -73,7 +70,7 @@ def fetch_frame(topic: str, offset: int, max_bytes: int, partitions: int = 1) ->
 
 @contextlib.contextmanager
 def connected(port: int) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", port)) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONGEST_SILENCE_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield connection
 
@@ -147,7 +144,8 @@ def pump(port: int, frame: bytes, count: int, depth: int, pieces: int = 1) -> fl
         began = time.perf_counter()
         reader.start()
         for _ in range(answers // pieces):
-            slots.acquire()
+            if not slots.acquire(timeout=LONGEST_SILENCE_S):
+                raise TimeoutError("the server has stopped to answer")
             connection.sendall(joined)
         reader.join()
         return time.perf_counter() - began

@@ -140,7 +140,12 @@ def small_requests(folder: Path, rounds: int) -> Iterator[Row]:
             costs.append((running.cpu_s() - before) / count * 1e6)
     rate, cost = statistics.median(rates), statistics.median(costs)
     yield Row(
-        "small produce requests a second", f"{rate:,.0f} ({cost:.1f} us CPU each)", "", None, ">= 25,000", rate >= 25_000
+        "small produce requests a second",
+        f"{rate:,.0f} ({cost:.1f} us CPU each)",
+        "",
+        None,
+        ">= 25,000",
+        rate >= 25_000,
     )
 
 

@@ -31,7 +31,9 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     broker = context.broker
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersionsResponse.ApiVersion(api_key=key, min_version=each.advertised.first, max_version=each.advertised.last)
+            ApiVersionsResponse.ApiVersion(
+                api_key=key, min_version=each.advertised.first, max_version=each.advertised.last
+            )
             for key, each in sorted(APIS.items())
         ],
         supported_features=[

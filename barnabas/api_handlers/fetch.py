@@ -102,9 +102,7 @@ class Reading:
             if request.session_epoch == INITIAL_EPOCH:
                 self.session = sessions.create(self.wanted, uses_topic_ids=by_id, now_ms=now_ms)
             return
-        session = sessions.continue_(
-            request.session_id, request.session_epoch, uses_topic_ids=by_id, now_ms=now_ms
-        )
+        session = sessions.continue_(request.session_id, request.session_epoch, uses_topic_ids=by_id, now_ms=now_ms)
         self.wanted = session.partitions
         self._update(self.wanted, request)
         for topic in request.forgotten_topics_data:

@@ -9,6 +9,7 @@ from barnabas.api_handlers.answering import CloseConnection
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
+from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     CorruptMessage,
     InvalidRecord,
@@ -68,9 +69,7 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
                     tell_leader(answer, broker, topic)
             answers.append(answer)
         responses.append(
-            ProduceResponse.TopicProduceResponse(
-                name=topic.name, topic_id=topic.topic_id, partition_responses=answers
-            )
+            ProduceResponse.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
         )
     if request.acks == 0:
         if failure is not None:
@@ -98,7 +97,7 @@ def append(
         raise InvalidRequiredAcks
     name = topic_name(topic, context)
     partition = broker.partitions.get((name, asked.index)) or broker.partition(name, asked.index)
-    if broker.is_internal(name) and context.client_id != ADMIN_CLIENT:
+    if name in INTERNAL and context.client_id != ADMIN_CLIENT:
         raise InvalidTopicException(f"{name} is for the broker itself to write to")
     partition.check_leader()
     if asked.records is None:

@@ -17,6 +17,7 @@ from barnabas.errors import (
 )
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.records.batch import RecordBatch
+from barnabas.records.validation import ProducePolicy
 
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
@@ -28,14 +29,19 @@ Waiter = Callable[[int], object]
 class Partition:
     """A partition that this node hosts."""
 
-    __slots__ = ("_waiters", "image", "index", "leader_epoch", "log", "node_id", "topic", "topic_id")
+    __slots__ = (
+        "_waiters", "image", "index", "leader_epoch", "log", "node_id", "produce_policy", "topic", "topic_id",
+    )  # fmt: skip
 
-    def __init__(self, topic: str, topic_id: bytes, index: int, node_id: int, log: PartitionLog) -> None:
+    def __init__(
+        self, topic: str, topic_id: bytes, index: int, node_id: int, log: PartitionLog, produce_policy: ProducePolicy
+    ) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
         self.node_id = node_id
         self.log = log
+        self.produce_policy = produce_policy  #: what the topic's configs ask of a producer's batch
         self.image: PartitionImage
         self.leader_epoch = -1
         self._waiters: set[Waiter] = set()
@@ -78,7 +84,9 @@ class Partition:
         if all_in_sync:
             enough = min(self.log.config.min_insync_replicas, len(self.image.replicas))
             if len(self.image.isr) < enough:
-                raise NotEnoughReplicas(f"{len(self.image.isr)} replicas are in sync, min.insync.replicas wants {enough}")
+                raise NotEnoughReplicas(
+                    f"{len(self.image.isr)} replicas are in sync, min.insync.replicas wants {enough}"
+                )
         appended = self.log.append_as_leader(batch, leader_epoch=self.leader_epoch, now_ms=now_ms)
         if not appended.is_duplicate:
             self._commit()

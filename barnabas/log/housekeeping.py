@@ -4,8 +4,8 @@ Knows nothing of how a log does these things, only of when, and in which thread.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol, Self
 
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.config.topic import MAX_LONG, TopicConfig
@@ -23,6 +23,12 @@ METADATA_TOPIC = "__cluster_metadata"
 _AT_ONCE = 64  # logs looked at before the loop has its turn again
 
 
+class Settings(Protocol):
+    """Parsed values by name: a ``BrokerConfig``, or a dict."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
 class LogSettings(NamedTuple):
     """The broker's own settings of its logs, under Kafka's names and with its defaults; times in ms."""
 
@@ -37,9 +43,9 @@ class LogSettings(NamedTuple):
     num_recovery_threads_per_data_dir: int = 2
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """The values that ``config`` has under Kafka's dotted names, defaults for the others."""
-        return cls(**{name: config[name.replace("_", ".")] for name in cls._fields if name.replace("_", ".") in config})
+    def from_config(cls, config: Settings) -> Self:
+        """The values that ``config`` has under Kafka's dotted names."""
+        return cls(**{name: config[name.replace("_", ".")] for name in cls._fields})
 
 
 class Housekeeping:

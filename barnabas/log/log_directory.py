@@ -3,6 +3,7 @@
 Knows nothing of when checkpoints are written, nor of what is in a partition's directory.
 """
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -45,6 +46,7 @@ class LogDirectory:
         self.properties: MetaProperties
         self.offline: str | None = None  #: why nothing in here can be used any more
         self.was_clean = False  #: whether the broker before us closed its logs
+        self.clean_broker_epoch = -1  #: its epoch when it did, if it said so (KIP-966)
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self._lock: Lock | None = None
         self._written: dict[str, Mapping[TopicPartition, int]] = {}
@@ -86,7 +88,10 @@ class LogDirectory:
         path = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.was_clean = self.files.exists(path)
         if self.was_clean:
+            text = self.files.read(path)
             self.files.delete(path)
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # before Kafka 3.7 the file was empty
+                self.clean_broker_epoch = int(json.loads(text)["brokerEpoch"])
 
     def mark_clean(self, broker_epoch: int) -> None:
         """All logs in here are closed. Raises OSError."""

@@ -18,6 +18,7 @@ from barnabas.server.dispatch import CloseConnection, encode, respond
 
 if TYPE_CHECKING:
     from barnabas.wire.message import Response
+    from barnabas.wire.types import Buffer
 
 logger = logging.getLogger(__name__)
 
@@ -124,32 +125,32 @@ class Connection(asyncio.BufferedProtocol):
             self.close("internal error", level=logging.DEBUG)
 
     def _serve_frames(self) -> None:
-        buffer, answers, size = self._buffer, [], 0
-        while buffer is not None and self._pending is None and self._writable and not self.is_closing:
-            start, available = self._start, self._end - self._start
-            if available < 4:
-                break
-            (length,) = read_size(buffer, start)
-            if not 0 <= length <= self._listener.max_request_bytes:
-                raise MalformedMessage(f"a request of {length} bytes (socket.request.max.bytes)")
-            if available < length + 4:
-                break
-            self._start = start = start + 4
-            self._start += length
-            answer = respond(buffer[start : start + length], self.context)
-            if type(answer) is list:
-                answers += answer
-                size += sum(map(len, answer))
-                if size > FLUSH_AT:
-                    self.transport.writelines(answers)
-                    answers, size = [], 0
-            elif answer is not None:
-                if answers:
-                    self.transport.writelines(answers)
-                    answers = []
-                self._await(cast("Later[Response]", answer))
-        if answers:
-            self.transport.writelines(answers)
+        buffer, longest = self._buffer, self._listener.max_request_bytes
+        answers: list[Buffer] = []
+        size = 0
+        try:
+            while buffer is not None and self._pending is None and self._writable:
+                start, available = self._start, self._end - self._start
+                if available < 4:
+                    break
+                (length,) = read_size(buffer, start)
+                if not 0 <= length <= longest:
+                    raise MalformedMessage(f"a request of {length} bytes (socket.request.max.bytes)")
+                if available < length + 4:
+                    break
+                self._start = start + 4 + length
+                answer = respond(buffer[start + 4 : start + 4 + length], self.context)
+                if type(answer) is list:
+                    answers += answer
+                    size += sum(map(len, answer))
+                    if size > FLUSH_AT:
+                        self.transport.writelines(answers)
+                        answers, size = [], 0
+                elif answer is not None:
+                    self._await(cast("Later[Response]", answer))
+        finally:
+            if answers:
+                self.transport.writelines(answers)
         self._make_room()
 
     def _await(self, later: "Later[Response]") -> None:
@@ -162,10 +163,8 @@ class Connection(asyncio.BufferedProtocol):
             if self.is_closing:
                 return
             self.transport.writelines(encode(response, correlation_id, api_version))
-            if self._writable and self._buffer is not None:
+            if self._writable:
                 self._serve()
-            elif self._writable:
-                self._resume_reading()
 
         later.then(deliver)
 
@@ -174,16 +173,16 @@ class Connection(asyncio.BufferedProtocol):
     def _make_room(self) -> None:
         """Give the buffer back when it is empty; else see to it that there is room to receive, or stop reading."""
         buffer = self._buffer
-        if self.is_closing or buffer is None:
+        if self.is_closing:
             return
         waiting = self._pending is not None or not self._writable
-        if self._start == self._end:
+        if buffer is not None and self._start == self._end:
             self._release()
-        elif waiting:
+        elif buffer is not None and waiting:
             if self._end == len(buffer):
                 self._pause_reading()
             return
-        else:
+        elif buffer is not None:
             self._fit(buffer)
         if not waiting:
             self._resume_reading()

@@ -64,9 +64,7 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
 class Listener:
     """One entry of ``listeners``, bound; it accepts once :meth:`start` is called."""
 
-    def __init__(
-        self, name: str, host: str, port: int, broker: Broker, buffers: BufferPool, census: "Census"
-    ) -> None:
+    def __init__(self, name: str, host: str, port: int, broker: Broker, buffers: BufferPool, census: "Census") -> None:
         self.name = name
         self.buffers = buffers
         self.census = census

@@ -10,6 +10,7 @@ from random import Random
 from barnabas.broker import Broker
 from barnabas.clock import Clock, SystemClock
 from barnabas.config import BrokerConfig
+from barnabas.log.background import BackgroundThread
 from barnabas.log.files import DiskFiles, Files
 from barnabas.server.buffers import BufferPool
 from barnabas.server.listener import SWEEPS_PER_IDLE_TIME, Census, Listener
@@ -49,7 +50,12 @@ class Server:
         """
         loop = asyncio.get_running_loop()
         self.broker = Broker(
-            self.config, files=self._files, clock=self._clock, scheduler=loop, random=self._random
+            self.config,
+            files=self._files,
+            clock=self._clock,
+            scheduler=loop,
+            random=self._random,
+            background=BackgroundThread(loop.call_soon_threadsafe),
         )
         self.broker.open()
         try:

@@ -44,7 +44,9 @@ class Broker:
     laid on: no initial rebalance delay, replication factors clamped to one.
     """
 
-    def __init__(self, configs: Mapping[str, object] | None = None, *, on_disk: bool = False, **keywords: object) -> None:
+    def __init__(
+        self, configs: Mapping[str, object] | None = None, *, on_disk: bool = False, **keywords: object
+    ) -> None:
         named = {name.replace("_", "."): value for name, value in keywords.items()}
         self.configs = {name: as_property(value) for name, value in {**(configs or {}), **named}.items()}
         self._on_disk = on_disk
@@ -112,9 +114,7 @@ class Broker:
         """What clients want to be told: ``127.0.0.1:40321``."""
         return f"127.0.0.1:{self.port}"
 
-    def create_topic(
-        self, name: str, *, partitions: int = 1, configs: Mapping[str, object] | None = None
-    ) -> None:
+    def create_topic(self, name: str, *, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
         """Make a topic, which is usable when this returns.
 
         :raises TopicAlreadyExists: and the other errors of CreateTopics, from :mod:`barnabas.errors`
@@ -148,7 +148,9 @@ class Broker:
                     offset = batch.next_offset
                     if not batch.is_control:
                         found += [
-                            Record(topic, index, record.offset, record.timestamp, record.key, record.value, record.headers)
+                            Record(
+                                topic, index, record.offset, record.timestamp, record.key, record.value, record.headers
+                            )
                             for record in records_of(batch)
                             if record.offset >= log.log_start_offset
                         ]

@@ -1,0 +1,8 @@
+"""The broker: puts metadata, logs, partitions, groups and sessions together, and is what a handler asks.
+
+Knows nothing of requests, responses or sockets.
+"""
+
+from barnabas.broker.broker import Broker, Node
+
+__all__ = ["Broker", "Node"]

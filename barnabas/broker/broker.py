@@ -1,0 +1,261 @@
+"""One node: its metadata, its logs, the partitions that it hosts, its groups; opened, kept in step, closed.
+
+Knows nothing of requests, responses or sockets. Whatever asks "what is the cluster?" asks :attr:`Broker.image`; what is
+hosted here follows it.
+"""
+
+import logging
+import socket
+from collections.abc import Mapping
+from random import Random
+from typing import NamedTuple
+
+from barnabas.broker.fetch_sessions import FetchSessions
+from barnabas.broker.group_log import GroupLog
+from barnabas.broker.hosting import Hosting
+from barnabas.clock import Clock, Scheduler
+from barnabas.cluster.commands import (
+    AllocateProducerIds,
+    AlterConfigs,
+    ConfigResource,
+    CreateTopics,
+    DeleteTopics,
+    NewTopic,
+    RegisterBroker,
+    UnfenceBroker,
+)
+from barnabas.cluster.controller import Controller
+from barnabas.cluster.decision import random_uuid
+from barnabas.cluster.image import MetadataDelta, MetadataImage
+from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, topic_config
+from barnabas.cluster.node_decisions import FEATURES
+from barnabas.cluster.partition import Partition
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.config import BrokerConfig
+from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import KafkaStorageError, UnknownTopicOrPartition
+from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.log.background import Background
+from barnabas.log.files import Files
+from barnabas.log.housekeeping import LogSettings
+from barnabas.log.log_manager import LogManager
+from barnabas.wire.schema import Versions
+
+logger = logging.getLogger(__name__)
+
+
+class Node(NamedTuple):
+    """A broker as clients of one listener are told of it."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class Broker:
+    """A node that is broker and controller at once: :meth:`open`, :meth:`register`, :meth:`close`."""
+
+    supported_features: Mapping[str, Versions] = {
+        name: Versions(feature.first, feature.last) for name, feature in FEATURES.items()
+    }
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        files: Files,
+        clock: Clock,
+        scheduler: Scheduler,
+        random: Random,
+        background: Background,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.scheduler = scheduler
+        self.random = random
+        self.node_id = config.node_id
+        self.cluster_id = ""
+        self._files = files
+        self.log_manager = LogManager(
+            files,
+            config.log_dirs,
+            clock=clock,
+            scheduler=scheduler,
+            background=background,
+            settings=LogSettings.from_config(config),
+            random_bytes=random.randbytes,
+        )
+        self.hosting = Hosting(self.node_id, self.log_manager)
+        self.partitions = self.hosting.partitions
+        self.controller: ClusterMetadata
+        self.group_log: GroupLog
+        self.fetch_sessions = FetchSessions(
+            lambda: self.config["max.incremental.fetch.session.cache.slots"],
+            lambda: self.config["min.incremental.fetch.session.eviction.ms"],
+            random,
+        )
+        self._producer_ids = iter(range(0))
+
+    # ------------------------------------------------------------ life
+
+    def open(self) -> None:
+        """Open, and where need be recover, metadata, logs and groups.
+
+        :raises LogDirectoryError: a directory is in use, or another node's
+        :raises MetadataLogError: the metadata log cannot be read, or is a quorum's
+        """
+        self.cluster_id = self.log_manager.start(self.node_id)
+        try:
+            self.controller = self._open_metadata()
+            self._take_dynamic_configs()
+            image = self.image
+            self.log_manager.open_all(
+                lambda topic: self.hosting.topic_config(topic, image, self.config),
+                lambda log: self.hosting.is_stray(log, image),
+            )
+            self.hosting.host_all(image, self.config)
+            self.controller.listeners.append(self._follow)
+            self.group_log = GroupLog(self)
+        except BaseException:
+            self.log_manager.close()
+            raise
+
+    def register(self, ports: Mapping[str, int]) -> None:
+        """Say in the metadata under which addresses this node is reached, and lead what is to be led.
+
+        :param ports: those that the listeners have got, by their names
+        """
+        endpoints = [
+            Endpoint(
+                each.name,
+                each.host or socket.getfqdn(),
+                each.port or ports.get(each.name, 0),
+                each.security_protocol,
+            )
+            for each in self.config.advertised_listeners
+        ]
+        directories = self.log_manager.online_directories
+        self.controller.submit(
+            RegisterBroker(
+                self.node_id,
+                random_uuid(self.random),
+                endpoints,
+                [directory.directory_id for directory in directories],
+                self.config["broker.rack"],
+                min(directory.clean_broker_epoch for directory in directories),
+            )
+        )
+        self.controller.submit(UnfenceBroker(self.node_id))
+        self.group_log.start()
+
+    def close(self) -> None:
+        """Flush everything, and leave the directories as a clean stop does."""
+        self.group_log.stop()
+        registered = self.image.brokers.get(self.node_id)
+        self.log_manager.close(-1 if registered is None else registered.epoch)
+
+    def _open_metadata(self) -> ClusterMetadata:
+        config = self.config
+        log_config = topic_config(config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"])
+        log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
+        if log is None:
+            first = self.log_manager.online_directories[0].directory_id
+            log = self.log_manager.create(CLUSTER_METADATA, 0, TOPIC_ID, log_config, directory_id=first)
+        metadata = ClusterMetadata(
+            log,
+            log.directory,
+            self._files,
+            node_id=self.node_id,
+            controller=Controller(config, ConfigRules(lambda: self.config), self.random),
+            clock=self.clock,
+            limits=Limits(
+                config["metadata.log.max.record.bytes.between.snapshots"],
+                config["metadata.log.max.snapshot.interval.ms"],
+                config["metadata.max.retention.bytes"],
+                config["metadata.max.retention.ms"],
+            ),
+            directory_id=self.log_manager.directory_of(log).directory_id,
+        )
+        metadata.open()
+        return metadata
+
+    # ------------------------------------------------------------ following the metadata
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """The cluster is another one now."""
+        all_changed = any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs)
+        if all_changed:
+            self._take_dynamic_configs()
+        self.hosting.follow(image, delta, self.config, all_changed=all_changed)
+        self.group_log.on_image(delta)
+
+    def _take_dynamic_configs(self) -> None:
+        """What was set for all brokers, and for this one, goes before what it was started with."""
+        image = self.image
+        for_all, for_me = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
+        self.config = self.config.with_dynamic(for_all, for_me)
+        self.controller.controller.settings = self.config
+
+    # ------------------------------------------------------------ what handlers ask
+
+    @property
+    def image(self) -> MetadataImage:
+        """What the cluster is, now."""
+        return self.controller.image
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.group_log.coordinator
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """The partition, which this node hosts.
+
+        :raises UnknownTopicOrPartition: there is none such
+        :raises KafkaStorageError: there is, but its log directory is out of order
+        """
+        partition = self.partitions.get((topic, index))
+        if partition is None:
+            raise KafkaStorageError if self.image.partition(topic, index) is not None else UnknownTopicOrPartition
+        return partition
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic with that id, None when there is none."""
+        topic = self.image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def nodes(self, listener: str) -> list[Node]:
+        """The brokers that are up, by the addresses that they advertise to clients of that listener."""
+        return [
+            Node(broker.id, endpoint.host, endpoint.port, broker.rack)
+            for broker in self.image.brokers.values()
+            if not broker.fenced and (endpoint := broker.endpoints.get(listener)) is not None
+        ]
+
+    def next_producer_id(self) -> int:
+        """An id that no producer of the cluster has had, out of this broker's block or a new one."""
+        for producer_id in self._producer_ids:
+            return producer_id
+        first, count = self.controller.submit(AllocateProducerIds(self.node_id))
+        self._producer_ids = iter(range(first, first + count))
+        return next(self._producer_ids)
+
+    # ------------------------------------------------------------ what tests ask
+
+    def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None:
+        """A topic with one replica. :raises KafkaError: it cannot be, and why"""
+        topic = NewTopic(name, partitions, 1, configs=list(configs.items()))
+        (made,) = self.controller.submit(CreateTopics([topic]))
+        if made.error is not None:
+            raise made.error
+
+    def reset(self) -> None:
+        """As new: without topics, groups, sessions, and configs that were changed while it ran."""
+        image = self.image
+        self.group_log.stop()
+        self.fetch_sessions.clear()
+        self.controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]))
+        self.controller.submit(AlterConfigs([(ConfigResource(*resource), []) for resource in image.configs]))
+        self.group_log = GroupLog(self)
+        self.group_log.start()

@@ -1,0 +1,96 @@
+"""The partitions that this node hosts, kept in step with the metadata: made, led, configured, given up.
+
+Knows nothing of clients; it turns what the metadata image says into logs and :class:`Partition` objects.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from barnabas.cluster.image import MetadataDelta, MetadataImage, TopicImage
+from barnabas.cluster.partition import Partition
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.config import BrokerConfig
+from barnabas.config.dynamic import TOPIC_RESOURCE
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import KafkaStorageError
+from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
+from barnabas.records.validation import ProducePolicy
+
+logger = logging.getLogger(__name__)
+
+
+class Hosting:
+    """What is hosted here. :attr:`partitions` is what the hot path looks into."""
+
+    def __init__(self, node_id: int, log_manager: LogManager) -> None:
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self._node_id = node_id
+        self._log_manager = log_manager
+
+    # ------------------------------------------------------------ from the image as a whole
+
+    def topic_config(self, topic: str, image: MetadataImage, config: BrokerConfig) -> TopicConfig:
+        """What a topic goes by: its own configs, else the broker's."""
+        return config.topic(image.configs_of(TOPIC_RESOURCE, topic))
+
+    def is_stray(self, log: PartitionLog, image: MetadataImage) -> bool:
+        """Whether a log on the disk is no replica that this node is to have."""
+        if log.topic == CLUSTER_METADATA:
+            return False
+        topic = image.topics_by_name.get(log.topic)
+        partition = None if topic is None else topic.partitions.get(log.partition)
+        if topic is None or partition is None or self._node_id not in partition.replicas:
+            return True
+        return any(log.topic_id) and log.topic_id != topic.id
+
+    def host_all(self, image: MetadataImage, config: BrokerConfig) -> None:
+        for topic in image.topics_by_id.values():
+            self._host(topic, topic.partitions, image, config)
+
+    # ------------------------------------------------------------ from what has changed
+
+    def follow(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig, *, all_changed: bool) -> None:
+        """Do what the change asks for; ``all_changed``: the broker's own defaults are other ones now."""
+        for topic in delta.deleted_topics.values():
+            self._give_up(topic)
+        for topic_id, indexes in delta.partitions.items():
+            self._host(image.topics_by_id[topic_id], indexes, image, config)
+        changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE}
+        for name in image.topics_by_name if all_changed else changed & image.topics_by_name.keys():
+            self._configure(image.topics_by_name[name], image, config)
+
+    def _host(self, topic: TopicImage, indexes: Iterable[int], image: MetadataImage, config: BrokerConfig) -> None:
+        topic_config = self.topic_config(topic.name, image, config)
+        policy = ProducePolicy.of(topic_config)
+        for index in sorted(indexes):
+            of_image = topic.partitions[index]
+            if self._node_id not in of_image.replicas:
+                continue
+            partition = self.partitions.get((topic.name, index))
+            if partition is None:
+                try:
+                    log = self._log_manager.create(topic.name, index, topic.id, topic_config)
+                except KafkaStorageError as error:
+                    logger.error("%s-%d can't be hosted: %s", topic.name, index, error)
+                    continue
+                partition = Partition(topic.name, topic.id, index, self._node_id, log, policy)
+                self.partitions[topic.name, index] = partition
+            partition.lead(of_image)
+
+    def _configure(self, topic: TopicImage, image: MetadataImage, config: BrokerConfig) -> None:
+        topic_config = self.topic_config(topic.name, image, config)
+        policy = ProducePolicy.of(topic_config)
+        for index in topic.partitions:
+            partition = self.partitions.get((topic.name, index))
+            if partition is not None:
+                self._log_manager.update_config(partition.log, topic_config)
+                partition.produce_policy = policy
+
+    def _give_up(self, topic: TopicImage) -> None:
+        for index in topic.partitions:
+            partition = self.partitions.get((topic.name, index))
+            if partition is not None and partition.topic_id == topic.id:
+                del self.partitions[topic.name, index]
+                self._log_manager.delete_async(partition.log)
+                partition.wake()
