@@ -1,0 +1,52 @@
+"""DescribeProducers (API key 61): the idempotent and transactional producers that partitions remember (KIP-664).
+
+Knows nothing of why a producer is remembered, or when it is forgotten.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import message_of
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.topic_names import check_topic_name
+from barnabas.errors import KafkaError, UnknownTopicOrPartition
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+
+Topic = DescribeProducersResponse.TopicResponse
+Answer = Topic.PartitionResponse
+
+
+@api(DescribeProducersRequest, versions="0")
+def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
+    """Answer for each partition, as often as it is asked about."""
+    return DescribeProducersResponse(
+        topics=[
+            Topic(name=topic.name, partitions=[answer(topic.name, index, context) for index in topic.partition_indexes])
+            for topic in request.topics
+        ]
+    )
+
+
+def answer(topic: str, index: int, context: Context) -> Answer:
+    try:
+        check_topic_name(topic)
+        if topic not in context.broker.image.topics_by_name:
+            raise UnknownTopicOrPartition(f"there is no topic {topic}")
+        partition = context.broker.partition(topic, index)
+        partition.check_leader()
+    except KafkaError as error:
+        return Answer(
+            partition_index=index, error_code=error.code, error_message=message_of(error), active_producers=[]
+        )
+    return Answer(
+        partition_index=index,
+        active_producers=[
+            Answer.ProducerState(
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.current_txn_first_offset,
+            )
+            for producer in partition.log.active_producers()
+        ],
+    )

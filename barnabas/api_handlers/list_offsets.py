@@ -1,0 +1,125 @@
+"""ListOffsets (API key 2): where partitions start and end, and which record is the first of a time.
+
+Knows nothing of how a log finds a time. Rules of Apache Kafka's ``ReplicaManager.fetchOffset``; version 0, which lists
+the starts of segments, of its ``UnifiedLog.legacyFetchOffsetsBefore``.
+"""
+
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError, UnsupportedVersion
+from barnabas.log.partition_log import PartitionLog
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+
+Asked = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+Topic = ListOffsetsResponse.ListOffsetsTopicResponse
+Answer = Topic.ListOffsetsPartitionResponse
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+"""The version from which on each of the timestamps that are none may be asked for."""
+
+CONSUMER = -1
+"""The replica id of who may only see what is committed; brokers and tools see the whole log."""
+
+Found = tuple[int, int, int]
+"""Timestamp, offset and leader epoch."""
+
+NOT_FOUND: Found = (-1, -1, -1)
+
+
+@api(ListOffsetsRequest, versions="0-11")
+def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
+    """Answer for each partition; one that is asked about twice is refused, but for version 0."""
+    if context.api_version == 0:
+        return ListOffsetsResponse(
+            topics=[
+                Topic(name=topic.name, partitions=[starts(topic.name, asked, context) for asked in topic.partitions])
+                for topic in request.topics
+            ]
+        )
+    topics: dict[str, dict[int, Answer]] = {}
+    for topic in request.topics:
+        answers = topics.setdefault(topic.name, {})
+        for asked in topic.partitions:
+            index = asked.partition_index
+            if index in answers:
+                answers[index] = Answer(partition_index=index, error_code=InvalidRequest.code)
+            else:
+                answers[index] = answer(topic.name, asked, request, context)
+    return ListOffsetsResponse(
+        topics=[Topic(name=name, partitions=list(answers.values())) for name, answers in topics.items()]
+    )
+
+
+def answer(topic: str, asked: Asked, request: ListOffsetsRequest, context: Context) -> Answer:
+    try:
+        check_timestamp(asked.timestamp, context.api_version)
+        is_consumer = request.replica_id == CONSUMER
+        if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+            raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
+        partition = context.broker.partition(topic, asked.partition_index)
+        partition.check_leader(asked.current_leader_epoch)
+        end = partition.log.log_end_offset
+        up_to = partition.readable_up_to(request.isolation_level) if is_consumer else end
+        timestamp, offset, leader_epoch = find(partition, asked.timestamp, up_to)
+    except KafkaError as error:
+        return Answer(partition_index=asked.partition_index, error_code=error.code)
+    return Answer(partition_index=asked.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch)
+
+
+def check_timestamp(timestamp: int, version: int) -> None:
+    """Raise UnsupportedVersion for what is neither a time nor something else that the version knows."""
+    if timestamp < 0 and version < SINCE.get(timestamp, version + 1):
+        raise UnsupportedVersion(f"version {version} does not know the timestamp {timestamp}")
+
+
+def find(partition: Partition, timestamp: int, up_to: int) -> Found:
+    """What is asked for by ``timestamp``, of the records below ``up_to``."""
+    log = partition.log
+    if timestamp == LATEST:
+        return -1, up_to, partition.leader_epoch
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):  # all there is, is local
+        return -1, log.log_start_offset, log.leader_epochs.epoch_of(log.log_start_offset)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # and nothing is going to be elsewhere
+        return NOT_FOUND
+    if timestamp == MAX_TIMESTAMP:
+        return log.max_timestamp_offset(up_to) or NOT_FOUND
+    return log.offset_for_timestamp(timestamp, up_to) or NOT_FOUND
+
+
+def starts(topic: str, asked: Asked, context: Context) -> Answer:
+    """The answer of version 0: the starts of segments that were there at a time, the newest first."""
+    try:
+        check_timestamp(asked.timestamp, 0)
+        partition = context.broker.partition(topic, asked.partition_index)
+        partition.check_leader()
+        if asked.max_num_offsets < 0:
+            raise UnknownServerError(f"{asked.max_num_offsets} offsets cannot be listed")
+        offsets = starts_before(partition.log, asked.timestamp, context.broker.clock.time_ms())
+    except KafkaError as error:
+        return Answer(partition_index=asked.partition_index, error_code=error.code)
+    high_watermark = partition.log.high_watermark
+    if offsets and offsets[0] > high_watermark:
+        offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)]
+    return Answer(partition_index=asked.partition_index, old_style_offsets=offsets[: asked.max_num_offsets])
+
+
+def starts_before(log: PartitionLog, timestamp: int, now_ms: int) -> list[int]:
+    """Where segments start that did not change after ``timestamp`` (ms), and the log's end, the newest first."""
+    places = [(max(segment.base_offset, log.log_start_offset), segment.modified_ms()) for segment in log.segments]
+    if log.segments.active.size:
+        places.append((log.log_end_offset, now_ms))
+    if timestamp == EARLIEST:
+        return [places[0][0]]
+    newest = len(places)
+    if timestamp != LATEST:
+        while newest and places[newest - 1][1] > timestamp:
+            newest -= 1
+    return [offset for offset, _ in reversed(places[:newest])]
