@@ -1,0 +1,192 @@
+"""What the commands that talk to a broker share: its address, a client's properties, and errors in one line.
+
+Knows nothing of any command. The client is kafka-python, as any user of it has it.
+"""
+
+import contextlib
+import functools
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from barnabas.config import ConfigError
+from barnabas.config.sources import parse_properties
+from barnabas.errors import KafkaError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BOOTSTRAP_TIMEOUT_MS = 10_000
+#: Java's names of clients' properties, where kafka-python has others than the same with underscores.
+_NAMES = {
+    "ssl.truststore.location": "ssl_cafile",
+    "ssl.keystore.location": "ssl_certfile",
+    "ssl.key.location": "ssl_keyfile",
+    "ssl.key.password": "ssl_password",
+    "key.serializer": "",
+    "value.serializer": "",
+    "key.deserializer": "",
+    "value.deserializer": "",
+}
+
+
+class Cluster:
+    """Where the broker is, and how to talk to it."""
+
+    def __init__(self, bootstrap_server: str, properties: Mapping[str, str]) -> None:
+        self.bootstrap_server = bootstrap_server
+        self.properties = properties
+
+    def settings(self, defaults: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+        """Keyword arguments of a client that has these defaults: the properties, then the command's own."""
+        return {
+            "bootstrap_servers": self.bootstrap_server.split(","),
+            "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
+            **client_settings(self.properties, defaults),
+            **own,
+        }
+
+    @contextlib.contextmanager
+    def admin(self) -> Iterator[Any]:
+        """A ``KafkaAdminClient``, closed at the end."""
+        from kafka import KafkaAdminClient
+
+        client = KafkaAdminClient(**self.settings(KafkaAdminClient.DEFAULT_CONFIG))
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+def cluster_options(command: F) -> F:
+    """``--bootstrap-server`` and ``--command-config``, which become the argument ``cluster``; errors in one line."""
+
+    @click.option(
+        "--bootstrap-server", "--broker-list", default="localhost:9092", show_default=True,
+        metavar="HOST:PORT[,...]", help="The broker to connect to.",
+    )  # fmt: skip
+    @click.option(
+        "--command-config", "--consumer.config", "--producer.config", metavar="FILE",
+        help="Properties of the client, by Java's names or kafka-python's.",
+    )  # fmt: skip
+    @functools.wraps(command)
+    def wrapped(bootstrap_server: str, command_config: str | None, **given: Any) -> Any:
+        with errors_in_one_line():
+            cluster = Cluster(bootstrap_server, read_properties(command_config) if command_config else {})
+            return command(cluster=cluster, **given)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """The properties in the file.
+
+    Raises:
+        click.ClickException: it cannot be read.
+    """
+    try:
+        return parse_properties(Path(path).read_text("utf-8"))
+    except (OSError, ConfigError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+@contextlib.contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Turn what a client raises into a mistake that is told in one line; a missing client into a hint."""
+    try:
+        import kafka.errors
+        import rich  # noqa: F401
+    except ImportError as error:
+        hint = "pip install 'barnabas[cli]'"
+        raise click.ClickException(f"{error.name} is not installed, which comes with the extra cli: {hint}") from None
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    try:
+        yield
+    except kafka.errors.KafkaError as error:
+        raise click.ClickException(words_of(error)) from None
+    except (ValueError, TypeError) as error:
+        # What kafka-python makes of arguments that cannot be.
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        raise click.Abort from None
+
+
+def words_of(error: object) -> str:
+    """A client's error, an instance or its text, in words: Kafka's name of it, and what was said."""
+    text = str(error).strip()
+    # kafka-python begins with the code and the name: "[Error 40] InvalidConfigurationError: …", or the name alone.
+    found = re.match(r"(?:\[Error -?\d+\] )?(\w+?)Error\b(?:: )?(.*)", text, re.DOTALL)
+    name, said = found.groups() if found else (type(error).__name__.removesuffix("Error"), text)
+    return f"{name}: {said}" if said else name
+
+
+def results_of(response: Any) -> list[dict[str, Any]]:
+    """The parts of a broker's answer that have an error code each, whatever this client wraps them in.
+
+    Raises:
+        click.ClickException: one of them is an error.
+    """
+    whole = response if isinstance(response, dict) else response.to_dict()
+    lists = [value for value in whole.values() if isinstance(value, list)]
+    results = [item for items in lists for item in items if isinstance(item, dict) and "error_code" in item]
+    for result in results:
+        check_code(result["error_code"], result.get("error_message"))
+    return results
+
+
+def check_code(code: int, said: str | None = None) -> None:
+    """Nothing, for code 0.
+
+    Raises:
+        click.ClickException: any other; in the broker's words where it has any.
+    """
+    if code:
+        kind = KafkaError.by_code.get(code)
+        name = kind.__name__ if kind is not None else f"Error {code}"
+        said = said or (kind.__doc__ if kind is not None else None)
+        raise click.ClickException(f"{name}: {said}" if said else name)
+
+
+def client_settings(properties: Mapping[str, str], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Java's properties as kafka-python's keyword arguments; those that it does not have are left out."""
+    settings: dict[str, Any] = {}
+    for name, text in properties.items():
+        keyword = _NAMES.get(name, name.replace(".", "_").replace("-", "_"))
+        if name == "sasl.jaas.config":
+            settings.update(_user_of(text))
+        elif name == "ssl.endpoint.identification.algorithm":
+            settings["ssl_check_hostname"] = bool(text.strip())
+        elif keyword in defaults and keyword != "bootstrap_servers":
+            settings[keyword] = _typed(text.strip(), defaults[keyword])
+    return settings
+
+
+def _user_of(jaas: str) -> dict[str, str]:
+    found = dict(re.findall(r'(username|password)\s*=\s*"([^"]*)"', jaas))
+    return {f"sasl_plain_{name}": value for name, value in found.items()}
+
+
+def _typed(text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        return text.lower() == "true"
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    return text
+
+
+def pairs(items: tuple[str, ...], option: str, separator: str = "=") -> dict[str, str]:
+    """``key=value`` of an option that may be given several times.
+
+    Raises:
+        click.ClickException: an item of another shape.
+    """
+    found = {}
+    for item in items:
+        name, equals, value = item.partition(separator)
+        if not equals or not name.strip():
+            raise click.UsageError(f"{option} is {item!r}, but must be key{separator}value")
+        found[name.strip()] = value.strip()
+    return found

@@ -1,0 +1,101 @@
+"""The commands by their names, each loaded when it is called.
+
+Knows nothing of what a command does. A mistake is one line on standard error, and an exit code that is not 0.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from barnabas import __version__
+
+#: Each command with what ``barnabas --help`` says of it; the module of that name has a click command of that name.
+COMMANDS = {
+    "serve": "Start a broker.",
+    "topics": "Create, list, describe, alter and delete topics.",
+    "configs": "Describe and alter configs of topics, brokers, loggers, groups and client metrics.",
+    "produce": "Send records, a line each, to a topic.",
+    "consume": "Read records, and print a line for each.",
+    "groups": "List, describe, delete groups, and reset their offsets.",
+    "explain": "Say what a message, an error code or a config is.",
+}
+
+
+class Commands(click.Group):
+    """Knows the names of its commands, and imports the one that is asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        if name == "serve":
+            return serve_command()
+        command = getattr(importlib.import_module(f"barnabas.cli.{name}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def serve_command() -> click.Command:
+    """``serve`` as click has it: for its help and its mistakes."""
+    from barnabas.cli import serve
+
+    def callback(file: str | None, **given: object) -> int:
+        options = {name: value for name, value in given.items() if value not in (None, ())}
+        if file is not None:
+            options.setdefault("properties", file)
+        return serve.serve(serve.Options(**options))  # type: ignore[arg-type]
+
+    parameters: list[click.Parameter] = [click.Argument(["file"], required=False, metavar="[server.properties]")]
+    for option in serve.OPTIONS:
+        parameters.append(
+            click.Option(
+                [*option.flags, option.name], is_flag=option.is_flag, multiple=option.multiple, help=option.help
+            )
+        )
+    return click.Command(
+        "serve",
+        params=parameters,
+        callback=callback,
+        help="Start a broker.\n\nProperties are Kafka's own. They come from a file, from KAFKA_ variables of the "
+        "environment, which go before it, and from --override, which goes before both.",
+    )
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="barnabas")
+def barnabas() -> None:
+    """A broker for Apache Kafka's clients, and tools to use with it or with any other."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command that these arguments are; its exit code."""
+    try:
+        code = barnabas.main(list(arguments), prog_name="barnabas", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except click.ClickException as error:
+        message = " ".join(error.format_message().split())
+        hint = f" (see barnabas {_command_of(error)}--help)" if isinstance(error, click.UsageError) else ""
+        click.echo(f"Error: {message}{hint}", err=True)
+        return error.exit_code
+    except click.Abort:
+        return 130
+    except BrokenPipeError:
+        # Whoever read what we wrote has seen enough.
+        sys.stderr.close()
+        return 0
+    return int(code or 0)
+
+
+def _command_of(error: click.UsageError) -> str:
+    name = error.ctx.info_name if error.ctx is not None else None
+    return f"{name} " if name in COMMANDS else ""

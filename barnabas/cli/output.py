@@ -1,0 +1,54 @@
+"""What commands print: tables for people, JSON for programs.
+
+Knows nothing of what is in them.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+Row = Mapping[str, Any]
+
+WIDE_ENOUGH = 1000
+"""Columns that a table has where nobody looks at it: lines that others take apart are not broken."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def show_json(value: Any) -> None:
+    """One value, as JSON of two spaces."""
+    click.echo(json.dumps(value, indent=2, default=str))
+
+
+def show_table(
+    rows: Sequence[Row], columns: Sequence[str], *, title: str | None = None, empty: str = "Nothing"
+) -> None:
+    """A table with a column for each of these keys; a sentence where there are no rows."""
+    if not rows:
+        click.echo(f"{title}: none" if title else empty)
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        numbers = all(type(row.get(column)) in (int, type(None)) for row in rows)
+        table.add_column(column.replace("_", " ").upper(), justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else WIDE_ENOUGH).print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value)

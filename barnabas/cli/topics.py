@@ -1,0 +1,202 @@
+"""``barnabas topics``: what kafka-topics does, by its options.
+
+Knows nothing of the broker but what an admin client tells.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
+from barnabas.cli.output import json_option, show_json, show_table
+
+_CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
+#: ``kafka-topics`` hides these two when it is told to.
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+@click.command()
+@click.option("--create", "action", flag_value="create", help="Make a topic.")
+@click.option("--list", "action", flag_value="list", help="List the names of topics.")
+@click.option("--describe", "action", flag_value="describe", help="Tell partitions, replicas and configs of topics.")
+@click.option("--alter", "action", flag_value="alter", help="Give a topic more partitions.")
+@click.option("--delete", "action", flag_value="delete", help="Delete a topic.")
+@click.option("--topic", help="The topic; for all but --create a regular expression, too.")
+@click.option("--partitions", type=click.IntRange(1), help="How many partitions it is to have.")
+@click.option("--replication-factor", type=click.IntRange(1), help="How many replicas a partition is to have.")
+@click.option(
+    "--replica-assignment", help="Brokers by hand: 0:1,1:2 puts partition 0 on 0 and 1, partition 1 on 1 and 2."
+)
+@click.option("--config", "configs", multiple=True, metavar="KEY=VALUE", help="A config of the new topic.")
+@click.option("--if-not-exists", is_flag=True, help="Do nothing where the topic is already there.")
+@click.option("--if-exists", is_flag=True, help="Do nothing where there is no such topic.")
+@click.option("--exclude-internal", is_flag=True, help="Leave out the broker's own topics.")
+@click.option("--under-replicated-partitions", is_flag=True, help="Only partitions that lack in-sync replicas.")
+@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
+@json_option
+@cluster_options
+def topics(cluster: Cluster, action: str | None, topic: str | None, **given: Any) -> None:
+    """Create, list, describe, alter and delete topics.
+
+    \b
+    barnabas topics --create --topic orders --partitions 3 --config retention.ms=60000
+    barnabas topics --describe --topic orders
+    """
+    if action is None:
+        raise click.UsageError("One of --create, --list, --describe, --alter and --delete must be given")
+    if topic is None and action not in ("list", "describe"):
+        raise click.UsageError(f"--{action} needs --topic")
+    with cluster.admin() as admin:
+        _ACTIONS[action](admin, topic, **given)
+
+
+def _create(admin: Any, topic: str, **given: Any) -> None:
+    wanted: dict[str, Any] = {"configs": pairs(given["configs"], "--config")}
+    if given["replica_assignment"]:
+        if given["partitions"] or given["replication_factor"]:
+            raise click.UsageError("--replica-assignment says it all: no --partitions and no --replication-factor")
+        wanted["assignments"] = dict(enumerate(_assignment(given["replica_assignment"])))
+    else:
+        wanted["num_partitions"] = given["partitions"] or -1
+        wanted["replication_factor"] = given["replication_factor"] or -1
+    if given["if_not_exists"] and topic in admin.list_topics():
+        return
+    results = results_of(admin.create_topics({topic: wanted}, raise_errors=False))
+    admin.wait_for_topics([topic])
+    if given["as_json"]:
+        show_json([{name: each[name] for name in _CREATED} for each in results])
+    else:
+        click.echo(f"Created topic {topic}")
+
+
+def _list(admin: Any, topic: str | None, **given: Any) -> None:
+    names = sorted(_matching(admin.list_topics(), topic))
+    if given["exclude_internal"]:
+        names = [name for name in names if name not in INTERNAL]
+    if given["as_json"]:
+        show_json(names)
+    else:
+        for name in names:
+            click.echo(name)
+
+
+def _describe(admin: Any, topic: str | None, **given: Any) -> None:
+    names = _existing(admin, topic, if_exists=given["if_exists"]) if topic else admin.list_topics()
+    described = [
+        _described(each)
+        for each in sorted(admin.describe_topics(names) if names else [], key=lambda each: str(each["name"]))
+        if not (given["exclude_internal"] and each["is_internal"])
+    ]
+    _add_configs(admin, described)
+    for each in described:
+        each["partitions"] = [
+            partition
+            for partition in each["partitions"]
+            if not (given["under_replicated_partitions"] and len(partition["isr"]) >= len(partition["replicas"]))
+            and not (given["unavailable_partitions"] and partition["leader"] is not None)
+        ]
+    if given["as_json"]:
+        show_json(described)
+        return
+    for each in described:
+        configs = ",".join(f"{name}={value}" for name, value in each["configs"].items()) or "none of its own"
+        click.echo(
+            f"Topic {each['topic']}  id {each['topic_id']}  partitions {each['partition_count']}  "
+            f"replication factor {each['replication_factor']}  configs: {configs}"
+        )
+        show_table(
+            each["partitions"], ["partition", "leader", "replicas", "isr", "offline"], empty="No such partitions"
+        )
+        click.echo()
+
+
+def _described(topic: dict[str, Any]) -> dict[str, Any]:
+    partitions = sorted(topic["partitions"], key=lambda partition: int(partition["partition_index"]))
+    return {
+        "topic": topic["name"],
+        "topic_id": str(topic.get("topic_id", "-")),
+        "internal": topic["is_internal"],
+        "partition_count": len(partitions),
+        "replication_factor": len(partitions[0]["replica_nodes"]) if partitions else 0,
+        "configs": {},
+        "partitions": [
+            {
+                "partition": partition["partition_index"],
+                "leader": partition["leader_id"] if partition["leader_id"] >= 0 else None,
+                "replicas": list(partition["replica_nodes"]),
+                "isr": list(partition["isr_nodes"]),
+                "offline": list(partition.get("offline_replicas") or ()),
+            }
+            for partition in partitions
+        ],
+    }
+
+
+def _add_configs(admin: Any, described: list[dict[str, Any]]) -> None:
+    from kafka.admin import ConfigResource
+
+    if not described:
+        return
+    resources = [ConfigResource("TOPIC", each["topic"]) for each in described]
+    found = admin.describe_configs(resources, config_filter="modified").get("topic", {})
+    for each in described:
+        configs = found.get(each["topic"], {})
+        each["configs"] = {name: configs[name]["value"] for name in sorted(configs)}
+
+
+def _alter(admin: Any, topic: str, **given: Any) -> None:
+    if not given["partitions"]:
+        raise click.UsageError("--alter needs --partitions; configs are altered by barnabas configs")
+    wanted = given["partitions"]
+    if given["replica_assignment"]:
+        wanted = {"count": wanted, "assignments": _assignment(given["replica_assignment"])}
+    for name in _existing(admin, topic, if_exists=given["if_exists"]):
+        results_of(admin.create_partitions({name: wanted}, raise_errors=False))
+        if not given["as_json"]:
+            click.echo(f"Topic {name} has {given['partitions']} partitions")
+
+
+def _delete(admin: Any, topic: str, **given: Any) -> None:
+    names = _existing(admin, topic, if_exists=given["if_exists"])
+    if names:
+        results_of(admin.delete_topics(names, raise_errors=False))
+    if given["as_json"]:
+        show_json(names)
+    else:
+        for name in names:
+            click.echo(f"Deleted topic {name}")
+
+
+def _existing(admin: Any, topic: str, *, if_exists: bool) -> list[str]:
+    names = sorted(_matching(admin.list_topics(), topic))
+    if not names and not if_exists:
+        raise click.ClickException(f"There is no topic {topic}")
+    return names
+
+
+def _matching(names: list[str], pattern: str | None) -> list[str]:
+    if pattern is None or pattern in names:
+        return names if pattern is None else [pattern]
+    try:
+        matches = re.compile(pattern.replace(",", "|")).fullmatch
+    except re.error as error:
+        raise click.UsageError(f"--topic is {pattern!r}, which is no name and no regular expression: {error}") from None
+    return [name for name in names if matches(name)]
+
+
+def _assignment(text: str) -> list[list[int]]:
+    try:
+        return [[int(broker) for broker in partition.split(":")] for partition in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--replica-assignment is {text!r}, but must be like 0:1,1:2") from None
+
+
+_ACTIONS: dict[str, Callable[..., None]] = {
+    "create": _create,
+    "list": _list,
+    "describe": _describe,
+    "alter": _alter,
+    "delete": _delete,
+}
