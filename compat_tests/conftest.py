@@ -23,6 +23,11 @@ from compat_tests.running import ALONE, BarnabasProcess, Elsewhere, Running
 class Apache(ApacheKafka):
     """Apache Kafka behind the same four verbs."""
 
+    def __init__(self, home: Path, properties: dict[str, str]) -> None:
+        super().__init__(home, properties)
+        voter = self.properties["controller.quorum.voters"].partition("@")[2]
+        self.properties["controller.quorum.voters"] = f"{self.properties['node.id']}@{voter}"
+
     def kill(self) -> None:
         self.stop(kill=True)
 

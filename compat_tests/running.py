@@ -94,7 +94,7 @@ class BarnabasProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env=environment(),
                 start_new_session=True,
             )
         try:
@@ -143,6 +143,12 @@ class BarnabasProcess:
             process.kill()
             process.wait()
             raise RuntimeError(f"the broker did not end within {STOP_SECONDS} s of {number.name}") from None
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what would be taken for the broker's configuration."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("KAFKA_")}
+    return {**inherited, "PYTHONUNBUFFERED": "1"}
 
 
 def answers(port: int) -> bool:

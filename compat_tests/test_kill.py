@@ -113,13 +113,16 @@ def judge(found: dict[int, list[tuple[int, int]]], load: Load) -> None:
         at = {number: offset for offset, number in records}
         promised = load.acknowledged[partition]
         lost = {number: offset for number, offset in promised.items() if at.get(number) != offset}
-        assert not lost, f"{len(lost)} of {len(promised)} are not where they were promised to be: {sorted(lost.items())[:5]}"
+        assert not lost, (
+            f"{len(lost)} of {len(promised)} are not where they were promised to be: {sorted(lost.items())[:5]}"
+        )
 
 
 @pytest.mark.timeout(120 + 5 * ROUNDS)
 def test_every_acknowledged_record_survives_kill_9(own_broker: Callable[..., Running]) -> None:
     broker = own_broker({"log.segment.bytes": str(1 << 20), "auto.create.topics.enable": "false"})
-    AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(20)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(20)
     with Load(broker.bootstrap) as load:
         for _ in range(ROUNDS):
             before = load.acknowledged_count()

@@ -5,7 +5,15 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from confluent_kafka import Consumer as InnerConsumer
 from confluent_kafka import Producer as InnerProducer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -54,9 +62,7 @@ class Producer(base.Producer):
         pending.producer = self.inner
         more: dict[str, Any] = {} if timestamp is None else {"timestamp": timestamp}
         try:
-            self.inner.produce(
-                topic, value, key, partition, on_delivery=pending, headers=list(headers), **more
-            )
+            self.inner.produce(topic, value, key, partition, on_delivery=pending, headers=list(headers), **more)
         except KafkaException as error:  # too large for the producer itself, say
             pending(error.args[0], None)
         return pending
@@ -69,12 +75,12 @@ class Producer(base.Producer):
 
 
 class Consumer(base.Consumer):
-    def __init__(self, configs: Mapping[str, Any]) -> None:
+    def __init__(self, configs: Mapping[str, Any], start: int) -> None:
         self.inner = InnerConsumer(dict(configs))
-        self.assigned: set[Place] = set()
+        self.start = start
 
     def assign(self, places: Iterable[Place]) -> None:
-        self.inner.assign([TopicPartition(*place) for place in places])
+        self.inner.assign([TopicPartition(*place, self.start) for place in places])
 
     def subscribe(self, topics: Sequence[str]) -> None:
         self.inner.subscribe(list(topics))
@@ -209,6 +215,7 @@ class ConfluentClient(base.Client):
         assignor: str = "range",
         session_ms: int = 6000,
     ) -> Consumer:
+        starts = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END, "none": OFFSET_INVALID}
         configs = {
             "bootstrap.servers": self.bootstrap,
             "group.id": group or "nobody",  # librdkafka wants one even where no group is used
@@ -223,7 +230,7 @@ class ConfluentClient(base.Client):
         }
         if instance is not None:
             configs["group.instance.id"] = instance
-        consumer = Consumer(configs)
+        consumer = Consumer(configs, starts[reset] if group is None else OFFSET_INVALID)
         self.cleanup.callback(consumer.close)
         return consumer
 

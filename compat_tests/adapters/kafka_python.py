@@ -163,6 +163,7 @@ class KafkaPythonClient(base.Client):
             enable_idempotence=idempotent,
             linger_ms=linger_ms,
             max_request_size=max_request_bytes,
+            reconnect_backoff_max_ms=200,
         )
         self.cleanup.callback(producer.close)
         return producer
@@ -188,6 +189,7 @@ class KafkaPythonClient(base.Client):
             partition_assignment_strategy=[ASSIGNORS[assignor]],
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=200,
+            reconnect_backoff_max_ms=200,
         )
         self.cleanup.callback(consumer.close)
         return consumer

@@ -1,4 +1,4 @@
-"""Clients that were there before the broker ended find it again: what they committed, what they share, what they know."""
+"""Clients that were there before the broker ended find it again: what they committed, shared and know."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""What only confluent-kafka has."""

@@ -1,0 +1,1 @@
+"""What only kafka-python has."""

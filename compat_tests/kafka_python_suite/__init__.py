@@ -1,0 +1,1 @@
+"""kafka-python's own integration tests, run against a broker of ours."""

@@ -1,0 +1,107 @@
+"""kafka-python's tests as its source distribution ships them, laid out so that they run, and run.
+
+Knows nothing of any broker but its address. What the distribution lacks is an empty ``test/__init__.py`` and the
+module that would start brokers of its own, for which the tests' ``KAFKA_URI`` switch has no use.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from pathlib import Path
+
+RELEASE = "3.0.12"
+DISTRIBUTION = f"kafka_python-{RELEASE}"
+CLAIMED_VERSION = "4.3.1"
+"""The broker's version that the tests are told; they ask the broker for its own and compare."""
+
+SERVICE = '''"""Brokers are started elsewhere: this says where, and that is all."""
+
+
+class ExternalService:
+    def __init__(self, host, port):
+        self.host, self.port = host, port
+
+    def open(self):
+        pass
+
+    def close(self):
+        pass
+
+    stop = close
+
+
+class SpawnedService:
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError("this test would start a broker of its own")
+'''
+
+
+class SuiteUnavailable(Exception):
+    """The source distribution cannot be had; the message says why."""
+
+
+def cache() -> Path:
+    named = os.environ.get("BARNABAS_COMPAT_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "barnabas-compat"
+
+
+def source_distribution() -> Path:
+    """The pinned release's archive, fetched by pip the first time."""
+    archive = cache() / f"{DISTRIBUTION}.tar.gz"
+    if not archive.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        wanted = ["--no-binary", ":all:", "--no-deps", "--dest", str(cache()), f"kafka-python=={RELEASE}"]
+        download = [sys.executable, "-m", "pip", "download", "--quiet", *wanted]
+        fetched = subprocess.run(download, capture_output=True, text=True, check=False, timeout=300)
+        if fetched.returncode or not archive.exists():
+            raise SuiteUnavailable(f"pip could not fetch kafka-python's source: {fetched.stderr.strip()[-300:]}")
+    return archive
+
+
+def lay_out(home: Path) -> Path:
+    """The folder to run the tests in, made below ``home``."""
+    with tarfile.open(source_distribution()) as archive:
+        ours = [member for member in archive if member.name.startswith(f"{DISTRIBUTION}/test/")]
+        archive.extractall(home, ours, filter="data")
+    tests = home / DISTRIBUTION / "test"
+    (tests / "__init__.py").touch()
+    (tests / "service.py").write_text(SERVICE)
+    return tests.parent
+
+
+def run(home: Path, bootstrap: str, *arguments: str, seconds: float) -> Mapping[str, str]:
+    """Run the integration tests: the outcome of each by its name, ``passed``, ``failed`` or ``skipped``."""
+    folder, report = lay_out(home), home / "report.xml"
+    command = [sys.executable, "-m", "pytest", "test/integration", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    options = ["-q", "--timeout=30", f"--junit-xml={report}", "-o", "junit_family=xunit1", "-W", "ignore", *arguments]
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        "KAFKA_URI": f"kafka://{bootstrap}",
+        "KAFKA_VERSION": CLAIMED_VERSION,
+        "KAFKA_ROOT": str(home),  # must be a folder; it is looked into only to start brokers
+    }
+    with (home / "output").open("wb") as output:
+        subprocess.run(
+            [*command, *options],
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            timeout=seconds,
+            check=False,
+        )
+    return outcomes(report)
+
+
+def outcomes(report: Path) -> Mapping[str, str]:
+    """Read pytest's JUnit report."""
+    found = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        module = str(case.get("classname")).removeprefix("test.integration.")
+        kinds = {child.tag for child in case}
+        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        found[f"{module}::{case.get('name')}"] = outcome
+    return found

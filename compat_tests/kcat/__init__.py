@@ -1,0 +1,1 @@
+"""kcat, from its command line."""

@@ -1,0 +1,1 @@
+"""kafkajs, from Node."""

@@ -1,0 +1,64 @@
+"""kafkajs, which speaks older versions than most, against the broker. Skipped where it cannot be had."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+RELEASE = "2.2.4"
+SMOKE = Path(__file__).with_name("smoke.js")
+
+
+def cache() -> Path:
+    named = os.environ.get("BARNABAS_COMPAT_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "barnabas-compat"
+
+
+@pytest.fixture(scope="session")
+def modules() -> Path:
+    """The folder that kafkajs was installed into, by npm, the first time."""
+    npm, home = shutil.which("npm"), cache() / f"kafkajs-{RELEASE}"
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    if not (home / "complete").exists():
+        if npm is None:
+            pytest.skip("npm is not installed")
+        home.mkdir(parents=True, exist_ok=True)
+        options = ["--prefix", str(home), "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]
+        installed = subprocess.run(
+            [npm, "install", *options, f"kafkajs@{RELEASE}"], capture_output=True, text=True, timeout=300, check=False
+        )
+        if installed.returncode:
+            pytest.skip(f"npm could not fetch kafkajs: {installed.stderr.strip()[-300:]}")
+        (home / "complete").touch()
+    return home / "node_modules"
+
+
+def test_kafkajs(modules: Path, bootstrap: str, topic: str) -> None:
+    ran = subprocess.run(
+        ["node", str(SMOKE), bootstrap, topic],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        env={**os.environ, "NODE_PATH": str(modules), "KAFKAJS_NO_PARTITIONER_WARNING": "1"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    seen = json.loads(ran.stdout)
+    assert (seen["created"], seen["listed"], seen["retention"]) == (True, True, "99999")
+    assert {(each["partition"], each["baseOffset"]) for each in seen["sent"]} == {(0, "2"), (1, "1")}
+
+    def record(partition: int, offset: int, n: int) -> dict[str, object]:
+        return {"partition": partition, "offset": str(offset), "key": f"k{n}", "value": f"v{n}", "header": str(n)}
+
+    by_place = sorted(seen["first"], key=lambda each: (each["partition"], int(each["offset"])))
+    zero, one = [(0, 0), (1, 2), (2, 0), (3, 2)], [(0, 1), (1, 1)]
+    assert by_place == [record(0, *place) for place in zero] + [record(1, *place) for place in one]
+    assert seen["group"] == {"state": "Stable", "members": 1}
+    (committed,) = seen["offsets"]
+    assert {each["partition"]: each["offset"] for each in committed["partitions"]} == {0: "4", 1: "2"}
+    assert seen["second"] == [{"partition": 1, "offset": "2", "key": "last", "value": None}]
+    assert {each["partition"]: each["offset"] for each in seen["ends"]} == {0: "4", 1: "3"}
