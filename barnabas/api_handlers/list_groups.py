@@ -11,6 +11,8 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 @api(ListGroupsRequest, versions="0-5")
 def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
     """List those in the states and of the types that are asked for; all where none are."""
+    broker = context.broker
+    groups = broker.groups.list_groups(request.states_filter, request.types_filter)
     return ListGroupsResponse(
         groups=[
             ListGroupsResponse.ListedGroup(
@@ -19,6 +21,6 @@ def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsRespo
                 group_state=each.state,
                 group_type=each.type,
             )
-            for each in context.broker.groups.list_groups(request.states_filter, request.types_filter)
+            for each in broker.group_log.in_list_order(groups)
         ]
     )

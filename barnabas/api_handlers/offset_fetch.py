@@ -10,6 +10,7 @@ from typing import Any
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, KafkaError, UnknownTopicId
+from barnabas.groups.java_hash import timeline_order
 from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
@@ -27,7 +28,7 @@ NOTHING = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 
 @api(OffsetFetchRequest, versions="0-10")
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
-    """Tell the offsets of each group, of the partitions that are asked for or of all that it has committed.
+    """Tell the offsets of each group, of the partitions that are asked for or of all, in the order of Kafka's tables.
 
     ``require_stable`` waits for nothing: offsets become visible with their transaction, and none is under way.
     """
@@ -38,7 +39,7 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
     except KafkaError as error:
         return _refused(request, error, context.api_version)
     if request.topics is None:
-        asked = [(name, list(partitions)) for name, partitions in committed.items()]
+        asked = [(name, timeline_order(committed[name])) for name in timeline_order(committed)]
     else:
         asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
     return OffsetFetchResponse(
@@ -78,12 +79,12 @@ def _group(group: AskedGroup, context: Context) -> Group:
 def _all_topics(committed: Topics, by_id: bool, context: Context) -> list[GroupTopic]:
     image = context.broker.image
     topics = []
-    for name, partitions in committed.items():
-        topic = image.topics_by_name.get(name)
+    for name in timeline_order(committed):
+        indexes, topic = timeline_order(committed[name]), image.topics_by_name.get(name)
         if not by_id:
-            topics.append(_group_topic(partitions, partitions, name=name))
+            topics.append(_group_topic(indexes, committed[name], name=name))
         elif topic is not None:  # a topic that is not there has no id to be told by
-            topics.append(_group_topic(partitions, partitions, topic_id=topic.id))
+            topics.append(_group_topic(indexes, committed[name], topic_id=topic.id))
     return topics
 
 
@@ -102,8 +103,8 @@ def _asked_topics(group: AskedGroup, committed: Topics, by_id: bool, context: Co
     return known + unknown
 
 
-def _group_topic(asked: Any, committed: Partitions, code: int = NONE, **topic: Any) -> GroupTopic:
-    return GroupTopic(partitions=_rows(GroupTopic.OffsetFetchResponsePartitions, list(asked), committed, code), **topic)
+def _group_topic(indexes: Sequence[int], committed: Partitions, code: int = NONE, **topic: Any) -> GroupTopic:
+    return GroupTopic(partitions=_rows(GroupTopic.OffsetFetchResponsePartitions, indexes, committed, code), **topic)
 
 
 def _rows(row: Any, indexes: Sequence[int], committed: Partitions, code: int = NONE) -> list[Any]:

@@ -32,7 +32,8 @@ from barnabas.errors import (
 )
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
-from barnabas.groups.java_hash import partition_of, partitions_in_order
+from barnabas.groups.java_hash import partition_of, partitions_in_list_order, partitions_in_order, timeline_order
+from barnabas.groups.messages import ListedGroup
 from barnabas.groups.rebalance import Written
 from barnabas.offsets.records import Record
 from barnabas.records.batch import Compression, RecordBatch, batches
@@ -104,6 +105,21 @@ class GroupLog:
         if len(partitions) > 1:
             return [each for index in partitions_in_order(CONSUMER_OFFSETS, partitions) for each in partitions[index]]
         return [each for group in partitions.values() for each in group]
+
+    def in_list_order(self, groups: Iterable[ListedGroup]) -> list[ListedGroup]:
+        """All groups in the order in which Apache Kafka lists them: that of its hash tables."""
+        topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)
+        if topic is None:
+            return list(groups)
+        partitions: dict[int, dict[str, ListedGroup]] = {}
+        for group in groups:
+            partitions.setdefault(self._index(group.group_id), {})[group.group_id] = group
+        return [
+            partitions[index][group_id]
+            for index in partitions_in_list_order(CONSUMER_OFFSETS, len(topic.partitions))
+            if index in partitions
+            for group_id in timeline_order(partitions[index])
+        ]
 
     def _index(self, group_id: str) -> int:
         topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)

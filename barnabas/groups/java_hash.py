@@ -1,7 +1,8 @@
-"""Java's hash of a string, and the order that it gives a HashMap: which partition keeps a group, and who wins a tie.
+"""Java's hashes, and the orders that they give: which partition keeps a group, who wins a tie, what is told first.
 
-Knows nothing of groups. Kafka's choices that rest on it must come out the same here, or else a data directory that
-moves between the two brokers has its groups in the wrong partitions.
+Knows nothing of groups. Where Kafka's choices rest on a hash they must come out the same here, or else a data directory
+that moves between the two brokers has its groups in the wrong partitions; and where its answers come in the order of a
+hash table, ours do too.
 """
 
 import struct
@@ -10,8 +11,12 @@ from typing import TypeVar
 
 K = TypeVar("K")
 
+T = TypeVar("T", str, int)
+
 SMALLEST_TABLE = 16
 LOAD_FACTOR = 0.75
+GOLDEN_RATIO = 0x9E3779B97F4A7C15
+"""What Knuth's multiplicative hashing takes to spread 64 bits."""
 
 
 def hash_code(text: str) -> int:
@@ -54,15 +59,45 @@ def partitions_in_order(topic: str, partitions: Iterable[int]) -> list[int]:
     >>> partitions_in_order("__consumer_offsets", [16, 32, 47])
     [47, 32, 16]
     """
-    topic_code = hash_code(topic)
     # computeIfAbsent puts what is new in front of what is in the same bin, unlike put.
     newest_first = reversed(list(dict.fromkeys(partitions)))
-    return _in_order({partition: (31 + partition) * 31 + topic_code for partition in newest_first})
+    return _in_order(_partition_codes(topic, newest_first))
 
 
-def _in_order(codes: dict[K, int]) -> list[K]:
+def partitions_in_list_order(topic: str, count: int) -> list[int]:
+    """All partitions of a topic in the order of a ConcurrentHashMap of Kafka's ``TopicPartition``.
+
+    >>> partitions_in_list_order("__consumer_offsets", 50)[:5]
+    [13, 46, 9, 42, 21]
+    """
+    return _in_order(_partition_codes(topic, range(count)), grows_when_full=True)
+
+
+def _partition_codes(topic: str, partitions: Iterable[int]) -> dict[int, int]:
+    topic_code = hash_code(topic)
+    return {partition: (31 + partition) * 31 + topic_code for partition in partitions}
+
+
+def timeline_order(keys: Iterable[T]) -> list[T]:
+    """The keys, strings or ints, in the order of Kafka's ``TimelineHashMap`` after they were put in this order.
+
+    >>> timeline_order(range(7))
+    [5, 0, 2, 4, 1, 6, 3]
+    """
+    slots = {key: hash_code(key) if isinstance(key, str) else key for key in keys}
+    for key, code in slots.items():
+        slots[key] = code * GOLDEN_RATIO & 0xFFFFFFFFFFFFFFFF
+    bits = 1
+    while len(slots) * LOAD_FACTOR > 1 << bits:
+        bits += 1
+    newest_first = list(reversed(slots))  # as they stand in one slot
+    newest_first.sort(key=lambda key: slots[key] >> 64 - bits)
+    return newest_first
+
+
+def _in_order(codes: dict[K, int], *, grows_when_full: bool = False) -> list[K]:
     size = SMALLEST_TABLE
-    while len(codes) > size * LOAD_FACTOR:
+    while len(codes) + grows_when_full > size * LOAD_FACTOR:
         size *= 2
     return sorted(codes, key=lambda key: _spread(codes[key] & 0xFFFFFFFF) & (size - 1))
 
