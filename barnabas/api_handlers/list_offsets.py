@@ -60,10 +60,10 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsRe
 
 def answer(topic: str, asked: Asked, request: ListOffsetsRequest, context: Context) -> Answer:
     try:
-        check_timestamp(asked.timestamp, context.api_version)
         is_consumer = request.replica_id == CONSUMER
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
             raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
+        check_timestamp(asked.timestamp, context.api_version)
         partition = context.broker.partition(topic, asked.partition_index)
         partition.check_leader(asked.current_leader_epoch)
         end = partition.log.log_end_offset

@@ -21,11 +21,12 @@ from barnabas.errors import (
     NotEnoughReplicas,
     NotLeaderOrFollower,
     RecordListTooLarge,
+    TransactionalIdAuthorizationFailed,
     UnknownTopicId,
     UnknownTopicOrPartition,
     UnsupportedCompressionType,
 )
-from barnabas.records.validation import NotOneBatch, validate_produced
+from barnabas.records.validation import NoMessage, NotOneBatch, validate_produced
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
@@ -45,7 +46,7 @@ ADMIN_CLIENT = "__admin_client"
 NOT_TOLD_LOG_START = (
     UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
     KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas, NotOneBatch,
-    UnsupportedCompressionType,
+    UnsupportedCompressionType, TransactionalIdAuthorizationFailed,
 )  # fmt: skip
 """Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
 
@@ -106,6 +107,8 @@ def append(
         asked.records, partition.produce_policy, now_ms, allows_zstd=context.api_version >= ZSTD_SINCE
     )
     if batch.is_transactional:
+        if request.transactional_id is None:
+            raise TransactionalIdAuthorizationFailed("a transactional batch came without a transactional id")
         # As when the transaction coordinator that would have to be asked is not available (KIP-890).
         raise NotEnoughReplicas("no transaction coordinator is available")
     appended = partition.append(batch, now_ms, all_in_sync=acks == -1)
@@ -132,7 +135,7 @@ def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest
         name = topic.name or broker.topic_name(topic.topic_id)
         partition = broker.partitions.get((name or "", index))
         answer.log_start_offset = partition.log.log_start_offset if partition is not None else -1
-    if error.record_errors:
+    if error.record_errors or isinstance(error, NoMessage):
         answer.error_message = str(error)
         answer.record_errors = [
             Answer.BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)

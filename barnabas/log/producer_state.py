@@ -109,6 +109,8 @@ class ProducerState:
             raise InvalidRecord(f"Sequence number {first} in the batch with producerId {batch.producer_id}")
         entry = self.entries.get(batch.producer_id)
         if entry is None:
+            if batch.producer_epoch < NO_PRODUCER_EPOCH:
+                raise InvalidProducerEpoch(f"Epoch {batch.producer_epoch} of producer {batch.producer_id} is none.")
             return None  # its records may have been deleted long since: any sequence may come first
         epoch = batch.producer_epoch
         if epoch != entry.producer_epoch:

@@ -55,6 +55,10 @@ class NotOneBatch(InvalidRecord):
     """Exactly one record batch of format v2 is what a partition's records have to be."""
 
 
+class NoMessage(CorruptMessage):
+    """The bytes do not even start like a message of any format; the one corruption that Apache Kafka explains."""
+
+
 class ProducePolicy(NamedTuple):
     """What a topic's settings ask of a batch; bytes and milliseconds. Bare, it has Apache Kafka's defaults."""
 
@@ -160,7 +164,10 @@ def _next_magic(data: Buffer, at: int) -> int | None:
 
 def _refuse_frame(data: Buffer) -> NoReturn:
     """Say what is wrong with bytes that do not start with a whole batch."""
-    magic = _next_magic(data, 0)
+    try:
+        magic = _next_magic(data, 0)
+    except CorruptMessage as error:
+        raise NoMessage(str(error)) from None
     if magic is None:
         raise NotOneBatch("A partition's records have to be one batch; there is none, or a piece of one.")
     if magic != MAGIC:
