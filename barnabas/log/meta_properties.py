@@ -73,10 +73,10 @@ def uuid_text(value: bytes | bytearray) -> str:
 
 def uuid_of(text: str) -> bytes:
     """What :func:`uuid_text` wrote. Raises ValueError."""
-    value = base64.urlsafe_b64decode(text.strip() + "==")
-    if len(value) != 16:
+    text = text.strip()
+    if len(text) != 22:
         raise ValueError(f"{text!r} is no UUID")
-    return value
+    return base64.urlsafe_b64decode(text + "==")
 
 
 def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:

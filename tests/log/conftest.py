@@ -1,0 +1,155 @@
+"""Logs over real files and over files in memory: most tests run on both."""
+
+import pathlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from barnabas.config.topic import TopicConfig
+from barnabas.log.files import DiskFiles, Files, MemoryFiles
+from barnabas.log.partition_log import Appended, PartitionLog
+from barnabas.log.recovery import create_log, open_log
+from barnabas.log.services import LogServices
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.records.builder import build_batch
+from barnabas.records.record import Record, records_of
+
+NOW_MS = 1_700_000_000_000
+TOPIC_ID = bytes(range(16))
+
+
+class Place(NamedTuple):
+    """Files, and a directory that is there."""
+
+    files: Files
+    path: str
+
+
+@pytest.fixture(params=["disk", "memory"])
+def place(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Place:
+    """Both kinds of files."""
+    if request.param == "disk":
+        return Place(DiskFiles(), str(tmp_path))
+    return memory_place()
+
+
+@pytest.fixture
+def memory() -> Place:
+    """Files in memory, for tests of what does not depend on the kind."""
+    return memory_place()
+
+
+def memory_place(files: Files | None = None) -> Place:
+    files = files if files is not None else MemoryFiles()
+    files.makedirs("/data")
+    return Place(files, "/data")
+
+
+def make_batch(
+    values: list[bytes | None] | int = 1, *, timestamp: int | list[int] = NOW_MS, size: int = 20, **keywords: int
+) -> RecordBatch:
+    """A batch of these values, or of so many of ``size`` bytes."""
+    if isinstance(values, int):
+        values = [b"%d" % number * size for number in range(values)]
+        values = [value[:size] for value in values if value is not None]
+    timestamps = timestamp if isinstance(timestamp, list) else [timestamp] * len(values)
+    records = [(None, value, at) for value, at in zip(values, timestamps, strict=True)]
+    return RecordBatch.parse(build_batch(records, **keywords))
+
+
+class Tool:
+    """Makes a log, fills it and reads it."""
+
+    def __init__(self, place: Place) -> None:
+        self.files, self.root = place
+        self.directory = f"{self.root}/orders-3"
+        self.services = LogServices(self.files)
+
+    def create(self, **config: object) -> PartitionLog:
+        settings = TopicConfig(**config)  # type: ignore[arg-type]
+        return create_log(self.services, self.directory, "orders", 3, TOPIC_ID, settings, now_ms=NOW_MS)
+
+    def open(
+        self, *, clean: bool = False, recovery_point: int = 0, log_start_offset: int = 0, **config: object
+    ) -> PartitionLog:
+        return open_log(
+            self.services,
+            self.directory,
+            "orders",
+            3,
+            TopicConfig(**config),  # type: ignore[arg-type]
+            clean=clean,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            now_ms=NOW_MS,
+        )
+
+    def append(
+        self, log: PartitionLog, *arguments: object, epoch: int = 0, now_ms: int = NOW_MS, **keywords: object
+    ) -> Appended:
+        """Append a batch of :func:`make_batch`, and let it be committed."""
+        batch = make_batch(*arguments, **keywords)  # type: ignore[arg-type]
+        appended = log.append_as_leader(batch, leader_epoch=epoch, now_ms=now_ms)
+        log.maybe_set_high_watermark(log.log_end_offset)
+        return appended
+
+    def records(self, log: PartitionLog, max_bytes: int = 1 << 20) -> list[Record]:
+        """Every record, read from the start on like a consumer does."""
+        found: list[Record] = []
+        offset = log.log_start_offset
+        while data := log.read(offset, max_bytes, up_to=log.log_end_offset, minimum_one=True):
+            for batch in batches(data):
+                batch.check_crc()
+                found += (record for record in records_of(batch) if record.offset >= offset)
+                next_offset = batch.next_offset
+            assert next_offset > offset
+            offset = next_offset
+        assert offset == log.log_end_offset
+        return found
+
+    def path(self, name: str) -> str:
+        return f"{self.directory}/{name}"
+
+    def names(self) -> list[str]:
+        return sorted(self.files.sizes(self.directory))
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        self.files.create(self.path(name)).write(data)
+
+    def flip(self, name: str, position: int) -> None:
+        """Turn one bit over."""
+        data = bytearray(self.files.read(self.path(name)))
+        data[position] ^= 1
+        self.overwrite(name, bytes(data))
+
+
+@pytest.fixture
+def tool(place: Place) -> Tool:
+    return Tool(place)
+
+
+@pytest.fixture
+def memory_tool(memory: Place) -> Tool:
+    return Tool(memory)
+
+
+@pytest.fixture
+def batch() -> Callable[..., RecordBatch]:
+    return make_batch
+
+
+@pytest.fixture
+def tool_over() -> Callable[[Files], Tool]:
+    """A tool over files of one's own."""
+    return lambda files: Tool(memory_place(files))
+
+
+@pytest.fixture
+def golden(memory_tool: Tool) -> Tool:
+    """A partition's directory as Apache Kafka 4.3.1 closed it, copied into memory; index.interval.bytes was 500."""
+    source = pathlib.Path(__file__).parent / "golden/apache-4.3.1"
+    memory_tool.files.makedirs(memory_tool.directory)
+    for path in source.iterdir():
+        memory_tool.overwrite(path.name, path.read_bytes())
+    return memory_tool

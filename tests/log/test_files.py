@@ -1,0 +1,164 @@
+"""Files on disk and in memory do the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from barnabas.log.files import DiskFiles
+
+
+def test_a_file_is_written_at_its_end_and_read_anywhere(place):
+    file = place.files.create(f"{place.path}/a")
+    file.write(b"hello ")
+    file.write(memoryview(b"world"))
+    assert file.size() == 11
+    assert file.pread(5, 6) == b"world"
+    assert file.pread(100, 6) == b"world"
+    assert file.pread(5, 11) == b""
+    file.truncate(5)
+    file.write(bytearray(b"!"))
+    file.fsync()
+    file.syncer()()
+    assert place.files.read(f"{place.path}/a") == b"hello!"
+
+
+def test_a_closed_file_opens_itself_again(place):
+    file = place.files.create(f"{place.path}/a")
+    file.write(b"one")
+    file.close()
+    file.close()
+    file.write(b"two")
+    assert file.pread(6, 0) == b"onetwo"
+
+
+def test_creating_replaces(place):
+    place.files.create(f"{place.path}/a").write(b"old")
+    place.files.create(f"{place.path}/a").write(b"n")
+    assert place.files.read(f"{place.path}/a") == b"n"
+
+
+def test_what_is_not_there(place):
+    missing = f"{place.path}/missing"
+    for call in (place.files.read, place.files.sizes, place.files.list, place.files.modified_ms):
+        with pytest.raises(FileNotFoundError):
+            call(missing)
+    with pytest.raises(FileNotFoundError):
+        place.files.open(missing).pread(1, 0)
+    with pytest.raises(FileNotFoundError):
+        place.files.rename(missing, f"{place.path}/b")
+    with pytest.raises(FileNotFoundError):
+        place.files.create(f"{missing}/a")
+    place.files.delete(missing)
+    place.files.delete_tree(missing)
+    assert not place.files.exists(missing)
+
+
+def test_directories(place):
+    files, root = place
+    files.makedirs(f"{root}/x/y")
+    files.makedirs(f"{root}/x/y")
+    files.create(f"{root}/x/y/f").write(b"12")
+    files.create(f"{root}/x/g").write(b"3")
+    assert sorted(files.list(f"{root}/x")) == ["g", "y"]
+    assert files.sizes(f"{root}/x") == {"g": 1}
+    files.rename(f"{root}/x", f"{root}/z")
+    assert not files.exists(f"{root}/x")
+    assert files.read(f"{root}/z/y/f") == b"12"
+    files.fsync_path(f"{root}/z")
+    files.delete_tree(f"{root}/z")
+    assert files.list(root) == []
+
+
+def test_renaming_replaces(place):
+    files, root = place
+    files.create(f"{root}/a").write(b"a")
+    files.create(f"{root}/b").write(b"b")
+    files.rename(f"{root}/a", f"{root}/b")
+    assert files.read(f"{root}/b") == b"a"
+    assert files.list(root) == ["b"]
+
+
+def test_an_open_file_survives_its_deletion(place):
+    file = place.files.create(f"{place.path}/a")
+    file.write(b"still here")
+    place.files.delete(f"{place.path}/a")
+    assert file.pread(10, 0) == b"still here"
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_writing_atomically(place, sync):
+    for data in (b"first, and long", b"second", b""):
+        place.files.write_atomically(f"{place.path}/a", data, sync=sync)
+        assert place.files.read(f"{place.path}/a") == data
+    assert place.files.list(place.path) == ["a"]
+
+
+def test_a_lock_is_held_once(place):
+    held = place.files.lock(f"{place.path}/.lock")
+    assert held is not None
+    assert place.files.lock(f"{place.path}/.lock") is None
+    held.close()
+    again = place.files.lock(f"{place.path}/.lock")
+    assert again is not None
+    again.close()
+
+
+def test_a_lock_keeps_other_processes_out(tmp_path):
+    path = tmp_path / ".lock"
+    held = DiskFiles().lock(str(path))
+    program = f"from barnabas.log.files import DiskFiles; print(DiskFiles().lock({str(path)!r}))"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "None"
+    held.close()
+
+
+def test_space(place):
+    total, usable = place.files.space(place.path)
+    assert total >= usable
+
+
+def test_a_write_that_the_kernel_cuts_short_goes_on(tmp_path, monkeypatch):
+    file = DiskFiles().create(f"{tmp_path}/a")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, memoryview(data)[:3]))
+    file.write(b"0123456789")
+    assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_a_read_that_the_kernel_cuts_short_goes_on(tmp_path, monkeypatch):
+    file = DiskFiles().create(f"{tmp_path}/a")
+    file.write(b"0123456789")
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: pread(fd, min(size, 3), at))
+    assert file.pread(9, 1) == b"123456789"
+    assert file.pread(20, 1) == b"123456789"
+
+
+def test_few_descriptors_serve_many_files(tmp_path):
+    files = DiskFiles(max_open=5)
+    handles = [files.create(f"{tmp_path}/{number}") for number in range(50)]
+    assert files.open_count <= 5
+    for number, handle in enumerate(handles):
+        handle.write(b"%d" % number)
+        assert files.open_count <= 5
+    assert [handle.pread(9, 0) for handle in handles] == [b"%d" % number for number in range(50)]
+
+
+def test_files_in_use_keep_their_descriptors(tmp_path):
+    files = DiskFiles(max_open=4)
+    busy = files.create(f"{tmp_path}/busy")
+    opened = []
+    for number in range(40):
+        files.create(f"{tmp_path}/{number}")
+        busy.write(b"x")
+        opened.append(busy in files._open)
+    assert opened == [True] * 40
+
+
+def test_a_sync_outlives_its_file(tmp_path):
+    file = DiskFiles().create(f"{tmp_path}/a")
+    sync = file.syncer()
+    file.close()
+    (tmp_path / "a").unlink()
+    sync()

@@ -1,0 +1,61 @@
+"""meta.properties, as Apache Kafka writes and reads it."""
+
+import pytest
+
+from barnabas.log import meta_properties
+from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties, random_uuid, uuid_of, uuid_text
+
+APACHE = b"""#
+#Sat Nov 21 14:41:21 UTC 2026
+node.id=1
+directory.id=nVflAZdBIhFINRkTIXgx2g
+version=1
+cluster.id=EEW8mcVARWKGkGgikykpgw
+"""
+
+
+def test_apaches_file(place):
+    place.files.create(f"{place.path}/meta.properties").write(APACHE)
+    directory_id = uuid_of("nVflAZdBIhFINRkTIXgx2g")
+    assert meta_properties.read(place.files, place.path) == MetaProperties("EEW8mcVARWKGkGgikykpgw", 1, directory_id)
+
+
+def test_our_file(place):
+    properties = MetaProperties("my cluster", 7, bytes(range(16)))
+    meta_properties.write(place.files, place.path, properties)
+    assert place.files.read(f"{place.path}/meta.properties") == (
+        b"version=1\ncluster.id=my cluster\nnode.id=7\ndirectory.id=AAECAwQFBgcICQoLDA0ODw\n"
+    )
+    assert meta_properties.read(place.files, place.path) == properties
+
+
+def test_there_is_none(place):
+    assert meta_properties.read(place.files, place.path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (b"version=0\nbroker.id=1\n", "version 0"),
+        (b"", "version none"),
+        (b"version=1\nnode.id=1\n", "cluster.id"),
+        (b"version=1\nnode.id=one\ncluster.id=x\n", "one"),
+        (b"version=1\nnode.id=1\ncluster.id=x\ndirectory.id=short\n", "short"),
+    ],
+)
+def test_what_cannot_be_understood(place, text, complaint):
+    place.files.create(f"{place.path}/meta.properties").write(text)
+    with pytest.raises(InvalidMetaProperties, match=complaint):
+        meta_properties.read(place.files, place.path)
+
+
+def test_uuids_as_text():
+    assert uuid_text(bytes(15) + b"\1") == "AAAAAAAAAAAAAAAAAAAAAQ"
+    assert uuid_of("AAAAAAAAAAAAAAAAAAAAAQ") == bytes(15) + b"\1"
+    with pytest.raises(ValueError, match="UUID"):
+        uuid_of("AAAA")
+
+
+def test_a_random_uuid_never_looks_like_an_option():
+    supply = iter([b"\xfb" + bytes(15), bytes(16)])
+    assert uuid_text(random_uuid(lambda count: next(supply))) == "AAAAAAAAQACAAAAAAAAAAA"
