@@ -14,7 +14,7 @@ import uvloop
 
 
 class Sink(asyncio.BufferedProtocol):
-    """Receives frames, checks the CRC of the batch in each, appends it to one file, answers with four bytes and an id."""
+    """Receives frames, checks the CRC of the batch in each, appends it to one file, and answers with its id."""
 
     def __init__(self, file: int, batch_at: int) -> None:
         self.file, self.batch_at = file, batch_at

@@ -42,13 +42,13 @@ class Running:
 
 @contextlib.contextmanager
 def spawned(name: str, command: list[str]) -> Iterator[Running]:
-    """A process that prints its port (the last number of its first such line), for as long as the block."""
+    """A process that prints its port, bare or behind 127.0.0.1, for as long as the block."""
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None
         for line in process.stdout:
-            if found := re.search(r"(\d+)\s*$", line):
+            if found := re.search(r"(?:127\.0\.0\.1:|^)(\d+)\b", line):
                 yield Running(name, process, int(found[1]), time.perf_counter() - began)
                 return
         raise RuntimeError(f"{name} ended with {process.wait()} before it said its port: {' '.join(command)}")

@@ -64,7 +64,7 @@ def refused(request: FetchRequest, version: int, error: KafkaError) -> FetchResp
 
 def failed(partition_index: int, error: KafkaError) -> PartitionData:
     return PartitionData(
-        partition_index=partition_index, error_code=error.code, high_watermark=-1, aborted_transactions=(), records=b""
+        partition_index=partition_index, error_code=error.code, high_watermark=-1, aborted_transactions=[], records=b""
     )
 
 
@@ -169,7 +169,7 @@ class Reading:
                 high_watermark=log.high_watermark,
                 last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.log_start_offset,
-                aborted_transactions=() if isolation_level else None,
+                aborted_transactions=[] if isolation_level else None,
                 records=records,
             )
             told.append((key, want, data))

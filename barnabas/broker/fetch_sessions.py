@@ -43,7 +43,7 @@ class SessionPartition:
 class FetchSession:
     """One client's session. Its partitions are in the order in which they are served."""
 
-    __slots__ = ("epoch", "id", "last_used_ms", "partitions", "created_ms", "uses_topic_ids")
+    __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "partitions", "uses_topic_ids")
 
     def __init__(
         self, session_id: int, partitions: dict[Key, SessionPartition], *, uses_topic_ids: bool, now_ms: int

@@ -10,11 +10,11 @@ import logging
 import struct
 from typing import TYPE_CHECKING, Protocol, cast
 
-from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.context import Context
 from barnabas.errors import MalformedMessage
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool, allocate
-from barnabas.server.dispatch import CloseConnection, encode, respond
+from barnabas.server.dispatch import encode, respond
 
 if TYPE_CHECKING:
     from barnabas.wire.message import Response
@@ -33,7 +33,6 @@ class Owner(Protocol):
 
     buffers: BufferPool
     max_request_bytes: int
-    send_buffer_bytes: int
 
     def admit(self, connection: "Connection") -> bool: ...
 

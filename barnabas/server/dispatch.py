@@ -5,6 +5,7 @@ between a connection and the functions of ``api_handlers``.
 """
 
 import logging
+from typing import Any
 
 from barnabas import api_handlers  # noqa: F401  (imports every handler, and so fills APIS)
 from barnabas.api_handlers.answering import CloseConnection, Later
@@ -70,15 +71,18 @@ def failed(request: Request, error: KafkaError) -> Response:
     fields = {field.name: field for field in response.wire_fields()}
     if "error_code" not in fields:
         raise CloseConnection(f"{type(request).__name__} failed: {error}")
-    values = {name: [] if field.is_array else field.kind.default for name, field in fields.items() if required(field)}
+    values = {name: empty(field) for name, field in fields.items() if field.default is MISSING}
     values["error_code"] = error.code
     if "error_message" in fields:
         values["error_message"] = str(error)
     return response(**values)
 
 
-def required(field: Field) -> bool:
-    return field.default is MISSING
+def empty(field: Field) -> Any:
+    """What stands in a field about which there is nothing to say."""
+    if field.is_array:
+        return []
+    return field.kind() if isinstance(field.kind, type) else field.kind.default
 
 
 def encode(response: Response, correlation_id: int, version: int) -> "Buffers":

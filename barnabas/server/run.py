@@ -56,7 +56,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
         except ImportError:
             pass
         else:
-            return uvloop.new_event_loop  # type: ignore[no-any-return]
+            return uvloop.new_event_loop
     return asyncio.new_event_loop
 
 

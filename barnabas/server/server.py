@@ -38,7 +38,7 @@ class Server:
         self.config = config
         self._files = files or DiskFiles()
         self._clock = clock or SystemClock()
-        self._random = random or Random()  # noqa: S311
+        self._random = random or Random()
         self.listeners: list[Listener] = []
         self._sweeper: asyncio.TimerHandle | None = None
         self.broker: Broker

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -162,7 +162,7 @@ class Broker:
 
         return self._await(on_loop())
 
-    def _await(self, coroutine: Any) -> Any:
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)
 
 
