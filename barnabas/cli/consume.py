@@ -31,8 +31,13 @@ FOREVER = float("inf")
               "print.headers; key.separator, line.separator, headers.separator, null.literal.")  # fmt: skip
 @click.option("--consumer-property", "--command-property", "consumer_properties", multiple=True, metavar="KEY=VALUE",
               help="A property of the consumer.")  # fmt: skip
-@click.option("--isolation-level", type=click.Choice(["read_uncommitted", "read_committed"]),
-              default="read_uncommitted", show_default=True, help="Whether records of open and aborted transactions are left out.")  # fmt: skip
+@click.option(
+    "--isolation-level",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    default="read_uncommitted",
+    show_default=True,
+    help="Whether records of open and aborted transactions are left out.",
+)
 @json_option
 @cluster_options
 def consume(cluster: Cluster, topic: str | None, include: str | None, partition: int | None, offset: str | None,

@@ -1,0 +1,212 @@
+"""``barnabas explain``: what a message looks like, what an error code means, what a config does.
+
+Knows nothing but the declarations, and asks no broker.
+"""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from barnabas.cli.output import json_option, show_json
+from barnabas.config import definitions
+from barnabas.config.definition import ConfigDef, text_of
+from barnabas.errors import KafkaError
+from barnabas.wire import compiler, messages, types
+from barnabas.wire.message import Message, Request, Response
+from barnabas.wire.schema import Field, Struct
+
+
+@click.command()
+@click.argument("what")
+@click.argument("version", required=False, type=int)
+@json_option
+def explain(what: str, version: int | None, as_json: bool) -> None:
+    """Explain a message, an error by its code or name, or a config.
+
+    Of a version of a message it shows the fields and the functions that write and read them; without a version, the
+    fields of all.
+
+    \b
+    barnabas explain ProduceRequest 9
+    barnabas explain 22
+    barnabas explain retention.ms
+    """
+    found = error_of(what) or config_of(what)
+    if found is not None:
+        if as_json:
+            show_json(found)
+        else:
+            _print_facts(found)
+        return
+    classes = list(messages_called(what))
+    if not classes:
+        raise click.ClickException(f"There is no message, error code or config {what}{suggestion(what)}")
+    for each in classes:
+        if as_json:
+            show_json(described(each, version))
+        else:
+            _print_message(each, version)
+
+
+# ---------------------------------------------------------------- errors and configs
+
+
+def error_of(what: str) -> dict[str, Any] | None:
+    """The facts of the error with that code or that name, in whatever spelling."""
+    for code, error in KafkaError.by_code.items():
+        if what == str(code) or _plain(what) in (_plain(error.__name__), _plain(error.__name__) + "error"):
+            words = error.__doc__ or ""
+            return {"error": error.__name__, "code": code, "retriable": error.retriable, "meaning": words.strip()}
+    if what == "0":
+        return {"error": "None", "code": 0, "retriable": False, "meaning": "All is well."}
+    return None
+
+
+def config_of(what: str) -> dict[str, Any] | None:
+    """The facts of the config of that name: a broker's, a topic's, a group's or a subscription's."""
+    for resource, table in _configs():
+        if what in table:
+            return config_facts(resource, table[what])
+    return None
+
+
+def config_facts(resource: str, config: ConfigDef) -> dict[str, Any]:
+    """What its declaration says."""
+    topic = definitions.topic_name_of(config.name) if resource == "broker" else None
+    return {
+        "config": config.name,
+        "of": resource,
+        "meaning": config.doc,
+        "type": config.type.name.lower(),
+        "default": text_of(config.type, config.default),
+        "must be": config.validator.rule if config.validator is not None else None,
+        "importance": config.importance,
+        "can be changed": config.scope,
+        "falls back to": [synonym.name for synonym in config.synonyms] or None,
+        "topic's config": topic,
+        "has an effect": config.in_effect if resource == "broker" else None,
+    }
+
+
+def _configs() -> Iterator[tuple[str, dict[str, ConfigDef]]]:
+    yield "broker", definitions.BROKER
+    yield "topic", definitions.TOPIC
+    yield "group", definitions.of_groups()
+    yield "client metrics", definitions.of_client_metrics()
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
+    for name, value in facts.items():
+        if value is not None:
+            shown = ", ".join(value) if isinstance(value, list) else "yes" if value is True else value
+            click.echo(f"{name + ':':<16}{'no' if value is False else shown}")
+
+
+# ---------------------------------------------------------------- messages
+
+
+def messages_called(name: str) -> Iterator[type[Message]]:
+    """The messages of that name; without ``Request`` or ``Response`` at its end, both."""
+    wanted = _plain(name)
+    endings = ("", "request", "response")
+    found = [each for each in all_messages() if _plain(each.__name__) in [wanted + ending for ending in endings]]
+    yield from sorted(found, key=lambda each: each.__name__)
+
+
+def all_messages() -> Iterator[type[Message]]:
+    """Every message that is declared."""
+    for module in pkgutil.iter_modules(messages.__path__):
+        there = importlib.import_module(f"{messages.__name__}.{module.name}")
+        for value in vars(there).values():
+            if isinstance(value, type) and issubclass(value, Message) and value.__module__ == there.__name__:
+                yield value
+
+
+def suggestion(name: str) -> str:
+    """A name that is nearly the one that was given."""
+    names = [each.__name__ for each in all_messages()] + [name for _, table in _configs() for name in table]
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def described(message: type[Message], version: int | None) -> dict[str, Any]:
+    """The message's facts and fields; of one version, or of all."""
+    if version is not None and version not in message.versions:
+        raise click.ClickException(f"{message.__name__} has no version {version}: there are {message.versions}")
+    return {
+        "message": message.__name__,
+        "api_key": api_key_of(message),
+        "versions": str(message.versions),
+        "flexible": str(message.flexible),
+        "version": version,
+        "fields": list(_fields(message, version)),
+    }
+
+
+def api_key_of(message: type[Message]) -> int | None:
+    """The API key of a request, or of what a response answers."""
+    if issubclass(message, Response):
+        return message.request.api_key
+    return message.api_key if issubclass(message, Request) else getattr(message, "api_key", None)
+
+
+def _fields(structure: type[Struct], version: int | None) -> Iterator[dict[str, Any]]:
+    for field in structure.wire_fields():
+        if version is None or version in field.versions:
+            yield _field(field, version)
+
+
+def _field(field: Field, version: int | None) -> dict[str, Any]:
+    nullable = str(field.nullable) != "none" if version is None else version in field.nullable
+    inner = isinstance(field.kind, type) and issubclass(field.kind, Struct)
+    told: dict[str, Any] = {
+        "name": field.name,
+        "type": f"{'[]' if field.is_array else ''}{_type_name(field.kind)}",
+        "versions": str(field.versions),
+        "nullable": nullable,
+        "tag": field.tag,
+    }
+    if inner:
+        told["fields"] = list(_fields(field.kind, version))  # type: ignore[arg-type]
+    return told
+
+
+def _type_name(kind: Any) -> str:
+    if isinstance(kind, type):
+        return kind.__name__
+    named = {id(each.__metadata__[0]): name for name, each in vars(types).items() if hasattr(each, "__metadata__")}
+    named |= {id(each): builtin.__name__ for builtin, each in types.BUILTIN_KINDS.items()}
+    # A message may have a kind of its own, which has no name here but its shape.
+    return named.get(id(kind)) or ("bytes" if isinstance(kind, types.Sized) else f"{kind.size} bytes")
+
+
+def _print_message(message: type[Message], version: int | None) -> None:
+    facts = described(message, version)
+    of = "" if facts["api_key"] is None else f", API key {facts['api_key']}"
+    which = "" if version is None else f" version {version}"
+    click.echo(f"{message.__name__}{which}{of}; versions {facts['versions']}, flexible {facts['flexible']}")
+    _print_fields(facts["fields"], "  ", version)
+    click.echo()
+    if version is not None:
+        click.echo(compiler.source(message, version))
+
+
+def _print_fields(fields: list[dict[str, Any]], indent: str, version: int | None) -> None:
+    for field in fields:
+        notes = []
+        if version is None and field["versions"] != "0+":
+            notes.append(field["versions"])
+        if field["nullable"]:
+            notes.append("or null")
+        if field["tag"] is not None:
+            notes.append(f"tag {field['tag']}")
+        click.echo(f"{indent}{field['name']}: {field['type']}{'  (' + ', '.join(notes) + ')' if notes else ''}")
+        _print_fields(field.get("fields", []), indent + "  ", version)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
