@@ -44,7 +44,7 @@ from barnabas.groups.rebalance import Rebalance, Write, Written
 from barnabas.groups.records import group_tombstone, new_group_record
 from barnabas.groups.replay import Replay
 from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset, CommittedOffsets, Topics
-from barnabas.offsets.records import commit_record, tombstone
+from barnabas.offsets.records import Record, commit_record, tombstone
 
 logger = logging.getLogger(__name__)
 
@@ -78,11 +78,11 @@ class GroupCoordinator:
         self.config = config
         self.offsets = CommittedOffsets()
         self._clock = clock
-        self._write = write
+        self._append = write
         self._is_coordinator = is_coordinator
         self._groups: dict[str, ClassicGroup] = {}
         self._deadlines = Deadlines(clock, scheduler)
-        self._rebalance = Rebalance(config, clock, self._deadlines, write)
+        self._rebalance = Rebalance(config, clock, self._deadlines, self._write)
         self._joining = Joining(self._rebalance, new_uuid)
         self._replay = Replay(self._groups, self.offsets, self._rebalance, clock)
         self._retention_check = Deadline(self._check_retention)
@@ -113,7 +113,6 @@ class GroupCoordinator:
 
         def written(error: type[KafkaError] | None) -> None:
             if error is None:
-                group.is_written = True
                 self._joining.join(group, join, reply)
                 return
             reply(JoinResult.refused(error, join.member_id))
@@ -202,6 +201,16 @@ class GroupCoordinator:
             del self._groups[group.group_id]
             self._rebalance.bury(group)
 
+    def _write(self, group_id: str, records: Sequence[Record], written: Written) -> None:
+        """Append records of a group; from the first that is safe on, the group is seen."""
+
+        def then(error: type[KafkaError] | None) -> None:
+            if error is None and (group := self._groups.get(group_id)) is not None:
+                group.is_written = True
+            written(error)
+
+        self._append(group_id, records, then)
+
     def _find(self, group_id: str) -> ClassicGroup | None:
         """The group, or None where there is none; NOT_COORDINATOR where it would not be here."""
         group = self._groups.get(group_id)
@@ -241,7 +250,6 @@ class GroupCoordinator:
             if error is not None:
                 reply([code or error.code for code in codes])
                 return
-            group.is_written = True
             for topic, partition, committed in taken:
                 self.offsets.put(commit.group_id, topic, partition, committed)
             reply(codes)

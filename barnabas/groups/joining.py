@@ -37,7 +37,6 @@ class Joining:
         """Take a member in, or on into the next generation."""
         if not self._has_room(group, join.member_id):
             group.remove(join.member_id)
-            self._rebalance.go_on_if_all_joined(group)
             self._rebalance.answer(reply, JoinResult.refused(GroupMaxSizeReached))
         elif not group.supports(join.protocol_type, join.protocols):
             self._rebalance.answer(reply, JoinResult.refused(InconsistentGroupProtocol, join.member_id))
