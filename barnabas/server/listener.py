@@ -51,9 +51,7 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
             try:
                 listening.bind(address)
             except OSError as error:
-                raise OSError(
-                    error.errno, f"can't listen on {host or '*'} port {address[1]}: {error.strerror}"
-                ) from error
+                raise OSError(error.errno, f"can't listen on {host or '*'}:{port}: {error.strerror}") from error
             listening.setblocking(False)
             listening.listen(backlog)
     except BaseException:
