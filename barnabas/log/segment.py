@@ -7,6 +7,7 @@ flushed, rolled or closed; until then they can be had from the ``.log`` again (:
 the others are read when first needed, and forgotten when :class:`IndexCache` has too many.
 """
 
+import contextlib
 import errno
 import logging
 from collections.abc import Iterator
@@ -279,16 +280,14 @@ class Segment:
 
     def _last_entry(self, suffix: str, entry: Struct) -> tuple[int, int] | None:
         """The last entry in an index file; None when there is no entry, no file, or no whole number of entries."""
-        file = self._files.open(self.path(suffix))
         try:
-            size = file.size()
-            if size == 0 or size % entry.size:
-                return None
-            first, second = entry.unpack(file.pread(entry.size, size - entry.size))
+            with contextlib.closing(self._files.open(self.path(suffix))) as file:
+                size = file.size()
+                if size == 0 or size % entry.size:
+                    return None
+                first, second = entry.unpack(file.pread(entry.size, size - entry.size))
         except FileNotFoundError:
             return None
-        finally:
-            file.close()
         return first, second
 
     def find_end(self) -> int:
