@@ -44,6 +44,9 @@ from barnabas.wire.schema import Versions
 
 logger = logging.getLogger(__name__)
 
+FETCH_SESSION_EVICTION_MS = 120_000
+"""How long a fetch session is safe from others that want its place; Apache Kafka has no config for it."""
+
 
 class Node(NamedTuple):
     """A broker as clients of one listener are told of it."""
@@ -93,7 +96,7 @@ class Broker:
         self.group_log: GroupLog
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
-            lambda: self.config["min.incremental.fetch.session.eviction.ms"],
+            lambda: FETCH_SESSION_EVICTION_MS,
             random,
         )
         self._producer_ids = iter(range(0))

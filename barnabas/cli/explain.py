@@ -122,7 +122,9 @@ def all_messages() -> Iterator[type[Message]]:
     for module in pkgutil.iter_modules(messages.__path__):
         there = importlib.import_module(f"{messages.__name__}.{module.name}")
         for value in vars(there).values():
-            if isinstance(value, type) and issubclass(value, Message) and value.__module__ == there.__name__:
+            declared_there = isinstance(value, type) and value.__module__ == there.__name__
+            # A message without versions is what others have in common.
+            if declared_there and issubclass(value, Message) and str(value.versions) != "none":
                 yield value
 
 
@@ -180,8 +182,7 @@ def _type_name(kind: Any) -> str:
         return kind.__name__
     named = {id(each.__metadata__[0]): name for name, each in vars(types).items() if hasattr(each, "__metadata__")}
     named |= {id(each): builtin.__name__ for builtin, each in types.BUILTIN_KINDS.items()}
-    # A message may have a kind of its own, which has no name here but its shape.
-    return named.get(id(kind)) or ("bytes" if isinstance(kind, types.Sized) else f"{kind.size} bytes")
+    return named[id(kind)]
 
 
 def _print_message(message: type[Message], version: int | None) -> None:
