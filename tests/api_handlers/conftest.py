@@ -5,6 +5,8 @@ from random import Random
 import pytest
 
 from barnabas.api_handlers.context import Context
+from barnabas.broker import Broker
+from barnabas.clock import ManualClock
 from barnabas.cluster.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
 from barnabas.cluster.controller import Controller
 from barnabas.cluster.image import MetadataImage
@@ -12,6 +14,10 @@ from barnabas.cluster.node_decisions import bootstrap_records, first_records
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint
+from barnabas.log.background import Inline
+from barnabas.log.files import MemoryFiles
+from barnabas.records.batch import RecordBatch
+from barnabas.records.builder import build_batch
 
 
 class ConfigCluster:
@@ -61,3 +67,50 @@ class ConfigCluster:
 def config_cluster():
     """:class:`ConfigCluster`, to be made with the properties that a test wants."""
     return ConfigCluster
+
+
+class QuietNode:
+    """A whole broker in memory, without sockets, whose clock stands still until it is told to go on."""
+
+    def __init__(self, **properties: str) -> None:
+        defaults = {"node.id": "1", "log.dirs": "/a,/b", "listeners": "PLAINTEXT://127.0.0.1:9092"}
+        self.clock = ManualClock()
+        self.files = MemoryFiles(self.clock)
+        self.background = Inline()
+        self.broker = Broker(
+            BrokerConfig.from_properties(defaults | properties),
+            files=self.files,
+            clock=self.clock,
+            scheduler=self.clock,
+            random=Random(0),
+            background=self.background,
+        )
+        self.broker.open()
+        self.broker.register({"PLAINTEXT": 9092})
+
+    def create_topic(self, name, partitions=1, **configs):
+        """The first partition of a new topic."""
+        self.broker.create_topic(name, partitions, {key.replace("_", "."): value for key, value in configs.items()})
+        return self.broker.partition(name, 0)
+
+    def append(self, partition, *timestamps, **options):
+        """One batch, with a record for each of these times in ms."""
+        records = [(b"key", b"value", timestamp) for timestamp in timestamps]
+        batch = RecordBatch.parse(build_batch(records, **options))
+        return partition.append(batch, self.clock.time_ms())
+
+    def ask(self, handle, request, version):
+        """The answer, by way of its bytes: what the version does not carry is not seen."""
+        return ConfigCluster.ask(self.broker, handle, request, version)
+
+
+@pytest.fixture
+def node():
+    """:class:`QuietNode`."""
+    return QuietNode()
+
+
+@pytest.fixture(scope="session")
+def quiet_node():
+    """:class:`QuietNode`, to be made with the properties that a test wants."""
+    return QuietNode

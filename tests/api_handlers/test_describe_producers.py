@@ -1,0 +1,71 @@
+"""DescribeProducers: who wrote idempotently to a partition, each case as Apache Kafka 4.3.1 answered it."""
+
+import pytest
+
+from barnabas.api_handlers.describe_producers import describe_producers
+from barnabas.errors import NONE, InvalidTopicException, NotLeaderOrFollower, UnknownTopicOrPartition
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest
+
+Topic = DescribeProducersRequest.TopicRequest
+
+
+@pytest.fixture
+def partition(node):
+    made = node.create_topic("T", partitions=2)
+    node.append(made, 900)
+    node.append(made, 1000, producer_id=4000, producer_epoch=2, base_sequence=5)
+    node.append(made, 1001, producer_id=4001, producer_epoch=0, base_sequence=0)
+    node.append(made, 1002, 1003, producer_id=4001, producer_epoch=0, base_sequence=1)
+    return made
+
+
+def ask(node, *topics):
+    question = [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
+    return node.ask(describe_producers, DescribeProducersRequest(topics=question), 0).topics
+
+
+def test_producers_and_their_last_batches(node, partition):
+    (topic,) = ask(node, ("T", [0, 1]))
+    first, second = topic.partitions
+    assert (first.partition_index, first.error_code, second.partition_index, second.error_code) == (0, NONE, 1, NONE)
+    assert {
+        producer.producer_id: (producer.producer_epoch, producer.last_sequence, producer.last_timestamp)
+        for producer in first.active_producers
+    } == {4000: (2, 5, 1000), 4001: (0, 2, 1003)}
+    assert {(p.coordinator_epoch, p.current_txn_start_offset) for p in first.active_producers} == {(-1, -1)}
+    assert second.active_producers == []
+
+
+def test_an_open_transaction(node, partition):
+    node.append(partition, 1004, producer_id=7, producer_epoch=1, base_sequence=0, is_transactional=True)
+    (topic,) = ask(node, ("T", [0]))
+    starts = {p.producer_id: p.current_txn_start_offset for p in topic.partitions[0].active_producers}
+    assert starts == {4000: -1, 4001: -1, 7: 5}
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "error", "explained"),
+    [
+        ("T", 9, UnknownTopicOrPartition, False),
+        ("T", -1, UnknownTopicOrPartition, False),
+        ("nope", 0, UnknownTopicOrPartition, True),
+        ("a b", 0, InvalidTopicException, True),
+        ("", 0, InvalidTopicException, True),
+    ],
+)
+def test_refusals(node, partition, name, index, error, explained):
+    (topic,) = ask(node, (name, [index]))
+    (told,) = topic.partitions
+    assert (topic.name, told.partition_index, told.error_code, told.active_producers) == (name, index, error.code, [])
+    assert bool(told.error_message) == explained
+
+
+def test_somebody_else_leads(node, partition):
+    partition.image = partition.image._replace(leader=7)
+    assert ask(node, ("T", [0]))[0].partitions[0].error_code == NotLeaderOrFollower.code
+
+
+def test_as_often_as_asked(node, partition):
+    told = ask(node, ("T", [1, 1]), ("T", []), ("T", [1]))
+    assert [[p.partition_index for p in topic.partitions] for topic in told] == [[1, 1], [], [1]]
+    assert ask(node) == []
