@@ -1,0 +1,578 @@
+"""One partition's log: appending, rolling, reading, dropping, flushing."""
+
+import errno
+import itertools
+
+import pytest
+
+from barnabas.errors import (
+    CorruptMessage,
+    KafkaStorageError,
+    OffsetOutOfRange,
+    OutOfOrderSequenceNumber,
+    RecordListTooLarge,
+)
+from barnabas.log.partition_log import Appended
+from barnabas.log.services import LogServices
+from barnabas.records.batch import RecordBatch, batches
+
+NOW_MS = 1_700_000_000_000
+DAY_MS = 86_400_000
+
+
+def test_offsets_are_dense(tool):
+    log = tool.create()
+    assert tool.append(log, 3) == Appended(0, 2, -1, False)
+    assert tool.append(log, 1) == Appended(3, 3, -1, False)
+    assert tool.append(log, 5) == Appended(4, 8, -1, False)
+    assert log.log_end_offset == log.high_watermark == log.last_stable_offset == 9
+    assert [record.offset for record in tool.records(log)] == list(range(9))
+
+
+def test_the_batch_is_stamped_where_it_lies(tool, batch):
+    log = tool.create()
+    tool.append(log, 3)
+    made = batch(2)
+    log.append_as_leader(made, leader_epoch=7, now_ms=NOW_MS)
+    again = RecordBatch.parse(made.buffer)
+    assert (again.base_offset, again.partition_leader_epoch) == (3, 7)
+    assert log.read(3, 1000, up_to=5, minimum_one=True) == bytes(made.buffer)
+
+
+def test_log_append_time_is_answered(tool, batch):
+    log = tool.create(message_timestamp_type="LogAppendTime")
+    made = batch(1, timestamp=NOW_MS)
+    made.retime(NOW_MS + 5, log_append_time=True)
+    assert log.append_as_leader(made, leader_epoch=0, now_ms=NOW_MS + 5).log_append_time_ms == NOW_MS + 5
+
+
+def test_the_high_watermark_only_goes_forward(tool):
+    log = tool.create()
+    for _ in range(5):
+        tool.append(log, 1)
+    assert not log.maybe_set_high_watermark(3)
+    assert log.high_watermark == 5
+
+
+def test_the_high_watermark_is_never_beyond_the_end(tool):
+    log = tool.create()
+    tool.append(log, 1)
+    with pytest.raises(AssertionError, match="high watermark 2"):
+        log.maybe_set_high_watermark(2)
+
+
+# ------------------------------------------------------------ rolling
+
+
+def test_it_rolls_by_size(tool, batch):
+    size = batch(1).size_in_bytes
+    log = tool.create(segment_bytes=3 * size)
+    for _ in range(7):
+        tool.append(log, 1)
+    assert [(segment.base_offset, segment.size) for segment in log.segments] == [
+        (0, 3 * size),
+        (3, 3 * size),
+        (6, size),
+    ]
+    assert [record.offset for record in tool.records(log)] == list(range(7))
+
+
+def test_a_batch_larger_than_a_segment_is_refused(tool, batch):
+    log = tool.create(segment_bytes=batch(10).size_in_bytes - 1)
+    with pytest.raises(RecordListTooLarge, match="orders-3"):
+        tool.append(log, 10)
+    assert log.log_end_offset == 0
+
+
+def test_it_rolls_by_the_records_time(tool):
+    log = tool.create(segment_ms=1000)
+    for timestamp in (5000, 5900, 6000, 6001, 7001, 7002):
+        tool.append(log, 1, timestamp=timestamp)
+    assert [segment.base_offset for segment in log.segments] == [0, 3, 5]
+
+
+def test_it_rolls_by_the_clock_when_records_have_no_time(tool):
+    log = tool.create(segment_ms=1000)
+    for now_ms in (NOW_MS, NOW_MS + 1000, NOW_MS + 1001, NOW_MS + 2001, NOW_MS + 2002):
+        tool.append(log, 1, timestamp=-1, now_ms=now_ms)
+    assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
+
+
+def test_a_timestamp_of_zero_is_one(tool):
+    log = tool.create(segment_ms=1000)
+    for timestamp in (0, 1000, 1001):
+        tool.append(log, 1, timestamp=timestamp, now_ms=NOW_MS + 10 * DAY_MS)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_it_goes_on_counting_time_after_a_restart(tool):
+    log = tool.create(segment_ms=1000)
+    tool.append(log, 1, timestamp=5000)
+    log.close()
+    log = tool.open(clean=True, segment_ms=1000)
+    tool.append(log, 1, timestamp=6000)
+    tool.append(log, 1, timestamp=6001)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_jitter_rolls_sooner(tool):
+    tool.services.jitter_ms = lambda upper: upper - 1
+    log = tool.create(segment_ms=1000, segment_jitter_ms=301)
+    for timestamp in (5000, 5700, 5701):
+        tool.append(log, 1, timestamp=timestamp)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_it_rolls_when_an_index_is_full(tool):
+    log = tool.create(segment_index_bytes=48, index_interval_bytes=0)
+    for number in range(12):
+        tool.append(log, 1, timestamp=NOW_MS + number)
+    sizes = [len(segment.offset_index()) for segment in log.segments]
+    assert len(sizes) > 1
+    assert all(
+        tool.files.sizes(tool.directory)[f"{segment.base_offset:020d}.timeindex"] <= 48 for segment in log.segments
+    )
+    assert [record.offset for record in tool.records(log)] == list(range(12))
+
+
+def test_an_empty_segment_does_not_roll(tool):
+    log = tool.create()
+    log.roll(NOW_MS)
+    assert len(log.segments) == 1
+    tool.append(log, 1)
+    log.roll(NOW_MS)
+    log.roll(NOW_MS)
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+
+
+def test_a_rolled_segment_is_finished(tool):
+    log = tool.create(index_interval_bytes=200)
+    for number in range(9):
+        tool.append(log, 3, timestamp=NOW_MS + number)
+    log.roll(NOW_MS)
+    sizes = tool.files.sizes(tool.directory)
+    assert sizes["00000000000000000000.index"] == log.segments[0].offset_index().size > 0
+    assert sizes["00000000000000000000.timeindex"] == log.segments[0].time_index().size
+    assert log.segments[0].time_index().last == (NOW_MS + 8, 26)
+    assert "00000000000000000027.snapshot" in sizes
+
+
+def test_settings_change_at_once(tool, batch):
+    log = tool.create()
+    for _ in range(3):
+        tool.append(log, 1)
+    log.update_config(log.config._replace(segment_bytes=batch(1).size_in_bytes))
+    for _ in range(2):
+        tool.append(log, 1)
+    assert [segment.base_offset for segment in log.segments] == [0, 3, 4]
+
+
+# ------------------------------------------------------------ reading
+
+
+@pytest.mark.parametrize("max_bytes", [0, 1, 100, 500, 1 << 20])
+def test_reading_on_and_on_gives_everything_once(tool, max_bytes):
+    log = tool.create(segment_bytes=2000, index_interval_bytes=300)
+    for count in (1, 5, 2, 30, 1, 1, 1, 8, 3, 3) * 3:
+        tool.append(log, count)
+    assert len(log.segments) > 3
+    assert [record.offset for record in tool.records(log, max_bytes)] == list(range(log.log_end_offset))
+
+
+def test_an_offset_within_a_batch_gives_the_batch(tool):
+    log = tool.create()
+    tool.append(log, 2)
+    tool.append(log, 10)
+    found = next(batches(log.read(7, 10, up_to=12, minimum_one=True)))
+    assert (found.base_offset, found.last_offset) == (2, 11)
+
+
+def test_nothing_is_read_at_the_limit_or_beyond(tool):
+    log = tool.create()
+    for _ in range(4):
+        tool.append(log, 2)
+    assert log.read(8, 1000, up_to=8, minimum_one=True) == b""
+    assert log.read(4, 1000, up_to=4, minimum_one=True) == b""
+    assert log.read(6, 1000, up_to=4, minimum_one=True) == b""
+    assert [batch.last_offset for batch in batches(log.read(0, 1000, up_to=5, minimum_one=True))] == [1, 3]
+
+
+def test_a_negative_size_gives_nothing(tool):
+    log = tool.create()
+    tool.append(log, 2)
+    assert log.read(0, -1, up_to=2, minimum_one=True) == b""
+
+
+@pytest.mark.parametrize("offset", [-1, 4, 11])
+def test_outside_of_the_log(tool, offset):
+    log = tool.create()
+    tool.append(log, 10)
+    log.delete_records_before(5)
+    with pytest.raises(OffsetOutOfRange, match=f"offset {offset} "):
+        log.read(offset, 1000, up_to=10, minimum_one=True)
+
+
+def test_the_limit_of_bytes_holds_without_minimum_one(tool, batch):
+    log = tool.create(segment_bytes=batch(10).size_in_bytes)
+    tool.append(log, 10)
+    tool.append(log, 1)
+    assert log.read(0, 100, up_to=11, minimum_one=False) == b""
+    assert log.read(10, 100, up_to=11, minimum_one=False) != b""
+
+
+def test_by_timestamp(tool):
+    log = tool.create(segment_bytes=600, index_interval_bytes=100)
+    timestamps = [100, 90, 120, 110, 120, 130, 95, 125, 140, 140, 139, 150, 20, 160, 150]
+    for timestamp in timestamps:
+        tool.append(log, 3, timestamp=[timestamp - 1, timestamp, timestamp - 2])
+    flat = [at for timestamp in timestamps for at in (timestamp - 1, timestamp, timestamp - 2)]
+    assert len(log.segments) > 3
+    for wanted in range(165):
+        first = next((offset for offset, at in enumerate(flat) if at >= wanted), None)
+        expected = None if first is None else (flat[first], first, 0)
+        assert log.offset_for_timestamp(wanted, up_to=45) == expected
+    assert log.max_timestamp_offset(45) == (160, 13 * 3 + 1, 0)
+
+
+def test_by_timestamp_within_the_limit(tool):
+    log = tool.create()
+    for timestamp in (100, 200, 300):
+        tool.append(log, 2, timestamp=timestamp)
+    assert log.offset_for_timestamp(200, up_to=3) == (200, 2, 0)
+    assert log.offset_for_timestamp(200, up_to=2) is None
+    assert log.max_timestamp_offset(4) is None
+    log.delete_records_before(3)
+    assert log.offset_for_timestamp(0, up_to=6) == (200, 3, 0)
+
+
+def test_records_without_a_timestamp_are_not_found(tool):
+    log = tool.create()
+    tool.append(log, 2, timestamp=-1)
+    assert log.offset_for_timestamp(0, up_to=2) is None
+    assert log.max_timestamp_offset(2) is None
+
+
+def test_an_empty_log_has_no_timestamps(tool):
+    log = tool.create()
+    assert log.offset_for_timestamp(0, up_to=0) is None
+    assert log.max_timestamp_offset(0) is None
+
+
+# ------------------------------------------------------------ epochs and producers
+
+
+def test_epochs_start_where_they_first_append(tool):
+    log = tool.create()
+    tool.append(log, 3, epoch=2)
+    tool.append(log, 3, epoch=2)
+    tool.append(log, 3, epoch=5)
+    log.assign_leader_epoch(6)
+    assert log.leader_epochs.entries == [(2, 0), (5, 6), (6, 9)]
+    assert log.latest_epoch == 6
+    assert [log.end_offset_for_epoch(epoch) for epoch in (2, 4, 5, 6, 7)] == [(2, 6), (2, 6), (5, 9), (6, 9), (-1, -1)]
+
+
+def test_a_duplicate_is_not_written(tool):
+    log = tool.create()
+    tool.append(log, 3, producer_id=1, producer_epoch=0, base_sequence=0, timestamp=77)
+    tool.append(log, 2, producer_id=1, producer_epoch=0, base_sequence=3)
+    size = log.size
+    again = tool.append(log, 3, producer_id=1, producer_epoch=0, base_sequence=0)
+    assert again == Appended(0, 2, 77, True)
+    assert (log.size, log.log_end_offset) == (size, 5)
+    with pytest.raises(OutOfOrderSequenceNumber):
+        tool.append(log, 3, producer_id=1, producer_epoch=0, base_sequence=9)
+    assert log.log_end_offset == 5
+    assert [entry.last_sequence for entry in log.active_producers()] == [4]
+
+
+# ------------------------------------------------------------ following
+
+
+def test_a_follower_writes_what_the_leader_has(tool, memory_tool, batch):
+    leader = memory_tool.create()
+    for count, epoch in ((3, 1), (1, 1), (4, 2), (2, 4)):
+        memory_tool.append(
+            leader, count, epoch=epoch, producer_id=8, producer_epoch=0, base_sequence=leader.log_end_offset
+        )
+    follower = tool.create(segment_bytes=2 * batch(4).size_in_bytes)
+    data = leader.read(0, 1 << 20, up_to=10, minimum_one=True)
+    assert follower.append_as_follower(data, now_ms=NOW_MS) == Appended(0, 9, -1, False)
+    assert b"".join(segment.file.pread(1 << 20, 0) for segment in follower.segments) == data
+    assert len(follower.segments) > 1
+    assert follower.leader_epochs.entries == leader.leader_epochs.entries
+    assert follower.active_producers()[0].batches == leader.active_producers()[0].batches
+    assert follower.high_watermark == 0
+
+
+@pytest.mark.parametrize("damage", ["crc", "offset", "cut", "none"])
+def test_a_follower_takes_all_or_nothing(tool, batch, damage):
+    first, second = batch(3, base_offset=0), batch(3, base_offset=2 if damage == "offset" else 3)
+    data = bytearray(bytes(first.buffer) + bytes(second.buffer))
+    if damage == "crc":
+        data[-1] ^= 1
+    if damage == "cut":
+        del data[-1]
+    if damage == "none":
+        data.clear()
+    log = tool.create()
+    with pytest.raises(OffsetOutOfRange if damage == "offset" else CorruptMessage):
+        log.append_as_follower(data, now_ms=NOW_MS)
+    assert (log.log_end_offset, log.size) == (0, 0)
+
+
+def test_a_follower_may_have_holes(tool, batch):
+    log = tool.create()
+    for offset in (5, 9, 4_000_000_000):
+        log.append_as_follower(batch(2, base_offset=offset).buffer, now_ms=NOW_MS)
+    assert log.log_end_offset == 4_000_000_002
+    assert len(log.segments) == 2
+    found = []
+    offset = 0
+    while data := log.read(offset, 100, up_to=log.log_end_offset, minimum_one=True):
+        found += [made.base_offset for made in batches(data)]
+        offset = found[-1] + 2
+    assert found == [5, 9, 4_000_000_000]
+
+
+# ------------------------------------------------------------ dropping
+
+
+def test_truncating_anywhere(tool):
+    log = tool.create(segment_bytes=600, index_interval_bytes=100)
+    starts = []
+    for number, count in enumerate((1, 4, 2, 6, 1, 3, 5, 1, 2)):
+        starts.append(log.log_end_offset)
+        tool.append(log, count, epoch=number // 2, producer_id=1, producer_epoch=0, base_sequence=log.log_end_offset)
+    for offset in range(log.log_end_offset, -1, -1):
+        log.truncate_to(offset, NOW_MS)
+        end = max((start for start in [*starts, log.log_end_offset] if start <= offset), default=0)
+        assert log.log_end_offset == end <= offset
+        assert log.high_watermark <= end
+        assert [record.offset for record in tool.records(log)] == list(range(end))
+        assert all(start < end for _, start in log.leader_epochs.entries)
+        assert sum(entry.last_sequence + 1 for entry in log.active_producers()) == end
+        again = tool.open(segment_bytes=600)
+        assert (again.log_end_offset, again.leader_epochs.entries) == (end, log.leader_epochs.entries)
+
+
+def test_appending_after_truncating(tool):
+    log = tool.create(segment_bytes=600)
+    for _ in range(10):
+        tool.append(log, 4)
+    log.truncate_to(12, NOW_MS)
+    for _ in range(10):
+        tool.append(log, 3, epoch=1)
+    assert [record.offset for record in tool.records(log)] == list(range(42))
+    assert log.leader_epochs.entries == [(0, 0), (1, 12)]
+
+
+def test_starting_all_over(tool):
+    log = tool.create(segment_bytes=600)
+    for _ in range(10):
+        tool.append(log, 4, producer_id=1, producer_epoch=0, base_sequence=log.log_end_offset)
+    log.truncate_fully_and_start_at(1000, NOW_MS)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (1000, 1000, 1000)
+    assert log.active_producers() == []
+    assert tool.append(log, 2).base_offset == 1000
+    again = tool.open()
+    assert (again.log_start_offset, again.log_end_offset) == (1000, 1002)
+
+
+def test_deleting_records(tool):
+    log = tool.create(segment_bytes=600)
+    for epoch in range(10):
+        tool.append(log, 4, epoch=epoch)
+    log.delete_records_before(21)
+    assert (log.log_start_offset, log.log_end_offset) == (21, 40)
+    assert log.leader_epochs.entries[0] == (5, 21)
+    assert tool.records(log)[0].offset == 21
+    log.delete_records_before(3)
+    assert log.log_start_offset == 21
+    with pytest.raises(OffsetOutOfRange, match="high watermark 40"):
+        log.delete_records_before(41)
+    log.delete_records_before(40)
+    assert tool.records(log) == []
+    before = len(log.segments)
+    assert log.enforce_retention(NOW_MS) == before - 1
+    assert len(log.segments) == 1
+    assert tool.append(log, 1).base_offset == 40
+
+
+def test_deleting_the_directory(tool):
+    log = tool.create()
+    tool.append(log, 1)
+    log.delete()
+    assert not tool.files.exists(tool.directory)
+    with pytest.raises(KafkaStorageError):
+        tool.append(log, 1)
+
+
+# ------------------------------------------------------------ flushing
+
+
+def test_a_flush_moves_the_recovery_point(tool):
+    log = tool.create()
+    tool.append(log, 5)
+    assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 5
+    assert log.begin_flush() is None
+
+
+def test_a_flush_tells_who_waits(tool):
+    log = tool.create()
+    tool.append(log, 5)
+    told = []
+    log.when_flushed(3, lambda: told.append(3))
+    log.when_flushed(9, lambda: told.append(9))
+    log.flush()
+    assert told == [3]
+    log.when_flushed(5, lambda: told.append(5))
+    assert told == [3, 5]
+
+
+def test_a_flush_from_before_a_truncation_proves_nothing(tool):
+    log = tool.create()
+    tool.append(log, 5)
+    tool.append(log, 5)
+    flush = log.begin_flush()
+    log.truncate_to(5, NOW_MS)
+    tool.append(log, 7)
+    flush.run()
+    log.finish_flush(flush)
+    assert log.recovery_point == 0
+
+
+def test_it_asks_to_be_flushed(tool):
+    due = []
+    tool.services.flush_due = lambda log, up_to: due.append(up_to)
+    log = tool.create(flush_messages=3)
+    for _ in range(4):
+        tool.append(log, 2)
+        if due:
+            log.recovery_point = due[-1]
+    assert due == [4, 8]
+
+
+def test_it_asks_to_be_flushed_when_it_rolls(tool, batch):
+    due = []
+    tool.services.flush_due = lambda log, up_to: due.append(up_to)
+    log = tool.create(segment_bytes=2 * batch(1).size_in_bytes)
+    for _ in range(5):
+        tool.append(log, 1)
+    assert due == [2, 4]
+
+
+def test_flush_ms(tool):
+    log = tool.create(flush_ms=1000)
+    assert not log.is_flush_due(NOW_MS + 5000)
+    tool.append(log, 1)
+    assert not log.is_flush_due(NOW_MS + 999)
+    assert log.is_flush_due(NOW_MS + 1000)
+    log.finish_flush(log.begin_flush(), NOW_MS + 1000)
+    tool.append(log, 1)
+    assert not log.is_flush_due(NOW_MS + 1999)
+
+
+# ------------------------------------------------------------ the disk
+
+
+class Telling(LogServices):
+    """Remembers what failed."""
+
+    def failed(self, log, error):
+        self.told = (log, error.errno)
+
+
+@pytest.mark.parametrize("short", [0, 1, 50])
+def test_a_failed_write_leaves_nothing_half(tool, monkeypatch, short):
+    tool.services = Telling(tool.files)
+    log = tool.create()
+    tool.append(log, 3)
+    before = log.size
+    active = log.segments.active
+    write = active.file.write
+
+    def fail(data):
+        write(memoryview(data)[:short])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(type(active.file), "write", lambda file, data: fail(data))
+    with pytest.raises(KafkaStorageError, match="No space"):
+        tool.append(log, 3)
+    assert tool.services.told == (log, errno.ENOSPC)
+    assert tool.files.sizes(tool.directory)["00000000000000000000.log"] == before
+    assert log.log_end_offset == 3
+
+
+def test_an_offline_log_answers_nothing(tool):
+    log = tool.create()
+    tool.append(log, 3)
+    log.go_offline("the disk is on fire")
+    calls = [
+        lambda: tool.append(log, 1),
+        lambda: log.read(0, 100, up_to=3, minimum_one=True),
+        lambda: log.offset_for_timestamp(0, 3),
+        lambda: log.delete_records_before(2),
+        lambda: log.truncate_to(1),
+        lambda: log.flush(),
+        lambda: log.enforce_retention(NOW_MS),
+    ]
+    for call in calls:
+        with pytest.raises(KafkaStorageError, match="on fire"):
+            call()
+    assert log.is_offline
+    log.close()
+
+
+# ------------------------------------------------------------ growth
+
+
+def operations(tool, log, monkeypatch, kinds=("pread", "write")):
+    """Counts the calls to the files' own methods."""
+    counts = dict.fromkeys(kinds, 0)
+    for kind in kinds:
+        method = getattr(type(log.segments.active.file), kind)
+
+        def counted(file, *arguments, method=method, kind=kind):
+            counts[kind] += 1
+            return method(file, *arguments)
+
+        monkeypatch.setattr(type(log.segments.active.file), kind, counted)
+    return counts
+
+
+def test_an_append_is_one_write_however_long_the_log(tool, monkeypatch):
+    log = tool.create(index_interval_bytes=300)
+    counts = operations(tool, log, monkeypatch)
+    for length in range(1, 400):
+        tool.append(log, 2)
+        assert counts == {"pread": 0, "write": length}
+
+
+@pytest.mark.parametrize("batches_in_log", [20, 200, 2000])
+def test_a_read_costs_the_same_however_long_the_log(memory_tool, monkeypatch, batches_in_log):
+    log = memory_tool.create(segment_bytes=40_000, index_interval_bytes=300)
+    for _ in range(batches_in_log):
+        memory_tool.append(log, 2)
+    counts = operations(memory_tool, log, monkeypatch)
+    offset = log.log_end_offset // 2
+    for number in itertools.count(1):
+        data = log.read(offset, 3000, up_to=log.log_end_offset, minimum_one=True)
+        if not data:
+            break
+        offset = list(batches(data))[-1].next_offset
+        assert counts["pread"] <= 3 * number + 1
+
+
+def test_a_reader_at_the_end_needs_one_pread(memory_tool, monkeypatch):
+    log = memory_tool.create(index_interval_bytes=300)
+    memory_tool.append(log, 2)
+    log.read(0, 3000, up_to=2, minimum_one=True)
+    counts = operations(memory_tool, log, monkeypatch)
+    for number in range(1, 200):
+        offset = log.log_end_offset
+        memory_tool.append(log, 2)
+        assert log.read(offset, 3000, up_to=offset + 2, minimum_one=True)
+        assert counts["pread"] == number
