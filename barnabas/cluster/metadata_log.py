@@ -19,6 +19,7 @@ from barnabas.cluster.snapshot import (
     KRaftState,
     SnapshotId,
     after_control,
+    control_records,
     decode_snapshot,
     encode_snapshot,
     parse_file_name,
@@ -30,6 +31,7 @@ from barnabas.errors import CorruptMessage
 from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch
+from barnabas.wire.message import Message
 from barnabas.wire.messages.control_records import ControlRecordType, LeaderChangeMessage
 from barnabas.wire.messages.metadata_records import (
     AbortTransactionRecord,
@@ -218,13 +220,19 @@ class ClusterMetadata:
         self.epoch = max(before.leader_epoch, self.image.epoch, self.log.latest_epoch) + 1
         voters_here = None if self.kraft.version else (self.node_id,)
         write_quorum_state(self._files, path, QuorumState(self.node_id, self.epoch, voters_here))
-        version = min(self.kraft.version, 1)
-        voter = LeaderChangeMessage.Voter(voter_id=self.node_id, voter_directory_id=self.voter_directory_id)
-        change = LeaderChangeMessage(version=version, leader_id=self.node_id, voters=[voter], granting_voters=[voter])
         now_ms = self._clock.time_ms()
-        batch = control_batch([(ControlRecordType.LEADER_CHANGE, change, version)], timestamp=now_ms, epoch=self.epoch)
+        batch = control_batch(self._first_of_epoch(), timestamp=now_ms, epoch=self.epoch)
         self._write(batch, now_ms)
         self.image = self.image._replace(offset=self.log.log_end_offset - 1, epoch=self.epoch)
+
+    def _first_of_epoch(self) -> list[tuple[ControlRecordType, Message, int]]:
+        """What a leader says first: that it leads; in a new log also what the log was formatted with (KIP-853)."""
+        voter = LeaderChangeMessage.Voter(voter_id=self.node_id)
+        change = LeaderChangeMessage(version=0, leader_id=self.node_id, voters=[voter], granting_voters=[voter])
+        records: list[tuple[ControlRecordType, Message, int]] = [(ControlRecordType.LEADER_CHANGE, change, 0)]
+        if self.log.log_end_offset == 0:
+            records += control_records(self.kraft)
+        return records
 
     def _bootstrap(self) -> None:
         """Write what the first controller of a cluster writes, all or nothing."""

@@ -34,7 +34,7 @@ def read_quorum_state(files: Files, path: str) -> QuorumState | None:
         voters = tuple(int(voter["voterId"]) for voter in found.get("currentVoters") or ())
         version = int(found["data_version"])
         state = QuorumState(int(found["leaderId"]), int(found["leaderEpoch"]), voters if version == 0 else None)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptQuorumState(f"{path}: {error!r}") from error
     if version not in (0, 1):
         raise CorruptQuorumState(f"{path}: version {version}")

@@ -29,7 +29,6 @@ _BATCH_OVERHEAD = 1024
 
 _SINCE: dict[type, tuple[tuple[int, int], ...]] = {
     RegisterBrokerRecord: ((30, 4), (17, 3), (8, 2), (7, 1)),
-    BrokerRegistrationChangeRecord: ((30, 3), (17, 2), (7, 1)),
     PartitionRecord: ((23, 2), (17, 1)),
     PartitionChangeRecord: ((23, 2), (17, 1)),
 }
@@ -44,7 +43,11 @@ class Control(NamedTuple):
 
 
 def record_version(record: Any, metadata_version: int) -> int:
-    """The newest version that every node of the cluster can read."""
+    """The newest version that every node of the cluster can read; of a changed registration the oldest that will do."""
+    if isinstance(record, BrokerRegistrationChangeRecord):
+        if record.cordoned_log_dirs is not None:
+            return 3
+        return 2 if record.log_dirs else int(record.in_controlled_shutdown != 0)
     for since, version in _SINCE.get(type(record), ()):
         if metadata_version >= since:
             return version

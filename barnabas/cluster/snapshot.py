@@ -111,17 +111,24 @@ def after_control(kraft: KRaftState, record: Control) -> KRaftState:
 # ---------------------------------------------------------------- writing
 
 
+def control_records(kraft: KRaftState) -> list[tuple[ControlRecordType, Message, int]]:
+    """The state of the quorum as control records, each with the version to write it in; none for version 0."""
+    if not kraft.version:
+        return []
+    raised = KRaftVersionRecord(version=0, kraft_version=kraft.version)
+    records: list[tuple[ControlRecordType, Message, int]] = [(ControlRecordType.KRAFT_VERSION, raised, 0)]
+    if kraft.voters is not None:
+        records.append((ControlRecordType.KRAFT_VOTERS, kraft.voters, 0))
+    return records
+
+
 def encode_snapshot(
     records: Iterable[Any], *, kraft: KRaftState, metadata_version: int, epoch: int, last_timestamp: int, now_ms: int
 ) -> bytes:
     """The file that holds these records."""
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
     head: list[tuple[ControlRecordType, Message, int]] = [(ControlRecordType.SNAPSHOT_HEADER, header, 0)]
-    if kraft.version:
-        raised = KRaftVersionRecord(version=0, kraft_version=kraft.version)
-        head.append((ControlRecordType.KRAFT_VERSION, raised, 0))
-        if kraft.voters is not None:
-            head.append((ControlRecordType.KRAFT_VOTERS, kraft.voters, 0))
+    head += control_records(kraft)
     parts: list[bytearray] = [control_batch(head, timestamp=now_ms, epoch=epoch)]
     listed = list(records)
     parts += encode_batches(

@@ -1,5 +1,6 @@
 """What tests of the cluster share: a controller over an image, and a metadata log in memory."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -135,3 +136,13 @@ def open_metadata():
 def opener():
     """:class:`Opener`, for a test with files of its own."""
     return Opener
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Bytes that Apache Kafka 4.3.1 wrote, by the name of their file in golden/."""
+
+    def read(name):
+        return bytes.fromhex((Path(__file__).parent / "golden" / f"{name}.hex").read_text())
+
+    return read
