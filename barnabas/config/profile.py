@@ -38,6 +38,9 @@ def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
 
 def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
     """One sentence for each property that the broker will not go by, in the order given."""
+    for item in properties.get("listeners", "").split(","):
+        if item.partition("://")[0].strip().upper() in map(str.upper, values["controller.listener.names"]):
+            yield f"{item.strip()} is not listened on: the controller is in this process, and nobody else asks it"
     for name in properties:
         config = BROKER.get(name)
         if config is None:

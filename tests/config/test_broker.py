@@ -179,3 +179,12 @@ class TestNotices:
 
     def test_a_listeners_prefix_is_known(self):
         assert not any("not a config" in text for text in self.said(listener_name_plaintext_max_connections="5"))
+
+    def test_a_controllers_listener_is_said_not_to_be_listened_on(self):
+        said = self.said(listeners="PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093")
+        assert said == [
+            "CONTROLLER://127.0.0.1:9093 is not listened on: the controller is in this process, and nobody else asks it"
+        ]
+
+    def test_what_is_gone_by_is_no_news(self):
+        assert self.said(num_partitions="3", log_retention_ms="5", auto_create_topics_enable="false") == []

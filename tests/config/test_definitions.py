@@ -71,15 +71,55 @@ def test_a_brokers_config_knows_the_topics_config_that_falls_back_to_it():
     assert topic_name_of("num.partitions") is None
 
 
-def test_what_makes_a_difference_is_named_where_it_does():
-    """A config counts as in effect if, and only if, code outside of config/ asks for it or it reaches a topic."""
-    package = Path(barnabas.__file__).parent
-    asked = set()
-    for path in package.rglob("*.py"):
-        if "definitions" in path.parts:
+PACKAGE = Path(barnabas.__file__).parent
+#: Where fields of a class are configs, with underscores for dots.
+SETTINGS = {PACKAGE / "groups/config.py", PACKAGE / "log/housekeeping.py"}
+#: Names that are made of a prefix and what all internal topics have.
+PREFIXED = {f"offsets.topic.{name}" for name in ("num.partitions", "replication.factor", "segment.bytes")}
+
+
+def names_in_code():
+    """Configs that code outside of config/ and cli/ asks for by name, and fields of topics' settings that it reads."""
+    configs, fields = set(PREFIXED), set()
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0]
+        if room == "cli" or (room == "config" and path.name != "broker.py"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in BROKER:
-                asked.add(node.value)
-    unheard_of = {name for name, definition in BROKER.items() if definition.in_effect} - asked
-    assert not {name for name in unheard_of if topic_name_of(name) is None}
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                configs.add(node.value)
+            elif isinstance(node, ast.Attribute):
+                fields.add(node.attr)
+            elif isinstance(node, ast.AnnAssign) and path in SETTINGS:
+                configs.add(ast.unparse(node.target).replace("_", "."))
+    return configs, fields
+
+
+def test_a_config_counts_as_in_effect_only_if_something_asks_for_it():
+    configs, fields = names_in_code()
+    for name, definition in TOPIC.items():
+        if definition.in_effect and not definition.internal:
+            assert name.replace(".", "_") in fields, f"nobody reads {name} of a topic"
+    for name, definition in BROKER.items():
+        topic = topic_name_of(name)
+        if definition.in_effect and name not in configs:
+            assert topic is not None and TOPIC[topic].in_effect, f"nobody asks for {name}"
+
+
+#: Named in code for another reason than to go by them.
+NAMED_ONLY = {"unclean.leader.election.enable", "compression.type"}
+
+
+def test_a_config_that_something_asks_for_counts_as_in_effect():
+    configs, _ = names_in_code()
+    forgotten = {name for name in configs & set(BROKER) - NAMED_ONLY if not BROKER[name].in_effect}
+    assert not forgotten - {"cordoned.log.dirs", "log.roll.jitter.ms"}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_nothing_asks_for_a_config_that_there_is_not(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("config"):
+            index = node.slice
+            if isinstance(index, ast.Constant) and isinstance(index.value, str):
+                assert index.value in BROKER

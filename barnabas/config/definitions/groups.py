@@ -56,6 +56,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How much of the offsets topic is read at a time when it is loaded.",
+        in_effect=True,
     ),
     ConfigDef(
         "offsets.topic.replication.factor",
@@ -64,6 +65,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Replicas of the offsets topic, when it is made.",
+        in_effect=True,
     ),
     ConfigDef(
         "offsets.topic.num.partitions",
@@ -72,6 +74,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Partitions of the offsets topic, when it is made; not to be changed later.",
+        in_effect=True,
     ),
     ConfigDef(
         "offsets.topic.segment.bytes",
@@ -80,10 +83,25 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Segment size of the offsets topic: small, so that it compacts and loads fast.",
+        in_effect=True,
     ),
-    ConfigDef("offsets.topic.compression.codec", INT, 0, None, HIGH, "The codec of the offsets topic, by its number."),
     ConfigDef(
-        "offset.metadata.max.bytes", INT, 4096, None, HIGH, "How long the text beside a committed offset may be."
+        "offsets.topic.compression.codec",
+        INT,
+        0,
+        None,
+        HIGH,
+        "The codec of the offsets topic, by its number.",
+        in_effect=True,
+    ),
+    ConfigDef(
+        "offset.metadata.max.bytes",
+        INT,
+        4096,
+        None,
+        HIGH,
+        "How long the text beside a committed offset may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "offsets.retention.minutes",
@@ -92,6 +110,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How long offsets outlive the last member of their group.",
+        in_effect=True,
     ),
     ConfigDef(
         "offsets.retention.check.interval.ms",
@@ -100,6 +119,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How often offsets are looked through for expired ones.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.min.session.timeout.ms",
@@ -108,6 +128,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The shortest session time-out that a classic member may ask for.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.max.session.timeout.ms",
@@ -116,6 +137,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The longest session time-out that a classic member may ask for.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.initial.rebalance.delay.ms",
@@ -124,8 +146,17 @@ CONFIGS = (
         None,
         MEDIUM,
         "How long an empty classic group waits for more members before its first rebalance.",
+        in_effect=True,
     ),
-    ConfigDef("group.max.size", INT, MAX_INT, at_least(1), MEDIUM, "How many members a classic group may have."),
+    ConfigDef(
+        "group.max.size",
+        INT,
+        MAX_INT,
+        at_least(1),
+        MEDIUM,
+        "How many members a classic group may have.",
+        in_effect=True,
+    ),
     ConfigDef(
         "group.consumer.session.timeout.ms",
         INT,

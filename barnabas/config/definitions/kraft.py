@@ -38,6 +38,7 @@ CONFIGS = (
         Items(may_be_empty=False),
         HIGH,
         "Which listeners are the controller's.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.mechanism.controller.protocol",
@@ -80,6 +81,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How much metadata log may grow before a snapshot of it is written.",
+        in_effect=True,
     ),
     ConfigDef(
         "metadata.log.max.snapshot.interval.ms",
@@ -88,6 +90,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "How long after a change a snapshot is written at the latest; 0 goes by size alone.",
+        in_effect=True,
     ),
     ConfigDef(
         "metadata.log.dir",
@@ -104,6 +107,7 @@ CONFIGS = (
         at_least(8_388_608),
         HIGH,
         "The size at which the metadata log starts a new segment.",
+        in_effect=True,
     ),
     ConfigDef(
         "metadata.log.segment.ms",
@@ -112,6 +116,7 @@ CONFIGS = (
         None,
         HIGH,
         "The age at which the metadata log starts a new segment.",
+        in_effect=True,
     ),
     ConfigDef(
         "metadata.max.retention.bytes",
@@ -120,9 +125,16 @@ CONFIGS = (
         None,
         HIGH,
         "How large metadata log and snapshots may be before old ones go.",
+        in_effect=True,
     ),
     ConfigDef(
-        "metadata.max.retention.ms", LONG, 604_800_000, None, HIGH, "How long metadata log and snapshots are kept."
+        "metadata.max.retention.ms",
+        LONG,
+        604_800_000,
+        None,
+        HIGH,
+        "How long metadata log and snapshots are kept.",
+        in_effect=True,
     ),
     ConfigDef(
         "metadata.max.idle.interval.ms",

@@ -29,6 +29,7 @@ CONFIGS = (
         Items(may_be_empty=False),
         HIGH,
         "The data directory, where log.dirs does not say.",
+        in_effect=True,
     ),
     ConfigDef(
         "log.dirs",
@@ -37,6 +38,7 @@ CONFIGS = (
         Items(may_be_empty=False, may_be_null=True),
         HIGH,
         "The data directories, separated by commas; logs are spread over them.",
+        in_effect=True,
     ),
     ConfigDef(
         "cordoned.log.dirs",
@@ -55,6 +57,7 @@ CONFIGS = (
         HIGH,
         "The size at which a log starts a new segment.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.roll.ms",
@@ -64,8 +67,17 @@ CONFIGS = (
         HIGH,
         "The age at which a log starts a new segment; goes before log.roll.hours.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
-    ConfigDef("log.roll.hours", INT, 168, at_least(1), HIGH, "The age in hours at which a log starts a new segment."),
+    ConfigDef(
+        "log.roll.hours",
+        INT,
+        168,
+        at_least(1),
+        HIGH,
+        "The age in hours at which a log starts a new segment.",
+        in_effect=True,
+    ),
     ConfigDef(
         "log.roll.jitter.ms",
         LONG,
@@ -74,6 +86,7 @@ CONFIGS = (
         HIGH,
         "The most by which a segment's age limit is shortened at random; goes before log.roll.jitter.hours.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.roll.jitter.hours",
@@ -82,6 +95,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "The most by which a segment's age limit is shortened at random, in hours.",
+        in_effect=True,
     ),
     ConfigDef(
         "log.retention.ms",
@@ -91,6 +105,7 @@ CONFIGS = (
         HIGH,
         "How long segments are kept, -1 for ever; goes before log.retention.minutes.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.retention.minutes",
@@ -99,8 +114,9 @@ CONFIGS = (
         None,
         HIGH,
         "How long segments are kept, in minutes; goes before log.retention.hours.",
+        in_effect=True,
     ),
-    ConfigDef("log.retention.hours", INT, 168, None, HIGH, "How long segments are kept, in hours."),
+    ConfigDef("log.retention.hours", INT, 168, None, HIGH, "How long segments are kept, in hours.", in_effect=True),
     ConfigDef(
         "log.retention.bytes",
         LONG,
@@ -109,6 +125,7 @@ CONFIGS = (
         HIGH,
         "How large a partition's log may grow before its oldest segments go; -1 sets no limit.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.retention.check.interval.ms",
@@ -117,6 +134,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How often logs are looked through for segments to delete.",
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleanup.policy",
@@ -126,6 +144,7 @@ CONFIGS = (
         MEDIUM,
         "What becomes of old segments: delete, compact, both, or nothing at all when empty.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.index.size.max.bytes",
@@ -135,6 +154,7 @@ CONFIGS = (
         MEDIUM,
         "The size of an offset index at which its log starts a new segment.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.index.interval.bytes",
@@ -144,6 +164,7 @@ CONFIGS = (
         MEDIUM,
         "How many bytes of log lie between two entries of its offset index.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.flush.interval.messages",
@@ -153,6 +174,7 @@ CONFIGS = (
         HIGH,
         "How many records a log takes before it is forced to disk.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.flush.interval.ms",
@@ -162,6 +184,7 @@ CONFIGS = (
         HIGH,
         "How long a record may wait before its log is forced to disk.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.flush.scheduler.interval.ms",
@@ -170,6 +193,7 @@ CONFIGS = (
         None,
         HIGH,
         "How often logs are looked through for something to force to disk.",
+        in_effect=True,
     ),
     ConfigDef(
         "log.flush.offset.checkpoint.interval.ms",
@@ -178,6 +202,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "How often the offset up to which logs are on disk is written down.",
+        in_effect=True,
     ),
     ConfigDef(
         "log.flush.start.offset.checkpoint.interval.ms",
@@ -186,6 +211,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "How often the offsets at which logs start are written down.",
+        in_effect=True,
     ),
     ConfigDef(
         "log.segment.delete.delay.ms",
@@ -195,6 +221,7 @@ CONFIGS = (
         HIGH,
         "How long a deleted segment's files stay before they are removed.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.preallocate",
@@ -213,6 +240,7 @@ CONFIGS = (
         HIGH,
         "Threads a data directory gets for recovery at start and for flushing at stop.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "min.insync.replicas",
@@ -222,6 +250,7 @@ CONFIGS = (
         HIGH,
         "How many replicas must have a batch before a producer with acks=all gets its answer.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.message.timestamp.type",
@@ -231,6 +260,7 @@ CONFIGS = (
         MEDIUM,
         "Whether a record's time is its producer's (CreateTime) or the broker's (LogAppendTime).",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.message.timestamp.before.max.ms",
@@ -240,6 +270,7 @@ CONFIGS = (
         MEDIUM,
         "How far a record's time may lie behind the broker's clock.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.message.timestamp.after.max.ms",
@@ -249,6 +280,7 @@ CONFIGS = (
         MEDIUM,
         "How far a record's time may lie ahead of the broker's clock.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.dir.failure.timeout.ms",
@@ -266,6 +298,7 @@ CONFIGS = (
         LOW,
         "How long after the start retention, flushing and checkpoints begin.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef("log.cleaner.enable", BOOLEAN, True, None, MEDIUM, "Whether compaction runs at all."),
     ConfigDef("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, "Threads that compact logs.", CLUSTER_WIDE),

@@ -62,6 +62,7 @@ CONFIGS = (
         None,
         HIGH,
         "How often high watermarks are written down.",
+        in_effect=True,
     ),
     ConfigDef(
         "fetch.purgatory.purge.interval.requests",

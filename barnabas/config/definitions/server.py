@@ -23,7 +23,13 @@ from barnabas.config.validators import Between, Items, OneOf, at_least, counts, 
 
 CONFIGS = (
     ConfigDef(
-        "broker.id", INT, -1, None, HIGH, "Kafka's older name for node.id; set one of them, or both to the same number."
+        "broker.id",
+        INT,
+        -1,
+        None,
+        HIGH,
+        "Kafka's older name for node.id; set one of them, or both to the same number.",
+        in_effect=True,
     ),
     ConfigDef(
         "broker.rack",
@@ -32,6 +38,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "Which rack, zone or room this broker stands in; replicas are spread over racks.",
+        in_effect=True,
     ),
     ConfigDef(
         "process.roles",
@@ -40,8 +47,17 @@ CONFIGS = (
         Items(("broker", "controller"), may_be_empty=False),
         HIGH,
         "What this process is: a broker, a controller, or both.",
+        in_effect=True,
     ),
-    ConfigDef("node.id", INT, None, at_least(0), HIGH, "The number by which this node is known in its cluster."),
+    ConfigDef(
+        "node.id",
+        INT,
+        None,
+        at_least(0),
+        HIGH,
+        "The number by which this node is known in its cluster.",
+        in_effect=True,
+    ),
     ConfigDef(
         "listeners",
         LIST,
@@ -50,6 +66,7 @@ CONFIGS = (
         HIGH,
         "Where to listen: name://host:port, separated by commas. No host means every interface, port 0 any free port.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "advertised.listeners",
@@ -58,6 +75,7 @@ CONFIGS = (
         Items(may_be_empty=False, may_be_null=True),
         HIGH,
         "What clients are told to connect to, where that differs from what listeners binds.",
+        in_effect=True,
     ),
     ConfigDef(
         "listener.security.protocol.map",
@@ -67,6 +85,7 @@ CONFIGS = (
         LOW,
         "Which security protocol each listener's name stands for.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "inter.broker.listener.name",
@@ -75,6 +94,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The listener by which brokers reach one another; by default the first of security.inter.broker.protocol.",
+        in_effect=True,
     ),
     ConfigDef(
         "security.inter.broker.protocol",
@@ -83,6 +103,7 @@ CONFIGS = (
         OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
         MEDIUM,
         "The security protocol between brokers, where inter.broker.listener.name does not say.",
+        in_effect=True,
     ),
     ConfigDef(
         "early.start.listeners",
@@ -99,6 +120,7 @@ CONFIGS = (
         None,
         HIGH,
         "SO_SNDBUF of a client's connection; -1 leaves it to the operating system.",
+        in_effect=True,
     ),
     ConfigDef(
         "socket.receive.buffer.bytes",
@@ -107,6 +129,7 @@ CONFIGS = (
         None,
         HIGH,
         "SO_RCVBUF of a client's connection; -1 leaves it to the operating system.",
+        in_effect=True,
     ),
     ConfigDef(
         "socket.request.max.bytes",
@@ -115,9 +138,16 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "The largest request that is read; a connection that announces a larger one is closed.",
+        in_effect=True,
     ),
     ConfigDef(
-        "socket.listen.backlog.size", INT, 50, at_least(1), MEDIUM, "How many connections may wait to be accepted."
+        "socket.listen.backlog.size",
+        INT,
+        50,
+        at_least(1),
+        MEDIUM,
+        "How many connections may wait to be accepted.",
+        in_effect=True,
     ),
     ConfigDef(
         "socket.connection.setup.timeout.ms",
@@ -143,6 +173,7 @@ CONFIGS = (
         MEDIUM,
         "How many connections one address may have.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "max.connections.per.ip.overrides",
@@ -152,6 +183,7 @@ CONFIGS = (
         MEDIUM,
         "Exceptions to max.connections.per.ip: address:count, separated by commas.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "max.connections",
@@ -161,6 +193,7 @@ CONFIGS = (
         MEDIUM,
         "How many connections the broker takes in all; a listener's own limit has its prefix.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "max.connection.creation.rate",
@@ -172,7 +205,13 @@ CONFIGS = (
         CLUSTER_WIDE,
     ),
     ConfigDef(
-        "connections.max.idle.ms", LONG, 600_000, None, MEDIUM, "A connection that was silent for so long is closed."
+        "connections.max.idle.ms",
+        LONG,
+        600_000,
+        None,
+        MEDIUM,
+        "A connection that was silent for so long is closed.",
+        in_effect=True,
     ),
     ConfigDef(
         "connection.failed.authentication.delay.ms",
@@ -222,6 +261,7 @@ CONFIGS = (
         HIGH,
         "The largest batch of records that a topic takes, compressed, unless max.message.bytes says otherwise.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "compression.type",
@@ -231,6 +271,7 @@ CONFIGS = (
         HIGH,
         "The codec that logs are kept in; producer keeps what the producer chose.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "compression.gzip.level",
@@ -240,6 +281,7 @@ CONFIGS = (
         MEDIUM,
         "How hard gzip tries, 1 to 9, where the broker compresses; -1 is the codec's own choice.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "compression.lz4.level",
@@ -249,6 +291,7 @@ CONFIGS = (
         MEDIUM,
         "How hard lz4 tries, 1 to 17, where the broker compresses.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "compression.zstd.level",
@@ -258,6 +301,7 @@ CONFIGS = (
         MEDIUM,
         "How hard zstd tries, -131072 to 22, where the broker compresses.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "max.incremental.fetch.session.cache.slots",
@@ -266,6 +310,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "How many incremental fetch sessions are kept; 0 keeps none.",
+        in_effect=True,
     ),
     ConfigDef(
         "fetch.max.bytes",
@@ -274,6 +319,7 @@ CONFIGS = (
         at_least(1024),
         MEDIUM,
         "The most that one fetch answers, whatever its client asks; a first batch is given whole.",
+        in_effect=True,
     ),
     ConfigDef(
         "max.request.partition.size.limit",
@@ -282,16 +328,35 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How many partitions one DescribeTopicPartitions answer lists at most.",
+        in_effect=True,
     ),
-    ConfigDef("delete.topic.enable", BOOLEAN, True, None, HIGH, "Whether topics can be deleted."),
+    ConfigDef("delete.topic.enable", BOOLEAN, True, None, HIGH, "Whether topics can be deleted.", in_effect=True),
     ConfigDef(
-        "auto.create.topics.enable", BOOLEAN, True, None, HIGH, "Whether asking for a topic that is not there makes it."
+        "auto.create.topics.enable",
+        BOOLEAN,
+        True,
+        None,
+        HIGH,
+        "Whether asking for a topic that is not there makes it.",
+        in_effect=True,
     ),
     ConfigDef(
-        "num.partitions", INT, 1, at_least(1), MEDIUM, "How many partitions a topic gets whose creator does not say."
+        "num.partitions",
+        INT,
+        1,
+        at_least(1),
+        MEDIUM,
+        "How many partitions a topic gets whose creator does not say.",
+        in_effect=True,
     ),
     ConfigDef(
-        "default.replication.factor", INT, 1, None, MEDIUM, "How many replicas a topic gets whose creator does not say."
+        "default.replication.factor",
+        INT,
+        1,
+        None,
+        MEDIUM,
+        "How many replicas a topic gets whose creator does not say.",
+        in_effect=True,
     ),
     ConfigDef(
         "controlled.shutdown.enable",

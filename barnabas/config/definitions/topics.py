@@ -28,6 +28,7 @@ CONFIGS = (
         "The size at which the log starts a new segment.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.segment.bytes"),),
+        in_effect=True,
     ),
     ConfigDef(
         "segment.ms",
@@ -41,6 +42,7 @@ CONFIGS = (
             Synonym("log.roll.ms"),
             Synonym("log.roll.hours", 3_600_000),
         ),
+        in_effect=True,
     ),
     ConfigDef(
         "segment.jitter.ms",
@@ -54,6 +56,7 @@ CONFIGS = (
             Synonym("log.roll.jitter.ms"),
             Synonym("log.roll.jitter.hours", 3_600_000),
         ),
+        in_effect=True,
     ),
     ConfigDef(
         "segment.index.bytes",
@@ -64,6 +67,7 @@ CONFIGS = (
         "The size of an offset index at which the log starts a new segment.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.index.size.max.bytes"),),
+        in_effect=True,
     ),
     ConfigDef(
         "flush.messages",
@@ -74,6 +78,7 @@ CONFIGS = (
         "How many records the log takes before it is forced to disk.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.flush.interval.messages"),),
+        in_effect=True,
     ),
     ConfigDef(
         "flush.ms",
@@ -87,6 +92,7 @@ CONFIGS = (
             Synonym("log.flush.interval.ms"),
             Synonym("log.flush.scheduler.interval.ms"),
         ),
+        in_effect=True,
     ),
     ConfigDef(
         "retention.bytes",
@@ -97,6 +103,7 @@ CONFIGS = (
         "How large a partition's log may grow before its oldest segments go; -1 sets no limit.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.retention.bytes"),),
+        in_effect=True,
     ),
     ConfigDef(
         "retention.ms",
@@ -111,6 +118,7 @@ CONFIGS = (
             Synonym("log.retention.minutes", 60_000),
             Synonym("log.retention.hours", 3_600_000),
         ),
+        in_effect=True,
     ),
     ConfigDef(
         "max.message.bytes",
@@ -121,6 +129,7 @@ CONFIGS = (
         "The largest batch of records that the topic takes, compressed.",
         CLUSTER_WIDE,
         synonyms=(Synonym("message.max.bytes"),),
+        in_effect=True,
     ),
     ConfigDef(
         "index.interval.bytes",
@@ -131,6 +140,7 @@ CONFIGS = (
         "How many bytes of log lie between two entries of its offset index.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.index.interval.bytes"),),
+        in_effect=True,
     ),
     ConfigDef(
         "delete.retention.ms",
@@ -171,6 +181,7 @@ CONFIGS = (
         "How long a deleted segment's files stay before they are removed.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.segment.delete.delay.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "min.cleanable.dirty.ratio",
@@ -191,6 +202,7 @@ CONFIGS = (
         "What becomes of old segments: delete, compact, both, or nothing at all when empty.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.cleanup.policy"),),
+        in_effect=True,
     ),
     ConfigDef(
         "unclean.leader.election.enable",
@@ -211,6 +223,7 @@ CONFIGS = (
         "How many replicas must have a batch before a producer with acks=all gets its answer.",
         CLUSTER_WIDE,
         synonyms=(Synonym("min.insync.replicas"),),
+        in_effect=True,
     ),
     ConfigDef(
         "compression.type",
@@ -221,6 +234,7 @@ CONFIGS = (
         "The codec that the log is kept in; producer keeps what the producer chose.",
         CLUSTER_WIDE,
         synonyms=(Synonym("compression.type"),),
+        in_effect=True,
     ),
     ConfigDef(
         "compression.gzip.level",
@@ -231,6 +245,7 @@ CONFIGS = (
         "How hard gzip tries, 1 to 9, where the broker compresses; -1 is the codec's own choice.",
         CLUSTER_WIDE,
         synonyms=(Synonym("compression.gzip.level"),),
+        in_effect=True,
     ),
     ConfigDef(
         "compression.lz4.level",
@@ -241,6 +256,7 @@ CONFIGS = (
         "How hard lz4 tries, 1 to 17, where the broker compresses.",
         CLUSTER_WIDE,
         synonyms=(Synonym("compression.lz4.level"),),
+        in_effect=True,
     ),
     ConfigDef(
         "compression.zstd.level",
@@ -251,6 +267,7 @@ CONFIGS = (
         "How hard zstd tries, -131072 to 22, where the broker compresses.",
         CLUSTER_WIDE,
         synonyms=(Synonym("compression.zstd.level"),),
+        in_effect=True,
     ),
     ConfigDef(
         "preallocate",
@@ -271,6 +288,7 @@ CONFIGS = (
         "Whether a record's time is its producer's (CreateTime) or the broker's (LogAppendTime).",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.message.timestamp.type"),),
+        in_effect=True,
     ),
     ConfigDef(
         "message.timestamp.before.max.ms",
@@ -281,6 +299,7 @@ CONFIGS = (
         "How far a record's time may lie behind the broker's clock.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.message.timestamp.before.max.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "message.timestamp.after.max.ms",
@@ -291,6 +310,7 @@ CONFIGS = (
         "How far a record's time may lie ahead of the broker's clock.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.message.timestamp.after.max.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "leader.replication.throttled.replicas",
@@ -366,5 +386,6 @@ CONFIGS = (
         "A segment size below what Kafka allows, for tests; goes before segment.bytes.",
         CLUSTER_WIDE,
         internal=True,
+        in_effect=True,
     ),
 )

@@ -63,6 +63,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "The longest time-out that a transactional producer may ask for.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
@@ -104,6 +105,7 @@ CONFIGS = (
         LOW,
         "How long a partition remembers the sequences of a producer that writes no more.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "producer.id.expiration.check.interval.ms",
@@ -113,6 +115,7 @@ CONFIGS = (
         LOW,
         "How often producers' sequences are looked through for expired ones.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "add.partitions.to.txn.retry.backoff.max.ms",

@@ -1,0 +1,158 @@
+"""Writes docs/reference/ from the code: configs, APIs and errors, each from its one declaration.
+
+``make docs`` runs it; a test fails while a file differs from what the code says.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import barnabas.api_handlers  # noqa: F401  # registers the APIs
+from barnabas.api_handlers.registry import APIS
+from barnabas.config import definitions
+from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of
+from barnabas.errors import KafkaError
+
+REFERENCE = Path(__file__).parent / "reference"
+GENERATED = "<!-- Written by docs/generate.py from the code: `make docs`. Changes made here are lost. -->\n"
+
+THEMES = {
+    "server": "The broker and its sockets",
+    "log": "Logs",
+    "groups": "Groups and offsets",
+    "transactions": "Transactions and idempotence",
+    "replication": "Replication",
+    "kraft": "Controller and metadata",
+    "shares": "Share groups",
+    "metrics": "Metrics and quotas",
+    "security": "TLS, principals, tokens",
+    "sasl": "SASL",
+    "remote": "Remote storage",
+}
+LIMITS = {
+    str(MAX_INT): "2³¹ - 1",
+    str(MAX_LONG): "2⁶³ - 1",
+    text_of(DOUBLE, MAX_DOUBLE): "the largest double",
+}
+
+
+def main() -> None:
+    """Write each file of the reference."""
+    REFERENCE.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text, "utf-8")
+
+
+def pages() -> dict[str, str]:
+    """Each file's text by its name."""
+    return {"configs.md": configs(), "apis.md": apis(), "errors.md": errors()}
+
+
+def configs() -> str:
+    """Every config of Apache Kafka 4.3.1, with what it does here."""
+    count, in_effect = len(definitions.BROKER), sum(config.in_effect for config in definitions.BROKER.values())
+    parts = [
+        "# Configs\n",
+        GENERATED,
+        "Names, types, defaults and rules are Apache Kafka 4.3's. All of them are taken, and told by DescribeConfigs. "
+        f"**Of the {count} of a broker, {in_effect} make a difference in this version**, marked ✓. If one of the others "
+        "is set to something else than its default, the broker says so when it starts. How to set them: "
+        "[configure](../how-to/configure.md).\n",
+        "*Changes* says when: at the next start (no), while the broker runs for one broker, or for all (cluster).\n",
+        "## Configs of a topic\n",
+        "Where a topic has none of its own, the first of the broker's configs in the last column that is set counts.\n",
+        table(
+            ("", "name", "meaning", "type", "default", "must be", "falls back to"),
+            (
+                (*facts(config), "<br>".join(f"`{synonym.name}`" for synonym in config.synonyms))
+                for config in definitions.TOPIC.values()
+                if not config.internal
+            ),
+        ),
+        "## Configs of a broker\n",
+    ]
+    for module in definitions.BROKER_MODULES:
+        parts.append(f"### {THEMES[module.__name__.rpartition('.')[2]]}\n")
+        parts.append(
+            table(
+                ("", "name", "meaning", "type", "default", "must be", "changes"),
+                ((*facts(config), CHANGES[config.scope]) for config in module.CONFIGS if not config.internal),
+            )
+        )
+    for title, those in (
+        ("Configs of a group", definitions.of_groups()),
+        ("Configs of a subscription to clients' metrics", definitions.of_client_metrics()),
+    ):
+        parts.append(f"## {title}\n")
+        parts.append("They are kept and told; the groups and the telemetry that go by them are yet to come.\n")
+        parts.append(table(("", "name", "meaning", "type", "default", "must be"), map(facts, those.values())))
+    parts.append("## Configs for tests\n")
+    parts.append("Kafka has these, too, and shows them only where they are set.\n")
+    hidden = [
+        config for those in (definitions.BROKER, definitions.TOPIC) for config in those.values() if config.internal
+    ]
+    parts.append(table(("", "name", "meaning", "type", "default", "must be"), map(facts, hidden)))
+    return "\n".join(parts)
+
+
+CHANGES = {"read-only": "no", "per-broker": "broker", "cluster-wide": "cluster"}
+
+
+def facts(config: ConfigDef) -> tuple[str, ...]:
+    """The cells that all tables of configs have in common."""
+    default = text_of(config.type, config.default)
+    shown = "" if default is None else LIMITS.get(default) or (f"`{default}`" if default else "empty")
+    rule = config.validator.rule if config.validator is not None else ""
+    return "✓" if config.in_effect else "", f"`{config.name}`", config.doc, config.type.name.lower(), shown, rule
+
+
+def apis() -> str:
+    """Every API that is answered, with its versions."""
+    rows = [
+        (
+            str(key),
+            f"[{name_of(api.request)}]({PROTOCOL}{name_of(api.request)})",
+            str(api.advertised),
+            str(api.versions),
+        )
+        for key, api in sorted(APIS.items())
+    ]
+    return "\n".join([
+        "# APIs\n",
+        GENERATED,
+        "What ApiVersions promises, and what is answered: from the registered handlers, as ApiVersions itself. "
+        "Versions of Produce that are promised and not answered are promised for the sake of old librdkafkas (KAFKA-18659).\n",
+        table(("key", "name", "promised", "answered"), rows),
+    ])  # fmt: skip
+
+
+PROTOCOL = "https://kafka.apache.org/protocol.html#The_Messages_"
+
+
+def name_of(request: type) -> str:
+    """The API's name."""
+    return request.__name__.removesuffix("Request")
+
+
+def errors() -> str:
+    """Every error of the protocol."""
+    rows = [
+        (str(code), f"`{error.__name__}`", "yes" if error.retriable else "", (error.__doc__ or "").strip())
+        for code, error in sorted(KafkaError.by_code.items())
+    ]
+    return "\n".join([
+        "# Errors\n",
+        GENERATED,
+        "The errors of the protocol: their codes, whether it is worth trying again, and what they mean. "
+        "`barnabas explain 22` says the same.\n",
+        table(("code", "name", "retriable", "meaning"), rows),
+    ])  # fmt: skip
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""docs/reference/ says what the code says."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["configs.md", "apis.md", "errors.md"])
+def test_the_file_is_what_make_docs_writes(generate, name):
+    assert (DOCS / "reference" / name).read_text("utf-8") == generate.pages()[name], "run `make docs`"
