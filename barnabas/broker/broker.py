@@ -257,8 +257,8 @@ class Broker:
         """As new: without topics, groups, sessions, and configs that were changed while it ran."""
         image = self.image
         self.group_log.stop()
+        self.group_log = GroupLog(self)
         self.fetch_sessions.clear()
         self.controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]))
         self.controller.submit(AlterConfigs([(ConfigResource(*resource), []) for resource in image.configs]))
-        self.group_log = GroupLog(self)
         self.group_log.start()

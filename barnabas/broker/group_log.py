@@ -163,9 +163,12 @@ class GroupLog:
         self.coordinator.stop()
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Topics may have been deleted, and with them what was committed about them."""
-        if delta.deleted_topics:
-            self.coordinator.topics_deleted(topic.name for topic in delta.deleted_topics.values())
+        """Topics may have been deleted, and with them what was committed about them; or all groups with their log."""
+        deleted = {topic.name for topic in delta.deleted_topics.values()}
+        if CONSUMER_OFFSETS in deleted:
+            self.coordinator.resign()
+        elif deleted:
+            self.coordinator.topics_deleted(deleted)
 
     def _load(self, partition: Partition) -> None:
         log = partition.log

@@ -1,0 +1,57 @@
+"""A client that is nothing but a socket: sends what it is told, reads one frame at a time."""
+
+import socket
+import struct
+
+from barnabas.wire.message import Request
+
+CLIENT_ID = "raw"
+
+
+def framed(request: Request, version: int, correlation_id: int = 1, *, api_version: int | None = None) -> bytes:
+    """The request with its header and size; ``api_version`` is what the header says where it is to lie."""
+    header = struct.pack(">hhi", request.api_key, version if api_version is None else api_version, correlation_id)
+    header += struct.pack(">h", len(CLIENT_ID)) + CLIENT_ID.encode()
+    header += b"\0" * (version in request.flexible)
+    body = header + request.encode(version=version)
+    return struct.pack(">i", len(body)) + body
+
+
+class Client:
+    """One connection; a context manager."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1", timeout: float = 10) -> None:
+        self.socket = socket.create_connection((host, port), timeout=timeout)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or what came before the server closed."""
+        data = b""
+        while len(data) < size and (piece := self.socket.recv(size - len(data))):
+            data += piece
+        return data
+
+    def receive(self) -> bytes | None:
+        """One frame without its size; None when the server has closed."""
+        try:
+            prefix = self.read(4)
+            return self.read(struct.unpack(">i", prefix)[0]) if len(prefix) == 4 else None
+        except ConnectionResetError:
+            return None
+
+    def ask(self, request: Request, version: int) -> object:
+        """Send and decode; None when the server closes instead."""
+        self.send(framed(request, version))
+        frame = self.receive()
+        if frame is None:
+            return None
+        response = type(request).response
+        return response.decode(frame, version=version, at=4 + response.header_version(version))

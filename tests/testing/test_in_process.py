@@ -1,0 +1,94 @@
+"""The broker that users' tests start: what it offers, and that it comes clean again."""
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+
+from barnabas.errors import InvalidConfig, TopicAlreadyExists
+from barnabas.testing import Broker
+
+
+def produced(broker, topic, values):
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    for value in values:
+        producer.send(topic, key=b"k", value=value, headers=[("h", b"1")], partition=0)
+    producer.close()
+
+
+def consumed(broker, topic, group):
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=broker.bootstrap_servers,
+        group_id=group,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=500,
+    )
+    values = [record.value for record in consumer]
+    consumer.commit()
+    consumer.close()
+    return values
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_records_are_what_was_produced(on_disk):
+    with Broker(on_disk=on_disk) as broker:
+        broker.create_topic("orders", partitions=2)
+        produced(broker, "orders", [b"one", b"two"])
+        records = broker.records("orders")
+        assert [(r.topic, r.partition, r.offset, r.key, r.value, r.headers) for r in records] == [
+            ("orders", 0, 0, b"k", b"one", (("h", b"1"),)),
+            ("orders", 0, 1, b"k", b"two", (("h", b"1"),)),
+        ]
+
+
+def test_a_topic_that_nobody_made_has_no_records():
+    with Broker() as broker:
+        assert broker.records("nothing") == []
+
+
+def test_configs_by_keyword_and_by_name():
+    with Broker({"num.partitions": 3}, auto_create_topics_enable=True, message_max_bytes=2000) as broker:
+        produced(broker, "made", [b"v"])
+        config = broker._server.broker.config
+        assert len(broker._server.broker.image.topics_by_name["made"].partitions) == 3
+        assert config["message.max.bytes"] == 2000
+
+
+def test_a_topic_that_cannot_be_says_why():
+    with Broker() as broker:
+        broker.create_topic("once")
+        with pytest.raises(TopicAlreadyExists):
+            broker.create_topic("once")
+        with pytest.raises(InvalidConfig, match=r"retention\.ms"):
+            broker.create_topic("odd", configs={"retention.ms": "for ever"})
+
+
+def test_reset_leaves_nothing():
+    with Broker() as broker:
+        broker.create_topic("orders", configs={"retention.ms": 5})
+        produced(broker, "orders", [b"before"])
+        assert consumed(broker, "orders", "group") == [b"before"]
+        broker.reset()
+        assert broker.topics() == [] and broker.records("orders") == []
+        assert not broker._server.broker.groups.list_groups()
+        broker.create_topic("orders")
+        produced(broker, "orders", [b"after"])
+        assert [record.offset for record in broker.records("orders")] == [0]
+        assert consumed(broker, "orders", "group") == [b"after"]
+        assert broker._server.broker.partitions["orders", 0].log.config.retention_ms == 604_800_000
+
+
+def test_reset_of_what_is_new_already():
+    with Broker() as broker:
+        broker.reset()
+        broker.reset()
+
+
+def test_a_start_that_fails_leaves_no_thread(tmp_path):
+    import threading
+
+    before = threading.active_count()
+    with Broker({"log.dirs": tmp_path}, on_disk=True) as running:
+        with pytest.raises(Exception, match="in use|using"):
+            Broker({"log.dirs": tmp_path}, on_disk=True).start()
+        running.create_topic("still-there")
+    assert threading.active_count() == before

@@ -1,0 +1,64 @@
+"""The plugin, in a test run of its own: as a user's project sees it."""
+
+import subprocess
+import sys
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+from kafka import KafkaProducer
+
+def produce(broker):
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+    producer.send("t", b"v").get(10)
+    producer.close()
+
+def test_one(kafka_broker):
+    assert kafka_broker.records("t") == []
+    produce(kafka_broker)
+    assert [record.value for record in kafka_broker.records("t")] == [b"v"]
+
+def test_two_starts_empty(kafka_broker):
+    test_one(kafka_broker)
+"""
+
+
+def test_each_test_gets_an_empty_broker(pytester):
+    pytester.makepyfile(TESTS)
+    pytester.runpytest_subprocess("-p", "no:randomly").assert_outcomes(passed=2)
+
+
+def test_users_override_its_configs(pytester):
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def kafka_broker_config():
+            return {"num.partitions": 7}
+        """
+    )
+    pytester.makepyfile(
+        TESTS
+        + """
+def test_seven(kafka_broker):
+    produce(kafka_broker)
+    assert len(kafka_broker._server.broker.image.topics_by_name["t"].partitions) == 7
+"""
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_it_shows_among_the_fixtures_with_its_meaning(pytester):
+    result = pytester.runpytest_subprocess("--fixtures")
+    result.stdout.fnmatch_lines(["kafka_broker -- *", "*A running broker*"])
+
+
+def test_it_imports_nothing_until_it_is_asked():
+    program = (
+        "import sys, barnabas.testing.pytest_plugin\n"
+        "loaded = sorted(name for name in sys.modules if name.startswith('barnabas.'))\n"
+        "assert loaded == ['barnabas.testing', 'barnabas.testing.pytest_plugin'], loaded\n"
+        "assert 'asyncio' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
