@@ -49,7 +49,9 @@ def reader(cls: "type[Struct]", version: int, flexible: bool) -> Read:
     """``read(data, at) -> (structure, end)``; raises one of UNREADABLE."""
     read = _readers.get((cls, version, flexible))
     if read is None:
-        read = _readers[cls, version, flexible] = Reader(cls, version, flexible).compile()
+        read = _readers[cls, version, flexible] = Reader(cls, version, flexible).compile(
+            _label("read", cls, version, flexible)
+        )
     return read
 
 
@@ -57,8 +59,14 @@ def writer(cls: "type[Struct]", version: int, flexible: bool) -> Write:
     """``write(structure, parts, cuts)``: adds the pieces to ``parts``, and to ``cuts`` where large ones stand."""
     write = _writers.get((cls, version, flexible))
     if write is None:
-        write = _writers[cls, version, flexible] = Writer(cls, version, flexible).compile()
+        write = _writers[cls, version, flexible] = Writer(cls, version, flexible).compile(
+            _label("write", cls, version, flexible)
+        )
     return write
+
+
+def _label(verb: str, cls: "type[Struct]", version: int, flexible: bool) -> str:
+    return f"{verb} {cls.__module__}.{cls.__qualname__} v{version}{' flexible' if flexible else ''}"
 
 
 def initializer(cls: "type[Struct]") -> Callable[..., None]:
@@ -74,7 +82,7 @@ def initializer(cls: "type[Struct]") -> Callable[..., None]:
     if not fields:
         source("pass")
     source.lines[0] = f"def __init__({', '.join(parameters)}):"
-    return source.compile(f"{cls.__qualname__}.__init__")
+    return source.compile(f"{cls.__module__}.{cls.__qualname__}.__init__")
 
 
 def source(cls: "type[Struct]", version: int) -> str:

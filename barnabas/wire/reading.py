@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from barnabas.wire import types
-from barnabas.wire.source import Source
+from barnabas.wire.source import Source, named
 from barnabas.wire.types import Fixed, Packers, Sized
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Reader(Source):
         if format == "B":
             self(f"{targets} = data[at]")
         else:
-            unpack = self.refer(f"unpack_{format.replace('?', 't')}", unpacker(format))
+            unpack = self.refer(named("unpack", format), unpacker(format))
             self(f"{targets}{',' if ', ' not in targets else ''} = {unpack}(data, at)")
         self(f"at += {struct.calcsize('>' + format)}")
 
@@ -182,7 +182,8 @@ class Reader(Source):
         with self.block("if end > limit:"):
             self("raise beyond(count)")
         if kind.format in REPEATED:
-            self(f"{target} = [*{self.refer('unpack_many_' + kind.format, REPEATED[kind.format])}[count](data, at)]")
+            unpack = self.refer(named("unpack_many", kind.format), REPEATED[kind.format])
+            self(f"{target} = [*{unpack}[count](data, at)]")
         else:
             self(f"{target} = [bytes(data[start : start + {kind.size}]) for start in range(at, end, {kind.size})]")
         self("at = end")

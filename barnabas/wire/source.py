@@ -13,12 +13,17 @@ from typing import Any
 SUBJECTS: dict[str, list[str]] = {}
 
 
+def named(verb: str, format: str) -> str:
+    """What a ``struct`` format's function is called: ``?`` has no place in a name."""
+    return f"{verb}_{format.replace('?', 't')}"
+
+
 class Source:
     """A function in the making.
 
     >>> double = Source("double", "n")
     >>> double("return n + n")
-    >>> double.compile()(21)
+    >>> double.compile("doubling")(21)
     42
     """
 
@@ -67,9 +72,9 @@ class Source:
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
 
-    def compile(self, label: str = "") -> Callable[..., Any]:
-        """The function; its text stays where ``linecache`` finds it, under its name or the ``label``."""
-        text, filename = self.text(), f"<barnabas {label or self.name}>"
+    def compile(self, label: str) -> Callable[..., Any]:
+        """The function; its text stays where ``linecache`` finds it, under the ``label``."""
+        text, filename = self.text(), f"<barnabas {label}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         SUBJECTS[filename] = self.subjects
         exec(compile(text, filename, "exec"), self.names)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.wire.source import Source
+from barnabas.wire.source import Source, named
 from barnabas.wire.types import BYTE, Fixed, Packers, Sized, uvarint
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Writer(Source):
         values = ", ".join(value for _, value in run if value)
         if not values:
             return 'b"' + r"\0" * len(format) + '"'
-        pack = self.refer(f"pack_{format.replace('?', 't')}", packer(format))
+        pack = self.refer(named("pack", format), packer(format))
         return f"{pack}({values})"
 
     def flush(self) -> None:
@@ -140,7 +140,7 @@ class Writer(Source):
     def elements(self, kind: "Fixed | Sized | type[Struct]", items: str) -> None:
         if isinstance(kind, Fixed):
             if kind.format in REPEATED:
-                pack = self.refer(f"pack_many_{kind.format}", REPEATED[kind.format])
+                pack = self.refer(named("pack_many", kind.format), REPEATED[kind.format])
                 self(f"write({pack}[len({items})](*{items}))")
             else:
                 self(f'write(b"".join({items}))')
