@@ -256,6 +256,7 @@ class Broker:
     def reset(self) -> None:
         """As new: without topics, groups, sessions, and configs that were changed while it ran."""
         image = self.image
+        self.groups.resign()
         self.group_log.stop()
         self.group_log = GroupLog(self)
         self.fetch_sessions.clear()
