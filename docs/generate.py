@@ -54,8 +54,8 @@ def configs() -> str:
         "# Configs\n",
         GENERATED,
         "Names, types, defaults and rules are Apache Kafka 4.3's. All of them are taken, and told by DescribeConfigs. "
-        f"**Of the {count} of a broker, {in_effect} make a difference in this version**, marked ✓. If one of the others "
-        "is set to something else than its default, the broker says so when it starts. How to set them: "
+        f"**Of the {count} of a broker, {in_effect} make a difference in this version**, marked ✓. If one of the "
+        "others is set to something else than its default, the broker says so when it starts. How to set them: "
         "[configure](../how-to/configure.md).\n",
         "*Changes* says when: at the next start (no), while the broker runs for one broker, or for all (cluster).\n",
         "## Configs of a topic\n",
@@ -120,7 +120,8 @@ def apis() -> str:
         "# APIs\n",
         GENERATED,
         "What ApiVersions promises, and what is answered: from the registered handlers, as ApiVersions itself. "
-        "Versions of Produce that are promised and not answered are promised for the sake of old librdkafkas (KAFKA-18659).\n",
+        "Versions of Produce that are promised and not answered are promised for the sake of old "
+        "librdkafkas (KAFKA-18659).\n",
         table(("key", "name", "promised", "answered"), rows),
     ])  # fmt: skip
 
