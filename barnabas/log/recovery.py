@@ -267,6 +267,8 @@ class _Opening:
                 piece, at = memoryview(_read_batch(segment, position)), 0
                 header = _header(piece, at)
             reason = _what_is_wrong(piece, at, header, segment.base_offset, expected)
+            if reason is None and header is not None and header[0] != expected:
+                reason = self.why_no_gap(segment, position, header)
             if reason is not None or header is None:
                 damage = Damage(position, expected, reason or "it is no batch")
                 break
@@ -290,6 +292,24 @@ class _Opening:
             time_index.maybe_append(latest, latest_offset)
         segment.replace_indexes(index, time_index, latest, latest_offset)
         return damage, expected
+
+    def why_no_gap(self, segment: Segment, position: int, header: tuple[int, ...]) -> str | None:
+        """Why the offsets before a batch cannot just be missing; None when compaction may have taken them away.
+
+        The CRC does not cover the base offset. Compaction leaves the active segment alone, and order everywhere.
+        """
+        base_offset, length, *_, delta = header[:7]
+        following = self.segments.index(segment) + 1
+        if following == len(self.segments) and not self.config.compacts:
+            return f"the batch's base offset {base_offset} leaves a gap"
+        next_position, next_offset = position + LOG_OVERHEAD + length, MAX_OFFSET
+        if next_position + HEADER_SIZE <= segment.size:
+            next_offset = int.from_bytes(segment.file.pread(8, next_position))
+        elif following < len(self.segments):
+            next_offset = self.segments[following].base_offset
+        if next_offset <= base_offset + delta:
+            return f"the batch's base offset {base_offset} leaves a gap, and {next_offset} follows"
+        return None
 
 
 def _header(piece: memoryview, at: int) -> tuple[int, ...] | None:

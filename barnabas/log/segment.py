@@ -182,6 +182,8 @@ class Segment:
             time_index = TimeIndex.decode(self._files.read(self.path(TIME_INDEX_SUFFIX)), self.base_offset)
             if len(index):
                 self._check_entry(index.last_offset, index.positions[-1])
+            if not self.active and self.size and not len(time_index) and self.first_timestamp() >= 0:
+                raise CorruptIndex("the time index has no entry, and there are records with timestamps")
         except (FileNotFoundError, CorruptIndex) as error:
             logger.warning("Index of %s is made anew: %s", self.path(LOG_SUFFIX), error)
             return self.rebuild_indexes()

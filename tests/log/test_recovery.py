@@ -1,0 +1,370 @@
+"""Opening what was left behind: by a clean stop, by a crash, by Apache Kafka."""
+
+import pytest
+
+from barnabas.errors import OutOfOrderSequenceNumber
+from barnabas.log.recovery import read_topic_id, write_topic_id
+from barnabas.records.batch import batches
+
+NOW_MS = 1_700_000_000_000
+LOG = "00000000000000000000.log"
+
+
+def filled(tool, **config):
+    """A log of nine batches in some segments, with producers and epochs."""
+    log = tool.create(**{"segment_bytes": 500, "index_interval_bytes": 150, **config})
+    for number, count in enumerate((1, 4, 2, 6, 1, 3, 5, 1, 2)):
+        tool.append(
+            log,
+            count,
+            epoch=number // 3,
+            timestamp=NOW_MS + number,
+            producer_id=number % 2,
+            producer_epoch=0,
+            base_sequence=sum((1, 4, 2, 6, 1, 3, 5, 1, 2)[number % 2 : number : 2]),
+        )
+    assert len(log.segments) == 3
+    return log
+
+
+def content(tool):
+    return {name: tool.files.read(tool.path(name)) for name in tool.names()}
+
+
+def test_a_closed_log_is_opened_as_it_was(tool):
+    log = filled(tool)
+    log.close()
+    before = content(tool)
+    again = tool.open(clean=True, recovery_point=25, segment_bytes=500, index_interval_bytes=150)
+    assert (again.log_start_offset, again.log_end_offset, again.recovery_point) == (0, 25, 25)
+    assert again.topic_id == log.topic_id
+    assert again.leader_epochs.entries == log.leader_epochs.entries
+    assert [record.offset for record in tool.records(again)] == list(range(25))
+    again.close()
+    assert content(tool) == before
+
+
+def test_a_clean_open_does_not_read_the_log(memory_tool, monkeypatch):
+    log = memory_tool.create(index_interval_bytes=150)
+    for _ in range(500):
+        memory_tool.append(log, 3)
+    log.close()
+    read = []
+    pread = type(log.segments.active.file).pread
+    monkeypatch.setattr(
+        type(log.segments.active.file),
+        "pread",
+        lambda file, size, at: read.append(size) or pread(file, size, at),
+    )
+    memory_tool.open(clean=True, recovery_point=1500)
+    assert sum(read) < 5000
+
+
+def test_a_log_that_was_killed_is_opened_as_it_was(tool):
+    log = filled(tool)
+    again = tool.open(segment_bytes=500, index_interval_bytes=150)
+    assert (again.log_start_offset, again.log_end_offset, again.recovery_point) == (0, 25, 0)
+    assert again.leader_epochs.entries == log.leader_epochs.entries
+    assert tool.records(again) == tool.records(log)
+    for entry in log.active_producers():
+        assert again.producers.entries[entry.producer_id].batches == entry.batches
+
+
+def test_indexes_are_the_same_after_a_crash(tool):
+    filled(tool).close()
+    closed = content(tool)
+    tool.open(index_interval_bytes=150).close()
+    assert content(tool) == closed
+
+
+@pytest.mark.parametrize("recovery_point", [0, 6, 25, 1000])
+def test_only_what_is_past_the_recovery_point_is_checked(memory_tool, monkeypatch, recovery_point):
+    log = filled(memory_tool)
+    log.flush()
+    checked = set()
+    scan = type(log.segments.active.file).pread
+    monkeypatch.setattr(
+        type(log.segments.active.file), "pread", lambda file, size, at: checked.add(file.path) or scan(file, size, at)
+    )
+    memory_tool.open(recovery_point=recovery_point)
+    first = max(segment.base_offset for segment in log.segments if segment.base_offset <= recovery_point)
+    expected = {segment.path(".log") for segment in log.segments if segment.base_offset >= first}
+    assert {path for path in checked if path.endswith(".log")} == expected
+
+
+def test_a_tail_torn_at_any_byte_is_cut(memory_tool, caplog):
+    tool = memory_tool
+    log = tool.create(index_interval_bytes=100)
+    ends = [0]
+    for count in (2, 1, 3):
+        tool.append(log, count)
+        ends.append(log.size)
+    whole = tool.files.read(tool.path(LOG))
+    for size in range(len(whole) + 1):
+        tool.overwrite(LOG, whole[:size])
+        caplog.clear()
+        again = tool.open(index_interval_bytes=100)
+        good = max(end for end in ends if end <= size)
+        assert again.log_end_offset == [0, 2, 3, 6][ends.index(good)]
+        assert tool.files.read(tool.path(LOG)) == whole[:good]
+        assert len(tool.records(again)) == again.log_end_offset
+        assert (LOG in caplog.text) == (good != size)
+        if good != size:
+            assert f"offset {again.log_end_offset}, position {good} of {size}" in caplog.text
+
+
+def test_a_bit_flipped_anywhere_is_found(memory_tool, caplog):
+    tool = memory_tool
+    log = tool.create()
+    for count in (2, 1, 3):
+        tool.append(log, count)
+    whole = tool.files.read(tool.path(LOG))
+    second = log.segments.active.locate(2)
+    third = log.segments.active.locate(3)
+    for position in range(second, third):
+        # The leader's epoch is stamped outside of the CRC's range: no one can tell.
+        if second + 12 <= position < second + 16:
+            continue
+        tool.overwrite(LOG, whole)
+        tool.flip(LOG, position)
+        assert tool.open().log_end_offset == 2, f"position {position - second} of the batch"
+    assert "CRC" in caplog.text
+
+
+@pytest.mark.parametrize("bit", range(63))
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_a_base_offset_that_is_not_true_is_found(memory_tool, bit, policy):
+    """The CRC does not cover it."""
+    config = {"cleanup_policy": frozenset({policy}), "segment_bytes": 500}
+    log = filled(memory_tool, cleanup_policy=config["cleanup_policy"])
+    for segment, batch in ((log.segments[0], 1), (log.segments[0], -1), (log.segments[2], 0)):
+        place = list(segment.scan())[batch]
+        name = f"{segment.base_offset:020d}.log"
+        whole = content(memory_tool)
+        data = bytearray(whole[name])
+        flipped = place.base_offset ^ (1 << bit)
+        data[place.position : place.position + 8] = flipped.to_bytes(8)
+        memory_tool.overwrite(name, data)
+        assert memory_tool.open(**config).log_end_offset == place.base_offset
+        for name, data in whole.items():
+            memory_tool.overwrite(name, data)
+
+
+def test_holes_that_compaction_made_are_none_of_it(memory_tool, batch):
+    config = {"cleanup_policy": frozenset({"compact"}), "segment_bytes": 200}
+    log = memory_tool.create(**config)
+    for offset in (0, 7, 8, 30, 60):
+        log.append_as_follower(batch(1, base_offset=offset).buffer, now_ms=NOW_MS)
+    assert len(log.segments) > 1
+    assert memory_tool.open(**config).log_end_offset == 61
+
+
+def test_garbage_behind_the_end_is_cut(tool):
+    log = filled(tool)
+    name = f"{log.segments.active.base_offset:020d}.log"
+    whole = tool.files.read(tool.path(name))
+    for garbage in (bytes(1000), b"\xff" * 1000, whole):
+        tool.overwrite(name, whole + garbage)
+        assert tool.open().log_end_offset == 25
+        assert tool.files.read(tool.path(name)) == whole
+
+
+def test_what_follows_damage_goes(tool, caplog):
+    log = filled(tool)
+    second = log.segments[1].base_offset
+    tool.flip(LOG, log.segments[0].size - 1)
+    again = tool.open(segment_bytes=500)
+    assert again.log_end_offset < second
+    assert len(again.segments) == 1
+    assert [name for name in tool.names() if name.endswith(".log")] == [LOG]
+    assert "follows a damaged segment" in caplog.text
+    last = again.log_end_offset
+    assert tool.append(again, 1).base_offset == last
+    assert all(start <= last for _, start in again.leader_epochs.entries)
+
+
+def test_an_appended_record_after_recovery_is_found_by_the_next(tool):
+    filled(tool)
+    for number in range(5):
+        log = tool.open(segment_bytes=500, index_interval_bytes=150)
+        assert log.log_end_offset == 25 + number
+        tool.append(log, 1)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint"])
+@pytest.mark.parametrize("how", ["missing", "empty", "garbage", "short", "zeros"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_everything_but_the_log_can_be_made_again(memory_tool, suffix, how, clean):
+    tool = memory_tool
+    log = filled(tool)
+    log.close()
+    for name in tool.names():
+        if not name.endswith(suffix):
+            continue
+        data = tool.files.read(tool.path(name))
+        damaged = {"empty": b"", "garbage": b"\xa5" * len(data), "short": data[:-1], "zeros": bytes(len(data))}
+        if how == "missing":
+            tool.files.delete(tool.path(name))
+        else:
+            tool.overwrite(name, damaged[how])
+    again = tool.open(clean=clean, segment_bytes=500, index_interval_bytes=150)
+    assert again.log_end_offset == 25
+    assert [record.offset for record in tool.records(again, max_bytes=300)] == list(range(25))
+    assert again.offset_for_timestamp(NOW_MS + 5, up_to=25)[0] == NOW_MS + 5
+    assert again.leader_epochs.entries == log.leader_epochs.entries
+    with pytest.raises(OutOfOrderSequenceNumber):
+        tool.append(again, 1, producer_id=0, producer_epoch=0, base_sequence=100)
+    last = again.active_producers()
+    assert sorted(entry.last_sequence for entry in last) == [10, 13]
+
+
+def test_an_index_of_an_older_life_is_not_believed(tool):
+    """The entries are in order and within the file, and mean other batches."""
+    log = tool.create(index_interval_bytes=100)
+    for _ in range(20):
+        tool.append(log, 5)
+    log.close()
+    index = tool.files.read(tool.path("00000000000000000000.index"))
+    tool.files.delete_tree(tool.directory)
+    log = tool.create(index_interval_bytes=100)
+    for _ in range(35):
+        tool.append(log, 1, size=150)
+    log.close()
+    tool.overwrite("00000000000000000000.index", index)
+    again = tool.open(clean=True)
+    assert again.log_end_offset == 35
+    assert [record.offset for record in tool.records(again, max_bytes=300)] == list(range(35))
+
+
+def test_an_index_without_a_log_is_deleted(tool, caplog):
+    filled(tool).close()
+    tool.overwrite("00000000000000009999.index", b"12345678")
+    tool.overwrite("00000000000000009999.timeindex", b"")
+    assert tool.open(clean=True).log_end_offset == 25
+    assert not any(name.startswith("00000000000000009999") for name in tool.names())
+    assert "belongs to no segment" in caplog.text
+
+
+def test_leftovers_of_deletions_go(tool):
+    filled(tool).close()
+    for name in (
+        f"{5:020d}.log.deleted",
+        f"{5:020d}.index.deleted",
+        "leader-epoch-checkpoint.tmp",
+        f"{0:020d}.log.cleaned",
+    ):
+        tool.overwrite(name, b"whatever")
+    assert tool.open(clean=True).log_end_offset == 25
+    assert not any(name.endswith((".deleted", ".tmp", ".cleaned")) for name in tool.names())
+
+
+def swapped(tool):
+    """A log whose first two segments were made into one, which did not take their place yet."""
+    log = filled(tool)
+    log.close()
+    first, second = (tool.files.read(segment.path(".log")) for segment in log.segments[:2])
+    tool.overwrite(LOG + ".swap", first + second)
+    for suffix in (".index", ".timeindex"):
+        tool.overwrite(f"{0:020d}{suffix}.swap", b"")
+    return log
+
+
+def test_a_finished_swap_is_completed(tool):
+    log = swapped(tool)
+    again = tool.open()
+    assert [segment.base_offset for segment in again.segments] == [0, log.segments[2].base_offset]
+    assert [record.offset for record in tool.records(again)] == list(range(25))
+    assert not any(name.endswith(".swap") for name in tool.names())
+
+
+def test_a_swap_that_was_half_completed_is_completed(tool):
+    log = swapped(tool)
+    tool.files.delete(log.segments[1].path(".log"))
+    tool.files.rename(tool.path(f"{0:020d}.index.swap"), tool.path(f"{0:020d}.index"))
+    assert [record.offset for record in tool.records(tool.open())] == list(range(25))
+
+
+def test_a_swap_with_unfinished_siblings_is_undone(tool):
+    log = swapped(tool)
+    tool.overwrite(LOG + ".cleaned", b"unfinished")
+    again = tool.open()
+    assert [segment.base_offset for segment in again.segments] == [segment.base_offset for segment in log.segments]
+    assert [record.offset for record in tool.records(again)] == list(range(25))
+
+
+def test_the_log_start_offset_is_told(tool):
+    filled(tool).close()
+    again = tool.open(clean=True, log_start_offset=7)
+    assert again.log_start_offset == 7
+    assert tool.records(again)[0].offset == 7
+    assert again.leader_epochs.entries[0] == (1, 7)
+
+
+def test_a_start_beyond_the_end(tool, caplog):
+    filled(tool).close()
+    again = tool.open(clean=True, log_start_offset=1000)
+    assert (again.log_start_offset, again.log_end_offset) == (1000, 1000)
+    assert tool.append(again, 1).base_offset == 1000
+    assert "before its start" in caplog.text
+    assert tool.open().log_end_offset == 1001
+
+
+def test_an_empty_directory(tool):
+    tool.files.makedirs(tool.directory)
+    log = tool.open()
+    assert (log.log_start_offset, log.log_end_offset, log.topic_id) == (0, 0, bytes(16))
+    tool.append(log, 1)
+
+
+def test_the_topic_id(tool):
+    tool.files.makedirs(tool.directory)
+    write_topic_id(tool.files, tool.directory, bytes(range(16)))
+    assert tool.files.read(tool.path("partition.metadata")) == b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw"
+    assert read_topic_id(tool.files, tool.directory) == bytes(range(16))
+    tool.overwrite("partition.metadata", b"\xff\xff")
+    assert read_topic_id(tool.files, tool.directory) == bytes(16)
+
+
+# ------------------------------------------------------------ Apache Kafka's directory
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    "without", [(), (".index", ".timeindex"), (".snapshot",), ("checkpoint", ".index", ".snapshot")]
+)
+def test_apaches_directory_opens_and_closes_as_it_was(golden, clean, without):
+    before = content(golden)
+    for name in golden.names():
+        if without and name.endswith(without):
+            golden.files.delete(golden.path(name))
+    log = golden.open(clean=clean, index_interval_bytes=500, segment_bytes=6000)
+    assert (log.log_start_offset, log.log_end_offset, log.leader_epochs.entries) == (0, 205, [(0, 0)])
+    assert [record.offset for record in golden.records(log)] == list(range(205))
+    for timestamp in range(1_700_000_000_000, 1_700_000_000_800, 50):
+        assert log.offset_for_timestamp(timestamp, up_to=205)[0] >= timestamp
+    log.close()
+    after = content(golden)
+    if clean and without:
+        # What a segment that is not the active one has lost is made again when somebody needs it.
+        after = {name: data for name, data in after.items() if not name.endswith(".snapshot")}
+    assert after == {name: before[name] for name in after}
+
+
+def test_apaches_directory_is_gone_on_with(golden):
+    log = golden.open(clean=True, index_interval_bytes=500, segment_bytes=6000)
+    entry = next(entry for entry in log.active_producers() if entry.producer_id == 1)
+    known = entry.batches[-1]
+    again = golden.append(
+        log,
+        known.offset_delta + 1,
+        producer_id=1,
+        producer_epoch=entry.producer_epoch,
+        base_sequence=known.first_sequence,
+    )
+    assert again.is_duplicate
+    assert again.base_offset == known.first_offset
+    fresh = golden.append(
+        log, 2, producer_id=1, producer_epoch=entry.producer_epoch, base_sequence=known.last_sequence + 1
+    )
+    assert fresh.base_offset == 205
+    assert [batch.base_offset for batch in batches(log.read(205, 1000, up_to=207, minimum_one=True))] == [205]
