@@ -1,0 +1,158 @@
+"""Produce: what is appended, what is refused and how, and what acks has to do with it."""
+
+import pytest
+
+from barnabas.api_handlers.answering import CloseConnection
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.produce import produce
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.records.builder import build_batch
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+
+Topic = ProduceRequest.TopicProduceData
+
+
+def batch(*values, **options):
+    return bytes(build_batch([(b"k", value, 1_700_000_000_000) for value in values or (b"v",)], **options))
+
+
+def asked(records, *, topic="t", index=0, acks=1, **fields):
+    partition = Topic.PartitionProduceData(index=index, records=records)
+    return ProduceRequest(
+        acks=acks, timeout_ms=1000, topic_data=[Topic(name=topic, partition_data=[partition], **fields)]
+    )
+
+
+def send(node, request, version=9, client_id="test"):
+    """The answer for the only partition, by way of the bytes; None without an answer."""
+    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+    context.api_version, context.client_id = version, client_id
+    frame = memoryview(bytearray(request.encode(version=version)))
+    response = produce(ProduceRequest.decode(frame, version=version), context)
+    if response is None:
+        return None
+    (topic,) = ProduceResponse.decode(response.encode(version=version), version=version).responses
+    (partition,) = topic.partition_responses
+    return partition
+
+
+@pytest.fixture
+def partition(node):
+    return node.create_topic("t")
+
+
+def stored(partition):
+    log = partition.log
+    data = log.read(log.log_start_offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True)
+    return list(batches(data))
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+def test_offsets_go_on(node, partition, version):
+    answers = [send(node, asked(batch(b"a", b"b")), version) for _ in range(3)]
+    assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 2), (0, 4)]
+    assert answers[0].log_append_time_ms == -1
+    assert answers[0].log_start_offset == (0 if version >= 5 else -1)
+
+
+def test_by_topic_id(node, partition):
+    assert send(node, asked(batch(), topic="", topic_id=partition.topic_id), 13).base_offset == 0
+    assert send(node, asked(batch(), topic="", topic_id=b"\7" * 16), 13).error_code == 100
+
+
+def test_the_bytes_are_kept_but_for_offset_and_epoch(node, partition):
+    sent = batch(b"one", b"two")
+    send(node, asked(batch()))
+    send(node, asked(sent))
+    kept = bytes(stored(partition)[1].buffer)
+    assert kept[16:] == sent[16:] and kept[8:12] == sent[8:12]
+    assert RecordBatch.parse(kept).base_offset == 1
+
+
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+def test_every_way_of_acks_appends(node, partition, acks):
+    answer = send(node, asked(batch(), acks=acks))
+    assert (answer is None) == (acks == 0)
+    assert partition.log.high_watermark == 1
+
+
+@pytest.mark.parametrize("acks", [2, -2, 32767])
+def test_acks_that_are_none(node, partition, acks):
+    answer = send(node, asked(batch(), acks=acks))
+    assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (21, -1, -1)
+
+
+def test_acks_0_hangs_up_when_something_is_wrong(node, partition):
+    with pytest.raises(CloseConnection, match="acks=0"):
+        send(node, asked(batch(), topic="nobody", acks=0))
+
+
+def test_acks_0_of_nothing_is_silence(node):
+    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+    assert produce(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), context) is None
+
+
+REFUSED = {
+    "an unknown topic": (dict(topic="nobody"), 3, -1),
+    "an unknown partition": (dict(index=5), 3, -1),
+    "no batch": (dict(records=None), 87, 0),
+    "half a batch": (dict(records=batch()[:40]), 87, -1),
+    "two batches": (dict(records=batch() + batch()), 87, -1),
+    "a bad CRC": (dict(records=batch()[:-1] + b"\1"), 2, -1),
+    "an internal topic": (dict(topic="__consumer_offsets"), 17, -1),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(node, partition, what):
+    fields, error, log_start_offset = REFUSED[what]
+    if fields.get("topic") == "__consumer_offsets":
+        node.create_topic("__consumer_offsets")
+    answer = send(node, asked(**({"records": batch()} | fields)))
+    assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (error, -1, log_start_offset)
+    assert partition.log.log_end_offset == 0
+
+
+def test_the_admin_client_may_write_to_internal_topics(node):
+    node.create_topic("__consumer_offsets")
+    request = asked(batch(), topic="__consumer_offsets")
+    assert send(node, request, client_id="__admin_client").error_code == 0
+
+
+def test_a_record_that_is_refused_is_named(node):
+    node.create_topic("t", cleanup_policy="compact")
+    keyless = bytes(build_batch([(b"k", b"v", 0), (None, b"v", 0)]))
+    answer = send(node, asked(keyless))
+    assert (answer.error_code, [each.batch_index for each in answer.record_errors]) == (87, [1])
+    assert answer.error_message
+    assert send(node, asked(keyless), 7).error_code == 87
+
+
+def test_too_large(node):
+    node.create_topic("t", max_message_bytes="100")
+    answer = send(node, asked(batch(b"v" * 200)))
+    assert (answer.error_code, answer.error_message) == (10, None)
+
+
+def test_the_time_of_the_log(node):
+    node.create_topic("t", message_timestamp_type="LogAppendTime")
+    assert send(node, asked(batch())).log_append_time_ms == node.clock.time_ms()
+
+
+def test_sequences(node, partition):
+    def of(sequence, epoch=0):
+        return asked(batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence))
+
+    assert [send(node, of(sequence)).base_offset for sequence in (0, 1, 1, 0)] == [0, 1, 1, 0]
+    assert send(node, of(5)).error_code == 45
+    assert send(node, of(0, epoch=1)).error_code == 0
+    assert send(node, of(2, epoch=0)).error_code == 47
+    assert partition.log.log_end_offset == 3
+
+
+def test_a_transactional_batch_finds_no_coordinator(node, partition):
+    transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    request = asked(transactional)
+    request.transactional_id = "tx"
+    assert send(node, request).error_code == 19
+    assert partition.log.log_end_offset == 0
