@@ -93,13 +93,13 @@ def test_acks_0_of_nothing_is_silence(node):
 
 
 REFUSED = {
-    "an unknown topic": (dict(topic="nobody"), 3, -1),
-    "an unknown partition": (dict(index=5), 3, -1),
-    "no batch": (dict(records=None), 87, 0),
-    "half a batch": (dict(records=batch()[:40]), 87, -1),
-    "two batches": (dict(records=batch() + batch()), 87, -1),
-    "a bad CRC": (dict(records=batch()[:-1] + b"\1"), 2, -1),
-    "an internal topic": (dict(topic="__consumer_offsets"), 17, -1),
+    "an unknown topic": ({"topic": "nobody"}, 3, -1),
+    "an unknown partition": ({"index": 5}, 3, -1),
+    "no batch": ({"records": None}, 87, 0),
+    "half a batch": ({"records": batch()[:40]}, 87, -1),
+    "two batches": ({"records": batch() + batch()}, 87, -1),
+    "a bad CRC": ({"records": batch()[:-1] + b"\1"}, 2, -1),
+    "an internal topic": ({"topic": "__consumer_offsets"}, 17, -1),
 }
 
 
