@@ -85,6 +85,7 @@ class LogManager:
         self._on_directory_failure = on_directory_failure
         self._index_cache = IndexCache()
         self._services: dict[LogDirectory, LogServices] = {}
+        self._has_opened = False
 
     # ------------------------------------------------------------ starting
 
@@ -176,6 +177,7 @@ class LogManager:
             self._set_aside(log)
         for config in {log.config for log in self.logs.values()}:
             self.housekeeping.expect_flushes(config)
+        self._has_opened = True
         self.housekeeping.start()
 
     def _open_directory(self, directory: LogDirectory, config_of: Callable[[str], TopicConfig]) -> None:
@@ -328,7 +330,10 @@ class LogManager:
     # ------------------------------------------------------------ closing
 
     def close(self, broker_epoch: int = -1) -> None:
-        """Flush and close all logs, and say in each directory that it was done."""
+        """Flush and close all logs, and say in each directory that it was done.
+
+        Where :meth:`open_all` did not come to its end, checkpoints stay, and a directory is as clean as it was.
+        """
         self.housekeeping.stop()
         for directory in self.online_directories:
             try:
@@ -337,12 +342,14 @@ class LogManager:
                 self.directory_failed(directory, error)
             except KafkaStorageError:
                 continue  # a log of it failed, which took the directory offline and said so
-        self.housekeeping.checkpoint_recovery_points()
-        self.housekeeping.checkpoint_log_start_offsets()
-        self.housekeeping.checkpoint_high_watermarks()
+        if self._has_opened:
+            self.housekeeping.checkpoint_recovery_points()
+            self.housekeeping.checkpoint_log_start_offsets()
+            self.housekeeping.checkpoint_high_watermarks()
         for directory in self.online_directories:
             try:
-                directory.mark_clean(broker_epoch)
+                if self._has_opened or directory.was_clean:
+                    directory.mark_clean(broker_epoch)
             except OSError as error:
                 self.directory_failed(directory, error)
         self._release()

@@ -1,0 +1,76 @@
+"""Work off the loop's thread, in order, and its outcome back on it."""
+
+import queue
+import threading
+
+from barnabas.log.background import BackgroundThread, Inline
+
+
+class Loop:
+    """Takes calls from other threads, and makes them when told to."""
+
+    def __init__(self):
+        self.calls = queue.SimpleQueue()
+
+    def call_soon_threadsafe(self, *call):
+        self.calls.put(call)
+
+    def turn(self):
+        callback, *arguments = self.calls.get(timeout=10)
+        callback(*arguments)
+
+
+def test_inline():
+    told = []
+    Inline().run(lambda: told.append("work"), lambda error: told.append(error))
+    Inline().run(lambda: 1 / 0, lambda error: told.append(type(error)))
+    assert told == ["work", None, ZeroDivisionError]
+    Inline().close()
+
+
+def test_work_is_done_in_another_thread_and_in_order():
+    loop, done, threads = Loop(), [], set()
+    background = BackgroundThread(loop.call_soon_threadsafe)
+    for number in range(20):
+        background.run(lambda: threads.add(threading.get_ident()), lambda error, number=number: done.append(number))
+    for _ in range(20):
+        loop.turn()
+    assert done == list(range(20))
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+    background.close()
+
+
+def test_a_failure_is_told():
+    loop, told = Loop(), []
+    background = BackgroundThread(loop.call_soon_threadsafe)
+    background.run(lambda: 1 / 0, told.append)
+    loop.turn()
+    assert isinstance(told[0], ZeroDivisionError)
+    background.close()
+
+
+def test_closing_waits_for_the_work():
+    loop, done = Loop(), []
+    background = BackgroundThread(loop.call_soon_threadsafe)
+    gate = threading.Event()
+    background.run(gate.wait)
+    for number in range(5):
+        background.run(lambda number=number: done.append(number))
+    threading.Timer(0.05, gate.set).start()
+    background.close()
+    assert done == list(range(5))
+    background.run(lambda: done.append("at once"))
+    assert done[-1] == "at once"
+    background.close()
+
+
+def test_a_loop_that_is_gone_is_no_trouble_when_closing():
+    def gone(*call):
+        raise RuntimeError("Event loop is closed")
+
+    background = BackgroundThread(gone)
+    gate = threading.Event()
+    background.run(gate.wait, lambda error: None)
+    threading.Timer(0.05, gate.set).start()
+    background.close()

@@ -1,0 +1,404 @@
+"""All logs of a broker: their directories, their identity, their start and their end."""
+
+import errno
+import json
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.config import BrokerConfig
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import KafkaStorageError
+from barnabas.log.housekeeping import LogSettings
+from barnabas.log.log_directory import LogDirectoryError, renamed
+from barnabas.log.log_manager import LogManager
+from barnabas.log.meta_properties import uuid_text
+from barnabas.testing.faults import FaultyFiles
+
+ID = bytes(range(16))
+OTHER_ID = bytes(range(1, 17))
+
+
+class Managers:
+    """Makes managers over the same directories, one after the other."""
+
+    def __init__(self, place):
+        self.files, self.root = place
+        self.clock = ManualClock()
+        self.paths = [f"{self.root}/a", f"{self.root}/b"]
+        self.config = TopicConfig()
+
+    def manager(self, node_id=1, cluster_id=None, start=True, paths=None, **keywords):
+        manager = LogManager(self.files, paths or self.paths, clock=self.clock, scheduler=self.clock, **keywords)
+        if start:
+            manager.start(node_id, cluster_id)
+            manager.open_all(lambda topic: self.config)
+        return manager
+
+    def kill(self, manager):
+        """What the operating system does for a process that dies."""
+        for directory in manager.directories:
+            directory.release()
+
+    def text(self, name, directory="a"):
+        return self.files.read(f"{self.root}/{directory}/{name}").decode()
+
+    def names(self, directory="a"):
+        return sorted(self.files.list(f"{self.root}/{directory}"))
+
+
+@pytest.fixture
+def managers(place):
+    return Managers(place)
+
+
+def append(log, batch, count=1):
+    log.append_as_leader(batch(count), leader_epoch=0, now_ms=0)
+    log.maybe_set_high_watermark(log.log_end_offset)
+
+
+# ------------------------------------------------------------ identity
+
+
+def test_new_directories_become_this_nodes(managers):
+    manager = managers.manager(node_id=7, cluster_id="a-cluster")
+    for directory, log_directory in zip("ab", manager.directories, strict=True):
+        assert managers.text("meta.properties", directory) == (
+            f"version=1\ncluster.id=a-cluster\nnode.id=7\ndirectory.id={uuid_text(log_directory.directory_id)}\n"
+        )
+    assert len({directory.directory_id for directory in manager.directories}) == 2
+    manager.close()
+
+
+def test_the_identity_stays(managers):
+    first = managers.manager(start=False)
+    cluster_id = first.start(1)
+    ids = [directory.directory_id for directory in first.directories]
+    first.close()
+    second = managers.manager(start=False)
+    assert second.start(1) == cluster_id
+    assert [directory.directory_id for directory in second.directories] == ids
+    second.close()
+
+
+def test_a_directory_that_is_added_joins_the_cluster(managers):
+    first = managers.manager(start=False, paths=[managers.paths[0]])
+    cluster_id = first.start(1)
+    first.close()
+    second = managers.manager(start=False)
+    assert second.start(1) == cluster_id
+    assert f"cluster.id={cluster_id}\n" in managers.text("meta.properties", "b")
+    second.close()
+
+
+def test_a_directory_in_use_is_refused(managers):
+    first = managers.manager()
+    with pytest.raises(LogDirectoryError, match=rf"{managers.root}/a/\.lock"):
+        managers.manager()
+    first.close()
+    managers.manager().close()
+
+
+def test_another_nodes_directory_is_refused(managers):
+    managers.manager(node_id=1).close()
+    with pytest.raises(LogDirectoryError, match=r"a/meta.properties is of node 1, and this broker is 2"):
+        managers.manager(node_id=2)
+    managers.manager(node_id=1).close()
+
+
+def test_another_clusters_directory_is_refused(managers):
+    managers.manager(cluster_id="one", paths=[managers.paths[0]]).close()
+    managers.manager(cluster_id="two", paths=[managers.paths[1]]).close()
+    with pytest.raises(LogDirectoryError) as raised:
+        managers.manager()
+    assert str(raised.value) == (
+        f"{managers.root}/b/meta.properties is of cluster two, and {managers.root}/a/meta.properties of one."
+    )
+    with pytest.raises(LogDirectoryError, match="this broker of three"):
+        managers.manager(cluster_id="three", paths=[managers.paths[0]])
+
+
+def test_a_refusal_leaves_the_clean_marker(managers):
+    managers.manager(node_id=1).close()
+    with pytest.raises(LogDirectoryError):
+        managers.manager(node_id=2)
+    assert managers.manager(node_id=1).directories[0].was_clean
+
+
+# ------------------------------------------------------------ stopping and starting
+
+
+def test_everything_is_there_after_a_clean_stop(managers, batch):
+    manager = managers.manager()
+    for partition in range(6):
+        append(manager.create("orders", partition, ID, managers.config), batch, partition + 1)
+    manager.close(broker_epoch=12)
+    assert managers.text(".kafka_cleanshutdown") == '{"version":0,"brokerEpoch":12}'
+    checkpoint = managers.text("recovery-point-offset-checkpoint") + managers.text(
+        "recovery-point-offset-checkpoint", "b"
+    )
+    assert sorted(line for line in checkpoint.splitlines() if line.startswith("orders")) == [
+        f"orders {partition} {partition + 1}" for partition in range(6)
+    ]
+    again = managers.manager()
+    assert not managers.files.exists(f"{managers.root}/a/.kafka_cleanshutdown")
+    for partition in range(6):
+        log = again.get("orders", partition)
+        assert (log.log_end_offset, log.high_watermark, log.recovery_point) == (partition + 1,) * 3
+        assert log.topic_id == ID
+    again.close()
+
+
+def test_everything_is_there_after_a_kill(managers, batch):
+    manager = managers.manager()
+    for partition in range(6):
+        append(manager.create("orders", partition, ID, managers.config), batch, partition + 1)
+    managers.kill(manager)
+    again = managers.manager()
+    assert not any(directory.was_clean for directory in again.directories)
+    assert [again.get("orders", partition).log_end_offset for partition in range(6)] == [1, 2, 3, 4, 5, 6]
+    assert again.get("orders", 6) is None
+    again.close()
+
+
+def test_partitions_go_where_the_fewest_are(managers):
+    manager = managers.manager()
+    for partition in range(5):
+        manager.create("orders", partition, ID, managers.config)
+    assert sorted(len(directory.logs) for directory in manager.directories) == [2, 3]
+    other = manager.directories[1]
+    log = manager.create("there", 0, ID, managers.config, directory_id=other.directory_id)
+    assert log.directory == f"{other.path}/there-0"
+    manager.close()
+
+
+def test_creating_again_gives_what_is_there(managers, batch):
+    manager = managers.manager()
+    log = manager.create("orders", 0, ID, managers.config)
+    append(log, batch)
+    assert manager.create("orders", 0, ID, managers.config) is log
+    manager.close()
+
+
+def test_a_topic_made_again_starts_at_zero(managers, batch, caplog):
+    manager = managers.manager()
+    append(manager.create("orders", 0, ID, managers.config), batch)
+    log = manager.create("orders", 0, OTHER_ID, managers.config)
+    assert (log.log_end_offset, log.topic_id) == (0, OTHER_ID)
+    assert "belongs to no partition" in caplog.text
+    assert [name for name in managers.names("a") + managers.names("b") if name.endswith("-stray")]
+    manager.close()
+
+
+def test_strays_are_set_aside_and_kept(managers, batch):
+    manager = managers.manager()
+    append(manager.create("orders", 0, ID, managers.config), batch)
+    append(manager.create("orders", 1, OTHER_ID, managers.config), batch)
+    manager.close()
+    again = managers.manager(start=False)
+    again.start(1)
+    again.open_all(lambda topic: managers.config, lambda log: log.topic_id != ID)
+    assert list(again.logs) == [("orders", 0)]
+    again.close()
+    strays = [name for name in managers.names("a") + managers.names("b") if name.endswith("-stray")]
+    assert [name.partition(".")[0] for name in strays] == ["orders-1"]
+    assert list(managers.manager().logs) == [("orders", 0)]
+
+
+def test_deleting_waits_before_the_files_go(managers, batch):
+    manager = managers.manager(paths=[managers.paths[0]])
+    log = manager.create("orders", 0, ID, managers.config)
+    append(log, batch)
+    manager.delete_async(log)
+    assert manager.get("orders", 0) is None
+    with pytest.raises(KafkaStorageError):
+        append(log, batch)
+    doomed = [name for name in managers.names() if name.startswith("orders")]
+    assert len(doomed) == 1
+    assert doomed[0].startswith("orders-0.")
+    assert doomed[0].endswith("-delete")
+    append(manager.create("orders", 0, OTHER_ID, managers.config), batch)
+    managers.clock.advance(59)
+    assert doomed[0] in managers.names()
+    managers.clock.advance(2)
+    assert doomed[0] not in managers.names()
+    assert manager.get("orders", 0).log_end_offset == 1
+    manager.close()
+
+
+def test_a_deletion_that_was_not_finished_is(managers, batch):
+    manager = managers.manager(paths=[managers.paths[0]])
+    manager.delete_async(manager.create("orders", 0, ID, managers.config))
+    managers.kill(manager)
+    again = managers.manager(paths=[managers.paths[0]])
+    assert not [name for name in managers.names() if name.startswith("orders")]
+    assert again.logs == {}
+    again.close()
+
+
+def test_a_deleted_logs_recovery_point_is_forgotten(managers, batch):
+    manager = managers.manager(paths=[managers.paths[0]])
+    log = manager.create("orders", 0, ID, managers.config)
+    append(log, batch)
+    log.flush()
+    manager.housekeeping.checkpoint_recovery_points()
+    assert "orders 0 1" in managers.text("recovery-point-offset-checkpoint")
+    manager.delete_async(log)
+    assert "orders" not in managers.text("recovery-point-offset-checkpoint")
+    manager.close()
+
+
+def test_long_names_stay_within_the_file_systems_limit():
+    name = renamed("t" * 249 + "-12", "0" * 32, "-delete")
+    assert len(name) == 255
+    assert name.endswith(f".{'0' * 32}-delete")
+
+
+def test_the_metadata_log_is_opened_ahead_and_not_checkpointed(managers, batch):
+    manager = managers.manager()
+    append(manager.create("__cluster_metadata", 0, ID, managers.config), batch)
+    manager.close()
+    assert "metadata" not in managers.text("recovery-point-offset-checkpoint")
+    again = managers.manager(start=False)
+    again.start(1)
+    log = again.open("__cluster_metadata", 0, managers.config)
+    assert log.log_end_offset == 1
+    again.open_all(lambda topic: managers.config)
+    assert again.get("__cluster_metadata", 0) is log
+    assert again.open("__never", 0, managers.config) is None
+    again.close()
+
+
+def test_what_is_no_partition_is_left_alone(managers):
+    manager = managers.manager(paths=[managers.paths[0]])
+    for name in ("lost+found", "no-number-x", "-3", "orders-0.0123-future"):
+        managers.files.makedirs(f"{managers.root}/a/{name}")
+    manager.close()
+    again = managers.manager(paths=[managers.paths[0]])
+    assert again.logs == {}
+    assert {"lost+found", "no-number-x", "-3", "orders-0.0123-future"} <= set(managers.names())
+    again.close()
+
+
+def test_a_partition_in_two_directories_is_refused(managers):
+    manager = managers.manager()
+    manager.create("orders", 0, ID, managers.config, directory_id=manager.directories[0].directory_id)
+    manager.close()
+    managers.files.makedirs(f"{managers.root}/b/orders-0")
+    with pytest.raises(LogDirectoryError, match="both there"):
+        managers.manager()
+
+
+def test_a_corrupt_checkpoint_is_taken_for_empty(managers, batch, caplog):
+    manager = managers.manager()
+    append(manager.create("orders", 0, ID, managers.config), batch)
+    managers.kill(manager)
+    for directory in "ab":
+        managers.files.create(f"{managers.root}/{directory}/recovery-point-offset-checkpoint").write(b"nonsense")
+    again = managers.manager()
+    assert again.get("orders", 0).log_end_offset == 1
+    assert "taken for empty" in caplog.text
+    again.close()
+
+
+# ------------------------------------------------------------ failures
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    files = FaultyFiles(clock=ManualClock())
+    files.makedirs("/data")
+    managers = Managers((files, "/data"))
+    return managers
+
+
+def fail(files, *, code=errno.EIO):
+    """The next change fails, and nothing after it."""
+    files.fail_at, files.lasting, files.code = len(files.changes) + 1, "once", code
+
+
+def test_a_failing_directory_goes_offline_and_the_others_go_on(faulty, batch, caplog):
+    told = []
+    manager = faulty.manager(on_directory_failure=told.append)
+    logs = [manager.create("orders", partition, ID, faulty.config) for partition in range(4)]
+    for log in logs:
+        append(log, batch)
+    fail(faulty.files, code=errno.ENOSPC)
+    with pytest.raises(KafkaStorageError):
+        append(logs[0], batch)
+    directory = manager.directory_of(logs[0])
+    assert told == [directory]
+    assert manager.online_directories == [other for other in manager.directories if other is not directory]
+    for log in logs:
+        if manager.directory_of(log) is directory:
+            with pytest.raises(KafkaStorageError):
+                append(log, batch)
+        else:
+            append(log, batch)
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
+    assert manager.create("more", 0, ID, faulty.config).directory.startswith(manager.online_directories[0].path)
+    manager.close()
+    again = faulty.manager()
+    assert sorted(log.log_end_offset for log in again.logs.values()) == [0, 1, 1, 2, 2]
+    assert not directory.path.endswith("a") or not again.directories[0].was_clean
+    again.close()
+
+
+def test_a_directory_that_cannot_be_used_at_the_start(faulty):
+    faulty.manager().close()
+    fail(faulty.files)
+    manager = faulty.manager()
+    assert [directory.path for directory in manager.online_directories] == ["/data/b"]
+    manager.close()
+
+
+def test_no_directory_can_be_used(faulty):
+    faulty.files.fail_at = len(faulty.files.changes) + 1
+    with pytest.raises(LogDirectoryError, match="/data/a, /data/b"):
+        faulty.manager()
+
+
+def test_a_flush_that_fails_takes_the_directory_offline(faulty, batch):
+    told = []
+    manager = faulty.manager(on_directory_failure=told.append)
+    log = manager.create("orders", 0, ID, TopicConfig(flush_messages=5))
+    append(log, batch, 4)
+    files = faulty.files
+    files.fail_at, files.lasting = len(files.changes) + 2, "once"  # the fsync after the write
+    append(log, batch, 1)
+    assert files.changes[-1][0] == "fsync"
+    assert log.is_offline
+    assert told == [manager.directory_of(log)]
+    manager.close()
+
+
+def test_settings_come_from_the_brokers_configs():
+    config = BrokerConfig.from_properties({"node.id": "1", "log.retention.check.interval.ms": "17"})
+    assert LogSettings.from_config(config) == LogSettings(log_retention_check_interval_ms=17)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_start_that_failed_leaves_all_as_it_was(managers, batch, clean):
+    manager = managers.manager()
+    for partition in range(4):
+        append(manager.create("orders", partition, ID, managers.config), batch, 3)
+        manager.get("orders", partition).delete_records_before(2)
+    if clean:
+        manager.close()
+    else:
+        manager.housekeeping.checkpoint_log_start_offsets()
+        managers.kill(manager)
+    failing = managers.manager(start=False)
+    failing.start(1)
+    with pytest.raises(ZeroDivisionError):
+        failing.open_all(lambda topic: 1 / 0)
+    failing.close()
+    again = managers.manager()
+    assert [directory.was_clean for directory in again.directories] == [clean, clean]
+    assert [log.log_start_offset for log in again.logs.values()] == [2] * 4
+    again.close()
+
+
+def test_the_marker_is_what_apache_reads(managers):
+    managers.manager().close()
+    assert json.loads(managers.text(".kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": -1}
