@@ -70,11 +70,18 @@ class Message(Struct):
     @classmethod
     def decode(cls, data: Buffer, *, version: int, flexible: bool | None = None, at: int = 0) -> Self:
         """The message that starts at ``data[at]``; raises MalformedMessage and nothing else."""
-        value: Self = cls.decode_from(data, at, version=version, flexible=flexible)[0]
+        if flexible is not None:
+            return super().decode(data, version=version, flexible=flexible, at=at)
+        read = cls._readers.get(version) or cls._reader(version)
+        try:  # as decode_from() does: a call less for what every request goes through
+            value: Self = read(data, at)[0]
+        except compiler.UNREADABLE as error:
+            raise compiler.explained(cls, version, error) from error
         return value
 
     @classmethod
     def decode_from(cls, data: Buffer, at: int, *, version: int, flexible: bool | None = None) -> tuple[Self, int]:
+        """As :meth:`decode`, with the place where the message ends."""
         if flexible is not None:
             return super().decode_from(data, at, version=version, flexible=flexible)
         read = cls._readers.get(version) or cls._reader(version)
