@@ -5,6 +5,7 @@ Knows nothing of segments, which go when the log next looks for some. Rules of A
 """
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.hash_order import by_topic_from_immutable, by_topic_from_mutable, mutable_order
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
@@ -23,15 +24,15 @@ NO_LOW_WATERMARK = -1
 @api(DeleteRecordsRequest, versions="0-2")
 def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
     """Move the start of each partition; of one that is named twice, the last naming counts."""
-    topics: dict[str, dict[int, int]] = {}
-    for topic in request.topics:
-        topics.setdefault(topic.name, {}).update((asked.partition_index, asked.offset) for asked in topic.partitions)
-    return DeleteRecordsResponse(
-        topics=[
-            Topic(name=name, partitions=[answer(name, index, offset, context) for index, offset in offsets.items()])
-            for name, offsets in topics.items()
-        ]
-    )
+    offsets = {
+        (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
+    }
+    answers = {key: answer(*key, offset, context) for key, offset in offsets.items()}
+    if any(context.broker.image.partition(*key) is not None for key in offsets):
+        topics = by_topic_from_mutable(answers)
+    else:
+        topics = by_topic_from_immutable({key: answers[key] for key in mutable_order(list(answers))})
+    return DeleteRecordsResponse(topics=[Topic(name=name, partitions=told) for name, told in topics])
 
 
 def answer(topic: str, index: int, offset: int, context: Context) -> Answer:

@@ -5,6 +5,7 @@ the starts of segments, of its ``UnifiedLog.legacyFetchOffsetsBefore``.
 """
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.hash_order import by_topic_from_mutable
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError, UnsupportedVersion
@@ -44,17 +45,16 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsRe
                 for topic in request.topics
             ]
         )
-    topics: dict[str, dict[int, Answer]] = {}
+    answers: dict[tuple[str, int], Answer] = {}
     for topic in request.topics:
-        answers = topics.setdefault(topic.name, {})
         for asked in topic.partitions:
-            index = asked.partition_index
-            if index in answers:
-                answers[index] = Answer(partition_index=index, error_code=InvalidRequest.code)
+            key = topic.name, asked.partition_index
+            if key in answers:
+                answers[key] = Answer(partition_index=asked.partition_index, error_code=InvalidRequest.code)
             else:
-                answers[index] = answer(topic.name, asked, request, context)
+                answers[key] = answer(topic.name, asked, request, context)
     return ListOffsetsResponse(
-        topics=[Topic(name=name, partitions=list(answers.values())) for name, answers in topics.items()]
+        topics=[Topic(name=name, partitions=told) for name, told in by_topic_from_mutable(answers)]
     )
 
 

@@ -1,0 +1,111 @@
+"""The orders in which Apache Kafka's answers name topics and partitions, where they come out of its hash tables.
+
+Knows nothing of any API. No client should care; but who lays our answers beside Apache Kafka's finds them the same.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from barnabas.groups.java_hash import hash_code
+
+A = TypeVar("A")
+K = TypeVar("K")
+
+TopicPartition = tuple[str, int]
+
+INITIAL_SIZE = 16
+LOAD_FACTOR = 0.75
+SMALL_MAP = 4
+"""Scala's immutable maps of so many keys are no hash tables: they keep the order in which they were filled."""
+
+BITS_A_LEVEL = 5
+HASH_BITS = 32
+
+
+def by_topic_from_mutable(answers: Mapping[TopicPartition, A]) -> list[tuple[str, list[A]]]:
+    """What a ``mutable.Map`` of ``TopicPartition`` comes to when it is grouped by topics.
+
+    >>> by_topic_from_mutable({("bb", partition): partition for partition in range(8)})
+    [('bb', [1, 0, 7, 6, 5, 4, 3, 2])]
+    """
+    topics = _grouped(answers)
+    return [(topic, [answers[key] for key in mutable_order(topics[topic])]) for topic in topic_order(topics)]
+
+
+def by_topic_from_immutable(answers: Mapping[TopicPartition, A]) -> list[tuple[str, list[A]]]:
+    """What an immutable ``Map`` of ``TopicPartition``, filled from these in their order, comes to when it is grouped.
+
+    >>> by_topic_from_immutable({("bb", partition): partition for partition in range(8)})
+    [('bb', [0, 4, 5, 1, 6, 2, 7, 3])]
+    """
+    topics = _grouped(answers)
+    if len(answers) > SMALL_MAP:
+        topics = {topic: _in_trie({key: _improved(code_of(key)) for key in keys}) for topic, keys in topics.items()}
+    return [(topic, [answers[key] for key in topics[topic]]) for topic in topic_order(topics)]
+
+
+def _grouped(keys: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    topics: dict[str, list[TopicPartition]] = {}
+    for key in keys:
+        topics.setdefault(key[0], []).append(key)
+    return topics
+
+
+def mutable_order(keys: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """The order of Scala's ``mutable.HashMap``: by slot, and in it by signed hash."""
+    codes = {key: _spread(code_of(key)) for key in keys}
+    size = _table_size(len(codes))
+    return sorted(codes, key=lambda key: (codes[key] & size - 1, _signed(codes[key])))
+
+
+def concurrent_order(keys: Sequence[TopicPartition]) -> list[TopicPartition]:
+    """The order of Java's ``ConcurrentHashMap`` after they were put in this order."""
+    size = _table_size(len(keys))
+    return sorted(keys, key=lambda key: _spread(code_of(key)) & size - 1)
+
+
+def topic_order(topics: Iterable[str]) -> list[str]:
+    """The order of Scala's ``immutable.HashMap``, into which ``groupBy`` puts even one topic."""
+    return _in_trie({topic: _improved(hash_code(topic)) for topic in topics})
+
+
+def _in_trie(codes: Mapping[K, int], shift: int = 0) -> list[K]:
+    """A trie over five bits of the hash at a time; a node gives what hangs on it alone first, then its branches."""
+    if shift > HASH_BITS or len(codes) < 2:
+        return list(codes)
+    branches: dict[int, dict[K, int]] = {}
+    for key, code in codes.items():
+        branches.setdefault(code >> shift & (1 << BITS_A_LEVEL) - 1, {})[key] = code
+    in_order = [branches[bits] for bits in sorted(branches)]
+    alone = [key for branch in in_order if len(branch) == 1 for key in branch]
+    return alone + [key for branch in in_order if len(branch) > 1 for key in _in_trie(branch, shift + BITS_A_LEVEL)]
+
+
+def _table_size(count: int) -> int:
+    """Slots of a hash table that had so many keys put into it, one after the other."""
+    size = INITIAL_SIZE
+    while count >= size * LOAD_FACTOR:
+        size *= 2
+    return size
+
+
+def code_of(key: TopicPartition) -> int:
+    """``TopicPartition.hashCode``, as an unsigned int32."""
+    topic, index = key
+    return (31 + index) * 31 + hash_code(topic) & 0xFFFFFFFF
+
+
+def _spread(code: int) -> int:
+    return code ^ code >> 16
+
+
+def _signed(code: int) -> int:
+    return code - ((code & 0x80000000) << 1)
+
+
+def _improved(code: int) -> int:
+    """``scala.collection.Hashing.improve``."""
+    code = code + ~(code << 9) & 0xFFFFFFFF
+    code ^= code >> 14
+    code = code + (code << 4) & 0xFFFFFFFF
+    return code ^ code >> 10
