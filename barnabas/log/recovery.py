@@ -226,6 +226,8 @@ class _Opening:
                 self.producers.take_snapshot(segment.base_offset)
             expected = max(expected, segment.base_offset)
             damage, expected = self.recover_segment(segment, expected)
+            if damage is None:
+                damage = self.missing_tail(number, expected)
             if damage is not None:
                 self.cut(number, damage)
                 break
@@ -292,6 +294,13 @@ class _Opening:
             time_index.maybe_append(latest, latest_offset)
         segment.replace_indexes(index, time_index, latest, latest_offset)
         return damage, expected
+
+    def missing_tail(self, number: int, end: int) -> Damage | None:
+        """A power cut can leave a segment shorter than it was, and the next one's name in the directory."""
+        if number + 1 == len(self.segments) or self.config.compacts or self.segments[number + 1].base_offset == end:
+            return None
+        segment = self.segments[number]
+        return Damage(segment.size, end, f"the next segment begins at offset {self.segments[number + 1].base_offset}")
 
     def why_no_gap(self, segment: Segment, position: int, header: tuple[int, ...]) -> str | None:
         """Why the offsets before a batch cannot just be missing; None when compaction may have taken them away.
