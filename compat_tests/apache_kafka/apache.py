@@ -1,0 +1,209 @@
+"""Apache Kafka itself: fetched from Maven Central, started and stopped beside Barnabas, and its tools run.
+
+Knows nothing of Barnabas: what it starts is the yardstick.
+"""
+
+import base64
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+CURRENT, PREVIOUS = "4.3.1", "3.9.1"
+"""The release to be like, and the last one whose Java client still speaks the oldest versions."""
+
+ARTIFACTS = ("kafka_2.13", "kafka-tools", "kafka-streams")
+SLF4J_SIMPLE = "1.7.36"
+
+FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
+"""A JVM that lives for a second or two spends it better on starting than on optimising."""
+
+
+class KafkaUnavailable(Exception):
+    """What is needed to run Apache Kafka is not on this machine; the message says what."""
+
+
+def cache() -> Path:
+    """Where the releases' jars are kept between runs: ``$BARNABAS_KAFKA_CACHE``, or a folder in the user's cache."""
+    named = os.environ.get("BARNABAS_KAFKA_CACHE") or os.environ.get("APACHE_KAFKA_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "apache-kafka"
+
+
+def pom(version: str) -> str:
+    """A Maven project that does nothing but depend on one release of Kafka."""
+    wanted = [("org.apache.kafka", artifact, version) for artifact in ARTIFACTS] + [
+        ("org.slf4j", "slf4j-simple", SLF4J_SIMPLE)
+    ]
+    dependencies = "\n".join(
+        f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{v}</version></dependency>"
+        for group, artifact, v in wanted
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0">\n'
+        "  <modelVersion>4.0.0</modelVersion>\n"
+        "  <groupId>barnabas.compat</groupId><artifactId>kafka-jars</artifactId><version>1</version>\n"
+        f"  <dependencies>\n{dependencies}\n  </dependencies>\n"
+        "</project>\n"
+    )
+
+
+def jars(version: str = CURRENT) -> Path:
+    """The folder with a release's jars, fetched by Maven the first time.
+
+    Raises `KafkaUnavailable` when Java is missing, or when the jars are not there yet and Maven cannot fetch them.
+    """
+    if shutil.which("java") is None:
+        raise KafkaUnavailable("Apache Kafka needs java, which is not installed")
+    home = cache() / version
+    done = home / "complete"
+    if done.exists():
+        return home / "jars"
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise KafkaUnavailable(f"Apache Kafka {version} is fetched by mvn, which is not installed")
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "pom.xml").write_text(pom(version))
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={home / 'jars'}"]
+    fetched = subprocess.run(
+        [maven, "-q", "-B", "-f", str(home / "pom.xml"), *goal], capture_output=True, text=True, check=False
+    )
+    if fetched.returncode:
+        raise KafkaUnavailable(f"mvn could not fetch Apache Kafka {version}: {fetched.stdout.strip()[-400:]}")
+    done.touch()
+    return home / "jars"
+
+
+def java_command(
+    version: str, main: str, arguments: Iterable[str] = (), *, options: Iterable[str] = FLAGS, log_level: str = "warn"
+) -> list[str]:
+    """The command line that runs a main class, or a single .java source file, with a release on the class path."""
+    level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
+    return ["java", *options, level, "-cp", f"{jars(version)}/*", main, *arguments]
+
+
+def run_java(
+    version: str, main: str, *arguments: str, stdin: str | None = None, timeout: float = 90
+) -> subprocess.CompletedProcess[str]:
+    """Run a main class to its end; its exit code, output and complaints are the caller's to judge."""
+    return subprocess.run(
+        java_command(version, main, arguments),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def free_port() -> int:
+    """A TCP port that nobody was listening on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    """Whether a Kafka broker answers ApiVersions 0 at this port."""
+    frame = bytes.fromhex("0000000a00120000000000010000")
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as connection:
+        connection.settimeout(5)
+        connection.sendall(frame)
+        return len(connection.recv(4)) == 4
+    return False
+
+
+def await_answers(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60) -> None:
+    """Return once the broker at `port` answers; raise `RuntimeError` with its last words when it will not."""
+    deadline = time.monotonic() + seconds
+    while not answers(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the broker did not start:\n{log.read_text(errors='replace')[-2000:]}")
+        time.sleep(0.02)
+
+
+class ApacheKafka:
+    """One combined broker and controller of Apache Kafka in a folder of its own; a context manager.
+
+    `properties` are added to (and win over) what a node on its own needs. `port` is where clients connect.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        version: str = CURRENT,
+        heap: tuple[str, ...] = ("-Xms512m", "-Xmx512m"),
+    ) -> None:
+        self.home, self.version, self.heap = home, version, heap
+        self.port, controller = free_port(), free_port()
+        self.log = home / "broker.log"
+        self.properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": str((home / "data").resolve()),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **(properties or {}),
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> "ApacheKafka":
+        self.home.mkdir(parents=True, exist_ok=True)
+        settings = self.home / "server.properties"
+        settings.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
+        if not (self.home / "data" / "meta.properties").exists():
+            cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            formatting = run_java(
+                self.version, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(settings)
+            )
+            if formatting.returncode:
+                raise RuntimeError(f"the storage could not be formatted: {formatting.stdout}{formatting.stderr}")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                java_command(self.version, "kafka.Kafka", [str(settings)], options=self.heap, log_level="info"),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        try:
+            await_answers(self.port, self.process, self.log)
+        except BaseException:
+            self.stop(kill=True)
+            raise
+        return self
+
+    def stop(self, *, kill: bool = False) -> None:
+        """End the broker: cleanly, or as a power cut would. A broker that is not running stays so."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> "ApacheKafka":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop(kill=True)

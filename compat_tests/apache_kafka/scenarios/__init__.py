@@ -1,0 +1,29 @@
+"""The table: every scenario, by what it is about. Data only."""
+
+from . import (
+    cluster,
+    committed,
+    configs,
+    fetching,
+    framing,
+    groups,
+    log_offsets,
+    metadata,
+    producers,
+    producing,
+    topics,
+)
+
+SCENARIOS = [
+    *framing.SCENARIOS,
+    *metadata.SCENARIOS,
+    *topics.SCENARIOS,
+    *configs.SCENARIOS,
+    *producing.SCENARIOS,
+    *producers.SCENARIOS,
+    *fetching.SCENARIOS,
+    *log_offsets.SCENARIOS,
+    *groups.SCENARIOS,
+    *committed.SCENARIOS,
+    *cluster.SCENARIOS,
+]
