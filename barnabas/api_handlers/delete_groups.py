@@ -19,13 +19,16 @@ def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroup
     group_ids = context.broker.group_log.in_order(dict.fromkeys(request.groups_names))
     codes: dict[str, int] = {}
 
-    def deleted(group_id: str, code: int) -> None:
-        codes[group_id] = code
-        if len(codes) == len(group_ids):
-            later.resolve(DeleteGroupsResponse(results=[_result(each, codes[each]) for each in group_ids]))
+    def delete(group_id: str) -> None:
+        def deleted(code: int) -> None:
+            codes[group_id] = code
+            if len(codes) == len(group_ids):
+                later.resolve(DeleteGroupsResponse(results=[_result(each, codes[each]) for each in group_ids]))
+
+        context.broker.groups.delete(group_id, deleted)
 
     for group_id in group_ids:
-        context.broker.groups.delete(group_id, lambda code, group_id=group_id: deleted(group_id, code))
+        delete(group_id)
     return later if group_ids else DeleteGroupsResponse(results=[])
 
 

@@ -354,6 +354,14 @@ class GroupCoordinator:
             self._rebalance.loaded(group)
         self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
 
+    def resign(self) -> None:
+        """Another node is the coordinator now, or nobody: whoever waits is told so, and all groups are forgotten."""
+        groups = list(self._groups.values())
+        self._groups.clear()
+        self.offsets.clear()
+        for group in groups:
+            self._rebalance.abandon(group, NotCoordinator)
+
     def stop(self) -> None:
         """No deadline strikes any more. What waits stays unanswered, as the connections go."""
         self._deadlines.close()

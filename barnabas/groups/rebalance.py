@@ -35,7 +35,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first JoinGroup may take: it cannot send heartbeats, for it does not know its id."""
 
 SHORTEST_WAIT_MS = 1
-"""For rebalance time-outs of nothing and less, so that waiting for members cannot spin."""
+"""Between looking for members again and again, whatever their rebalance time-outs: so that it cannot spin."""
 
 Written = Callable[[type[KafkaError] | None], object]
 """Told once that records are safe, or why they are not, as the answer to the client has to put it."""
@@ -87,7 +87,7 @@ class Rebalance:
         elif group.has_all_members_joined:
             self._complete_join(group)
         else:
-            self._wait_for_joins(group, max(group.rebalance_timeout_ms, SHORTEST_WAIT_MS), self._end_joining)
+            self._wait_for_joins(group, group.rebalance_timeout_ms, self._end_joining)
 
     def go_on_if_all_joined(self, group: ClassicGroup) -> None:
         """Somebody has joined or left while members are awaited; the first rebalance waits its delay all the same."""
@@ -161,7 +161,7 @@ class Rebalance:
             member.is_new = False
             group.pending_sync.add(member.member_id)
         group.sync_deadline = Deadline(self._expire_sync, group, group.generation_id)
-        self._deadlines.set(group.sync_deadline, max(group.rebalance_timeout_ms, SHORTEST_WAIT_MS) / 1000)
+        self._deadlines.set(group.sync_deadline, group.rebalance_timeout_ms / 1000)
 
     # ------------------------------------------------------------------- sync
 
@@ -297,9 +297,10 @@ class Rebalance:
         self.give_answers()
 
     def abandon(self, group: ClassicGroup, error: type[KafkaError]) -> None:
-        """The group could not be written at its birth: whoever waits in it is told, and it is no more."""
+        """The group is no more, because of that: whoever waits in it is told."""
         for member in list(group.members.values()):
             self.answer_join(group, member, JoinResult.refused(error))
+            self.answer_sync(member, SyncResult.refused(error))
         self.bury(group)
         self.give_answers()
 

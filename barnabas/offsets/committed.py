@@ -79,6 +79,10 @@ class CommittedOffsets:
         if not topics:
             del self._groups[group_id]
 
+    def clear(self) -> None:
+        """Forget them all."""
+        self._groups.clear()
+
     def positions(self, group_id: str) -> Iterator[tuple[str, int]]:
         """Each (topic, partition) of the group. The offsets may change meanwhile."""
         for topic, partitions in list(self.of(group_id).items()):

@@ -4,7 +4,10 @@ from random import Random
 
 import pytest
 
+from barnabas import api_handlers  # noqa: F401  (imports every handler, and so fills APIS)
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.cluster.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
@@ -18,6 +21,10 @@ from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
+from barnabas.wire.messages.join_group import JoinGroupRequest
+from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest
+from barnabas.wire.messages.sync_group import SyncGroupRequest
 
 
 class ConfigCluster:
@@ -114,3 +121,101 @@ def node():
 def quiet_node():
     """:class:`QuietNode`, to be made with the properties that a test wants."""
     return QuietNode
+
+
+class GroupNode(QuietNode):
+    """A node that is the coordinator of all groups, with the topics t (three partitions) and u (one)."""
+
+    def __init__(self, **properties: str) -> None:
+        defaults = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "4"}
+        defaults["group.initial.rebalance.delay.ms"] = "0"
+        super().__init__(**(defaults | properties))
+        self.create_topic("t", 3)
+        self.create_topic("u")
+
+    def topic_id(self, name):
+        return self.broker.image.topics_by_name[name].id
+
+    def send(self, request, version, client_id="client"):
+        """The promise of an answer, by way of the bytes of both."""
+        context = Context(self.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+        context.api_version, context.client_id = version, client_id
+        asked = type(request).decode(request.encode(version=version), version=version)
+        answer = APIS[request.api_key].handle(asked, context)
+        if isinstance(answer, Later):
+            return answer
+        promise = Later()
+        promise.resolve(answer)
+        return promise
+
+    def call(self, request, version, client_id="client"):
+        """The answer, which has to come now, by way of its bytes."""
+        promise = self.send(request, version, client_id)
+        self.clock.advance(0)
+        return self.answer(promise, version)
+
+    @staticmethod
+    def answer(promise, version):
+        assert promise.response is not None, "not answered"
+        return type(promise.response).decode(promise.response.encode(version=version), version=version)
+
+    def join(self, group_id="g", version=9, name="client", **fields):
+        """A JoinGroup, answered at once."""
+        promise = self.send_join(group_id, version, name, **fields)
+        self.clock.advance(0)
+        return self.answer(promise, version)
+
+    def send_join(self, group_id="g", version=9, name="client", **fields):
+        """A JoinGroup, which may be answered later."""
+        fields = {"protocol_type": "consumer", "protocols": (("range", b"range's"),), "member_id": ""} | fields
+        fields["protocols"] = [
+            JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=data) for name, data in fields["protocols"]
+        ]
+        defaults = {"group_id": group_id, "session_timeout_ms": 10_000}
+        if version >= 1:
+            defaults["rebalance_timeout_ms"] = 60_000
+        return self.send(JoinGroupRequest(**(defaults | fields)), version, name)
+
+    def stable(self, group_id="g", assignment=b"all", **fields):
+        """The id of a member that is alone in its group, and has its assignment."""
+        joined = self.join(group_id, version=3, **fields)
+        answer = self.sync(joined.member_id, joined.generation_id, {joined.member_id: assignment}, group_id)
+        assert answer.error_code == 0
+        return joined.member_id
+
+    def sync(self, member_id, generation_id, assignments=(), group_id="g", version=3, **fields):
+        """A SyncGroup, answered at once."""
+        Assignment = SyncGroupRequest.SyncGroupRequestAssignment
+        told = [Assignment(member_id=each, assignment=data) for each, data in dict(assignments).items()]
+        names = {"group_id": group_id, "generation_id": generation_id, "member_id": member_id, "assignments": told}
+        return self.call(SyncGroupRequest(**(names | fields)), version)
+
+    def leave(self, member_id, group_id="g"):
+        """A LeaveGroup of one member."""
+        return self.call(LeaveGroupRequest(group_id=group_id, member_id=member_id), 0)
+
+    def commit(self, group_id="g", topic="t", **offsets):
+        """A simple consumer's commit: ``p0=7`` is offset 7 of partition 0."""
+        Topic = OffsetCommitRequest.OffsetCommitRequestTopic
+        partitions = [
+            Topic.OffsetCommitRequestPartition(
+                partition_index=int(name[1:]), committed_offset=offset, committed_metadata=""
+            )
+            for name, offset in offsets.items()
+        ]
+        request = OffsetCommitRequest(group_id=group_id, topics=[Topic(name=topic, partitions=partitions)])
+        return self.call(request, 8)
+
+
+@pytest.fixture
+def group_node():
+    """:class:`GroupNode`, which somebody has asked for a coordinator."""
+    node = GroupNode()
+    node.broker.group_log.create_topic()
+    return node
+
+
+@pytest.fixture
+def quiet_group_node():
+    """:class:`GroupNode`, which nobody has asked for a coordinator yet: it is none."""
+    return GroupNode()

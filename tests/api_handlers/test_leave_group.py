@@ -1,0 +1,81 @@
+"""LeaveGroup: what each version asks and answers; what a group makes of it is told in tests/groups/scenarios."""
+
+import pytest
+
+from barnabas.errors import NONE, InvalidGroupId, NotCoordinator, UnknownMemberId
+from barnabas.wire.messages.leave_group import LeaveGroupRequest
+
+Member = LeaveGroupRequest.MemberIdentity
+
+
+def leave(node, version, *members, group_id="g"):
+    if version < 3:
+        return node.call(LeaveGroupRequest(group_id=group_id, member_id=members[0].member_id), version)
+    return node.call(LeaveGroupRequest(group_id=group_id, members=members), version)
+
+
+def told(answer):
+    return [(each.member_id, each.group_instance_id, each.error_code) for each in answer.members]
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_member_leaves(group_node, version):
+    member_id = group_node.stable()
+    answer = leave(group_node, version, Member(member_id=member_id))
+    assert answer.error_code == NONE
+    assert told(answer) == ([] if version < 3 else [(member_id, None, NONE)])
+    assert group_node.broker.groups.describe("g").state == "Empty"
+
+
+@pytest.mark.parametrize("group_id", ["g", "nobody's"])
+@pytest.mark.parametrize("version", range(6))
+def test_somebody_who_is_not_there(group_node, version, group_id):
+    group_node.stable()
+    answer = leave(group_node, version, Member(member_id="nobody"), group_id=group_id)
+    if version < 3:
+        assert answer.error_code == UnknownMemberId.code
+    else:
+        assert answer.error_code == NONE
+        assert told(answer) == [("nobody", None, UnknownMemberId.code)]
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_several_at_once(group_node, version):
+    member_id = group_node.stable()
+    members = [
+        Member(member_id=""),
+        Member(member_id="", group_instance_id="i"),
+        Member(member_id=member_id, group_instance_id="i"),
+        Member(member_id=member_id),
+        Member(member_id=member_id),
+    ]
+    assert told(leave(group_node, version, *members)) == [
+        ("", None, UnknownMemberId.code),
+        ("", "i", UnknownMemberId.code),
+        (member_id, "i", UnknownMemberId.code),
+        (member_id, None, NONE),
+        (member_id, None, UnknownMemberId.code),
+    ]
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_an_instance_is_taken_out_by_its_name(group_node, version):
+    group_node.join(version=5, group_instance_id="i")
+    assert told(leave(group_node, version, Member(member_id="", group_instance_id="i"))) == [("", "i", NONE)]
+
+
+def test_nobody_leaves(group_node):
+    group_node.stable()
+    assert told(leave(group_node, 5)) == []
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_no_group_id(group_node, version):
+    answer = leave(group_node, version, Member(member_id="m"), group_id="")
+    assert (answer.error_code, told(answer)) == (InvalidGroupId.code, [])
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
+    answer = leave(quiet_group_node, version, Member(member_id="m"))
+    assert (answer.error_code, told(answer)) == (NotCoordinator.code, [])

@@ -1,0 +1,75 @@
+"""OffsetDelete: each case as Apache Kafka 4.3.1 answered it."""
+
+import pytest
+
+from barnabas.errors import (
+    NONE,
+    GroupIdNotFound,
+    GroupSubscribedToTopic,
+    InvalidGroupId,
+    NonEmptyGroup,
+    NotCoordinator,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
+
+Topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+Partition = Topic.OffsetDeleteRequestPartition
+
+MISSING = UnknownTopicOrPartition.code
+SUBSCRIBED = GroupSubscribedToTopic.code
+
+READS_T = b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\xff\xff\xff\xff"
+
+
+def delete(node, *topics, group_id="g"):
+    """The error code, and topics with (partition, error code)s."""
+    asked = [
+        Topic(name=name, partitions=[Partition(partition_index=index) for index in indexes]) for name, indexes in topics
+    ]
+    answer = node.call(OffsetDeleteRequest(group_id=group_id, topics=asked), 0)
+    told = [(each.name, [(row.partition_index, row.error_code) for row in each.partitions]) for each in answer.topics]
+    return answer.error_code, told
+
+
+def committed(node):
+    return {name: set(rows) for name, rows in node.broker.groups.fetch_offsets("g").items()}
+
+
+def test_of_an_empty_group(group_node):
+    group_node.commit(p0=1, p1=2)
+    told = delete(group_node, ("t", [0, 0, 2, 99]), ("v", [0]), ("u", [0]), ("u", []))
+    assert told == (
+        NONE,
+        [("t", [(99, MISSING), (0, NONE), (0, NONE), (2, NONE)]), ("v", [(0, MISSING)]), ("u", [(0, NONE)])],
+    )
+    assert committed(group_node) == {"t": {1}}
+    assert delete(group_node, ("t", [1]), ("t", [1])) == (NONE, [("t", [(1, NONE)]), ("t", [(1, NONE)])])
+    assert committed(group_node) == {}
+
+
+def test_of_topics_that_its_consumers_read(group_node):
+    group_node.commit(p0=1)
+    group_node.commit(topic="u", p0=1)
+    group_node.stable(protocols=(("range", READS_T),))
+    told = delete(group_node, ("t", [0, 77]), ("u", [0]))
+    assert told == (NONE, [("t", [(77, MISSING), (0, SUBSCRIBED)]), ("u", [(0, NONE)])])
+    assert committed(group_node) == {"t": {0}}
+
+
+def test_of_a_group_of_something_else(group_node):
+    group_node.commit(p0=1)
+    group_node.stable(protocol_type="connect")
+    assert delete(group_node, ("t", [0])) == (NonEmptyGroup.code, [])
+
+
+@pytest.mark.parametrize(
+    ("group_id", "error"), [("nobody's", GroupIdNotFound), ("", InvalidGroupId)], ids=["unknown", "empty"]
+)
+def test_the_group_is_looked_at_first(group_node, group_id, error):
+    for topics in ([], [("t", [0])], [("v", [0])]):
+        assert delete(group_node, *topics, group_id=group_id) == (error.code, [])
+
+
+def test_without_its_topic_there_is_no_coordinator(quiet_group_node):
+    assert delete(quiet_group_node, ("t", [0])) == (NotCoordinator.code, [])

@@ -1,0 +1,155 @@
+"""OffsetFetch: each case as Apache Kafka 4.3.1 answered it; 0 as 1."""
+
+import pytest
+
+from barnabas.errors import NONE, NotCoordinator, UnknownTopicId
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+
+Topic = OffsetFetchRequest.OffsetFetchRequestTopic
+Group = OffsetFetchRequest.OffsetFetchRequestGroup
+GroupTopic = Group.OffsetFetchRequestTopics
+
+NOTHING = (-1, -1, "", NONE)
+
+
+@pytest.fixture
+def node(group_node):
+    """Group g has read t up to 5, 6 and nothing, and u up to 3, of leader epoch 7."""
+    CommitTopic = OffsetCommitRequest.OffsetCommitRequestTopic
+    Partition = CommitTopic.OffsetCommitRequestPartition
+
+    def row(index, offset, epoch, metadata):
+        return Partition(
+            partition_index=index,
+            committed_offset=offset,
+            committed_leader_epoch=epoch,
+            committed_metadata=metadata,
+        )
+
+    topics = [
+        CommitTopic(name="t", partitions=[row(0, 5, -1, "m"), row(1, 6, -1, "m")]),
+        CommitTopic(name="u", partitions=[row(0, 3, 7, None)]),
+    ]
+    group_node.call(OffsetCommitRequest(group_id="g", topics=topics), 9)
+    return group_node
+
+
+def rows(topics, version):
+    """Topics, each with what is told of its partitions; leader epochs are told from version 5 on."""
+    return [
+        (
+            each.topic_id if version >= 10 else each.name,
+            {
+                row.partition_index: (
+                    row.committed_offset,
+                    row.committed_leader_epoch,
+                    row.metadata,
+                    row.error_code,
+                )
+                for row in each.partitions
+            },
+        )
+        for each in topics
+    ]
+
+
+def fetch(node, version, topics, group_id="g", error=NONE, **fields):
+    """What is told of one group, in the shape that the version has."""
+    if version < 8:
+        asked = topics and [Topic(name=name, partition_indexes=indexes) for name, indexes in topics]
+        answer = node.call(OffsetFetchRequest(group_id=group_id, topics=asked, **fields), version)
+        assert answer.error_code == (error if version >= 2 else NONE)
+        return rows(answer.topics, version)
+    (group,) = fetch_groups(node, version, (group_id, topics), **fields)
+    assert (group.group_id, group.error_code) == (group_id, error)
+    return rows(group.topics, version)
+
+
+def fetch_groups(node, version, *groups, **fields):
+    key = "topic_id" if version >= 10 else "name"
+    asked = [
+        Group(
+            group_id=group_id,
+            topics=topics
+            if topics is None
+            else [GroupTopic(partition_indexes=indexes, **{key: name}) for name, indexes in topics],
+        )
+        for group_id, topics in groups
+    ]
+    return node.call(OffsetFetchRequest(groups=asked, **fields), version).groups
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_what_is_asked_for(node, version):
+    epoch = 7 if version >= 5 else -1
+    assert fetch(node, version, [("t", [0, 2, 99, -1]), ("v", [0]), ("u", [0])]) == [
+        ("t", {0: (5, -1, "m", NONE), 2: NOTHING, 99: NOTHING, -1: NOTHING}),
+        ("v", {0: NOTHING}),
+        ("u", {0: (3, epoch, "", NONE)}),
+    ]
+
+
+@pytest.mark.parametrize("version", range(10))
+@pytest.mark.parametrize("group_id", ["nobody's", ""])
+def test_of_a_group_that_is_not_there(node, version, group_id):
+    assert fetch(node, version, [("t", [0, 1])], group_id) == [("t", {0: NOTHING, 1: NOTHING})]
+
+
+@pytest.mark.parametrize("version", range(2, 10))
+def test_all_topics_in_the_order_of_kafkas_tables(node, version):
+    epoch = 7 if version >= 5 else -1
+    told = [("u", {0: (3, epoch, "", NONE)}), ("t", {0: (5, -1, "m", NONE), 1: (6, -1, "m", NONE)})]
+    assert fetch(node, version, None) == told
+    assert fetch(node, version, None, "nobody's") == []
+
+
+@pytest.mark.parametrize("version", range(7, 11))
+def test_nothing_is_unstable_yet(node, version):
+    stable = fetch(node, version, None)
+    assert fetch(node, version, None, require_stable=True) == stable
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_no_topics_and_a_topic_twice(node, version):
+    assert fetch(node, version, []) == []
+    assert fetch(node, version, [("t", []), ("t", [1])]) == [("t", {}), ("t", {1: (6, -1, "m", NONE)})]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_several_groups(node, version):
+    node.commit("h", p2=8)
+    answer = fetch_groups(node, version, ("h", None), ("nobody's", None), ("g", [("t", [1])]), ("h", []))
+    assert [(group.group_id, rows(group.topics, version)) for group in answer] == [
+        ("h", [("t", {2: (8, -1, "", NONE)})]),
+        ("nobody's", []),
+        ("g", [("t", {1: (6, -1, "m", NONE)})]),
+        ("h", []),
+    ]
+    assert fetch_groups(node, version) == []
+
+
+@pytest.mark.parametrize("version", [9, 10])
+def test_a_member_of_no_classic_group_is_not_looked_at(node, version):
+    asked = Group(group_id="g", member_id="nobody", member_epoch=3, topics=[])
+    (group,) = node.call(OffsetFetchRequest(groups=[asked]), version).groups
+    assert group.error_code == NONE
+
+
+def test_by_id(node):
+    t, u, nobody, zero = node.topic_id("t"), node.topic_id("u"), b"n" * 16, bytes(16)
+    unknown = (-1, -1, "", UnknownTopicId.code)
+    # Topics that are not there come last.
+    assert fetch(node, 10, [(nobody, [0, 1]), (t, [0, 9]), (zero, [0]), (u, [0])]) == [
+        (t, {0: (5, -1, "m", NONE), 9: NOTHING}),
+        (u, {0: (3, 7, "", NONE)}),
+        (nobody, {0: unknown, 1: unknown}),
+        (zero, {0: unknown}),
+    ]
+    assert [topic_id for topic_id, _ in fetch(node, 10, None)] == [u, t]
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
+    told = fetch(quiet_group_node, version, [("t", [0])], error=NotCoordinator.code)
+    assert told == ([] if version >= 2 else [("t", {0: (-1, -1, "", NotCoordinator.code)})])
