@@ -85,15 +85,22 @@ def configs() -> str:
         parts.append(f"## {title}\n")
         parts.append("They are kept and told; the groups and the telemetry that go by them are yet to come.\n")
         parts.append(table(("", "name", "meaning", "type", "default", "must be"), map(facts, those.values())))
-    parts.append("## Configs for tests\n")
-    parts.append("Kafka has these, too, and shows them only where they are set.\n")
     hidden = [
         config for those in (definitions.BROKER, definitions.TOPIC) for config in those.values() if config.internal
     ]
-    parts.append(table(("", "name", "meaning", "type", "default", "must be"), map(facts, hidden)))
+    for title, words, wanted in (
+        ("Configs of a running broker", "They can be set while a broker runs, and not in its file.", DYNAMIC_ONLY),
+        ("Configs for tests", "Kafka has these, too, and shows them only where they are set.", not DYNAMIC_ONLY),
+    ):
+        those_hidden = [facts(config) for config in hidden if config.name.endswith(RATES) is wanted]
+        parts.append(f"## {title}\n")
+        parts.append(f"{words}\n")
+        parts.append(table(("", "name", "meaning", "type", "default", "must be"), those_hidden))
     return "\n".join(parts)
 
 
+DYNAMIC_ONLY = True
+RATES = (".throttled.rate", "alter.log.dirs.io.max.bytes.per.second")
 CHANGES = {"read-only": "no", "per-broker": "broker", "cluster-wide": "cluster"}
 
 

@@ -27,6 +27,9 @@ from barnabas.config.dynamic import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GR
 from barnabas.errors import InvalidConfig, InvalidRequest, KafkaError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 
+KINDS = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
+"""What has configs that are kept."""
+
 Asked = TypeVar("Asked", ConfigChange, tuple[str, str | None])
 Configs = Mapping[str, str]
 
@@ -76,11 +79,14 @@ def altered(
         try:
             if times[resource] > 1:
                 raise InvalidRequest(f"The resource '{resource.name}' of type {resource.type} is named more than once")
-            check_resource(resource)
+            if resource.type not in KINDS:
+                raise InvalidRequest(f"Resources of type {resource.type} have no configs that could be altered")
             before = image.configs_of(*resource)
             after = wanted(resource, asked, before)
-            check_min_insync_replicas(resource, before, after, image)
+            check_resource(resource)
             around.rules.check(resource, after)
+            if resource.type == BROKER_RESOURCE and image.features.get(ELIGIBLE_LEADER_REPLICAS):
+                check_min_insync_replicas(resource, [each[0] for each in asked], before, after)
             if resource.type == TOPIC_RESOURCE and resource.name not in image.topics_by_name:
                 raise UnknownTopicOrPartition(f"There is no topic '{resource.name}'")
         except KafkaError as error:
@@ -95,7 +101,7 @@ def altered(
 
 
 def check_resource(resource: ConfigResource) -> None:
-    """Raise unless there can be such a thing, and it can have configs that are kept."""
+    """Raise unless there can be a thing of that name."""
     if resource.type == TOPIC_RESOURCE:
         if not resource.name:
             raise InvalidRequest("Configs for all topics at once are not kept: a topic must be named")
@@ -103,11 +109,8 @@ def check_resource(resource: ConfigResource) -> None:
     elif resource.type == GROUP_RESOURCE:
         if not resource.name:
             raise InvalidRequest("Configs for all groups at once are not kept: a group must be named")
-    elif resource.type == CLIENT_METRICS_RESOURCE:
-        if not resource.name:
-            raise InvalidRequest("A subscription to client metrics must have a name")
-    elif resource.type != BROKER_RESOURCE:
-        raise InvalidRequest(f"Resources of type {resource.type} have no configs that could be altered")
+    elif resource.type == CLIENT_METRICS_RESOURCE and not resource.name:
+        raise InvalidRequest("A subscription to client metrics must have a name")
 
 
 def check_keys(names: Sequence[str]) -> None:
@@ -121,12 +124,10 @@ def check_values(without_value: Iterable[str]) -> None:
         raise InvalidRequest(f"No value is given for {names}")
 
 
-def check_min_insync_replicas(resource: ConfigResource, before: Configs, after: Configs, image: MetadataImage) -> None:
+def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], before: Configs, after: Configs) -> None:
     """While the eligible leader replicas are kept track of, all brokers must agree on ``min.insync.replicas``."""
-    if resource.type != BROKER_RESOURCE or not image.features.get(ELIGIBLE_LEADER_REPLICAS):
-        return
-    if resource.name and MIN_INSYNC_REPLICAS in after:
-        raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of one broker cannot be set: eligible leader replicas are kept")
+    if resource.name and MIN_INSYNC_REPLICAS in asked:
+        raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of one broker cannot be changed: eligible leader replicas are kept")
     if not resource.name and MIN_INSYNC_REPLICAS in before and MIN_INSYNC_REPLICAS not in after:
         raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of the cluster cannot be unset: eligible leader replicas are kept")
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from barnabas.config import profile
 from barnabas.config.definition import ConfigDef, ConfigError
-from barnabas.config.definitions import BROKER, TOPIC
+from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
 from barnabas.config.endpoints import (
     SERVED_PROTOCOLS,
     Endpoint,
@@ -59,10 +59,15 @@ class BrokerConfig:
             if name not in BROKER:
                 continue
             try:
-                self._values[name] = BROKER[name].parse(text)
+                value = BROKER[name].parse(text)
             except ConfigError as error:
                 # It was judged before it was written; a log of another version may hold what this one refuses.
                 logger.error("a change of a config does not count: %s", error)
+                continue
+            for relative in FAMILY_OF.get(name, ()):
+                # What is set now goes before what another of the family was set to before.
+                self._values[relative] = BROKER[relative].default
+            self._values[name] = value
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, dev: bool = False) -> Self:
@@ -113,6 +118,16 @@ class BrokerConfig:
         return tuple(endpoint for endpoint in named if not self._is_controllers(endpoint))
 
     @property
+    def controller_listeners(self) -> tuple[Endpoint, ...]:
+        """Where controllers are to listen for one another, if anywhere."""
+        return tuple(endpoint for endpoint in self._endpoints("listeners") if self._is_controllers(endpoint))
+
+    @property
+    def controller_listener_name(self) -> str:
+        """The name of the listener by which controllers reach one another."""
+        return str(self["controller.listener.names"][0]).upper()
+
+    @property
     def inter_broker_listener_name(self) -> str:
         """The name of the listener by which brokers reach one another."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
@@ -137,7 +152,7 @@ class BrokerConfig:
             self._topic = TopicConfig(**_topic_fields(self.topic_values))
         if not overrides:
             return self._topic
-        values = {name: TOPIC[name].parse(text) for name, text in overrides.items() if name in TOPIC}
+        values = {name: TOPIC[name].parse_set(text) for name, text in overrides.items() if name in TOPIC}
         if values.get("internal.segment.bytes") is not None:
             values["segment.bytes"] = values["internal.segment.bytes"]
         return self._topic._replace(**_topic_fields(values))

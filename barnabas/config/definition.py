@@ -79,6 +79,16 @@ class ConfigDef(NamedTuple):
             raise ConfigError(self.name, None if self.sensitive else text, self.validator.rule)
         return value
 
+    def parse_set(self, text: str) -> Any:
+        """As :meth:`parse`, for what is set while the broker runs: there, an item that is repeated counts once.
+
+        Raises:
+            ConfigError: it is not of the type, or the validator refuses it.
+        """
+        if self.type is LIST:
+            text = ",".join(dict.fromkeys(item.strip() for item in text.split(",")))
+        return self.parse(text)
+
 
 class ConfigError(ValueError):
     """A config's value that cannot be; says which, what it is, and what would be right."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.definition import READ_ONLY, ConfigDef, ConfigType, Synonym, text_of
-from barnabas.config.definitions import BROKER, TOPIC, of_client_metrics, of_groups
+from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC, of_client_metrics, of_groups
 from barnabas.config.dynamic import declaration_of
 
 
@@ -52,15 +52,6 @@ class DescribedConfig(NamedTuple):
         """Whether nobody has set it."""
         return self.source is ConfigSource.DEFAULT
 
-
-#: Configs that stand in for one another, the strongest first (``DynamicBrokerConfig.brokerConfigSynonyms``).
-_FAMILIES = (
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-)
-_FAMILY_OF = {name: family for family in _FAMILIES for name in family}
-_FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 
 Names = Collection[str] | None
 
@@ -128,7 +119,8 @@ def describe_created_topic(config: BrokerConfig, overrides: Mapping[str, str]) -
             described.append(DescribedConfig(name, overrides[name], ConfigSource.DYNAMIC_TOPIC))
         else:
             value = text_of(definition.type, config.topic_values[name])
-            described.append(DescribedConfig(name, value, _source_of_any(config, definition.synonyms)))
+            source, given = _given(config, definition.synonyms)
+            described.append(DescribedConfig(name, value if given is None else given, source))
     return described
 
 
@@ -174,7 +166,7 @@ def _broker_synonyms(config: BrokerConfig, name: str, *, sensitive: bool = False
     """Layer by layer, what was set under the config's name and under those it stands in for; what comes before the
     first of its own name is not its own."""
     definition = declaration_of(name)
-    family = _FAMILY_OF.get(name) or ((name,) if definition is None or name in BROKER else (name, definition.name))
+    family = FAMILY_OF.get(name) or ((name,) if definition is None or name in BROKER else (name, definition.name))
     found = [
         DescribedSynonym(relative, None if sensitive else layer[relative], source)
         for source, layer in _layers(config)
@@ -202,7 +194,7 @@ def _describe_topic_config(
 
 
 def _of_itself(definition: ConfigDef, overrides: Mapping[str, str], source: ConfigSource) -> DescribedSynonym:
-    text = text_of(definition.type, definition.parse(overrides[definition.name]))
+    text = text_of(definition.type, definition.parse_set(overrides[definition.name]))
     return DescribedSynonym(definition.name, text, source)
 
 
@@ -224,9 +216,10 @@ def _topmost(definition: ConfigDef, fallback: str | None, synonyms: Iterable[Des
 _BROKER_SOURCES = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BROKER, ConfigSource.STATIC_BROKER)
 
 
-def _source_of_any(config: BrokerConfig, synonyms: Iterable[Synonym]) -> ConfigSource:
-    names = [synonym.name for synonym in synonyms]
+def _given(config: BrokerConfig, synonyms: Iterable[Synonym]) -> tuple[ConfigSource, str | None]:
+    """Where one of the synonyms was set, and the text if it is in the topic's own unit."""
     for source, layer in _layers(config):
-        if any(name in layer for name in names):
-            return source
-    return ConfigSource.DEFAULT
+        for synonym in synonyms:
+            if synonym.name in layer:
+                return source, layer[synonym.name] if synonym.scale == 1 else None
+    return ConfigSource.DEFAULT, None

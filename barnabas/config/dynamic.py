@@ -135,7 +135,7 @@ def validate_client_metrics_configs(overrides: Mapping[str, str]) -> None:
         if not _MIN_INTERVAL_MS <= interval <= _MAX_INTERVAL_MS:
             rule = f"between {_MIN_INTERVAL_MS} and {_MAX_INTERVAL_MS}"
             raise InvalidRequest(str(ConfigError("interval.ms", overrides["interval.ms"], rule)))
-    for item in definitions["match"].parse(overrides.get("match", "")):
+    for item in definitions["match"].parse_set(overrides.get("match", "")):
         _check_match(item)
 
 
@@ -209,7 +209,7 @@ def _parsed(definitions: Mapping[str, ConfigDef], overrides: Mapping[str, str], 
 
 def _parse(definition: ConfigDef, text: str) -> Any:
     try:
-        return definition.parse(text)
+        return definition.parse_set(text)
     except ConfigError as error:
         raise InvalidConfig(str(error)) from None
 

@@ -27,6 +27,17 @@ BROKER: dict[str, ConfigDef] = {config.name: config for module in BROKER_MODULES
 #: The configs of a topic, by name.
 TOPIC: dict[str, ConfigDef] = {config.name: config for config in topics.CONFIGS}
 
+#: Configs of a broker that stand in for one another, the strongest first (Kafka's ``brokerConfigSynonyms``).
+FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+
+#: For a config, its family; the scheduler's interval, which does more, does not look back.
+FAMILY_OF: dict[str, tuple[str, ...]] = {name: family for family in FAMILIES for name in family}
+FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+
 
 def of_groups() -> dict[str, ConfigDef]:
     """The configs of a group, by name; loaded when first asked for, as no broker needs them to start."""

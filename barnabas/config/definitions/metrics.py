@@ -3,7 +3,7 @@
 Knows nothing but the declarations.
 """
 
-from barnabas.config.definition import CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, MAX_LONG, MEDIUM, STRING, ConfigDef
+from barnabas.config.definition import CLASS, CLUSTER_WIDE, INT, LIST, LONG, LOW, MEDIUM, STRING, ConfigDef
 from barnabas.config.validators import Items, at_least
 
 CONFIGS = (
@@ -101,7 +101,7 @@ CONFIGS = (
     ConfigDef(
         "leader.replication.throttled.rate",
         LONG,
-        MAX_LONG,
+        None,
         at_least(0),
         MEDIUM,
         "How many bytes a second throttled replicas may be sent by this broker as leader.",
@@ -111,7 +111,7 @@ CONFIGS = (
     ConfigDef(
         "follower.replication.throttled.rate",
         LONG,
-        MAX_LONG,
+        None,
         at_least(0),
         MEDIUM,
         "How many bytes a second throttled replicas may be fetched by this broker as follower.",
@@ -121,7 +121,7 @@ CONFIGS = (
     ConfigDef(
         "replica.alter.log.dirs.io.max.bytes.per.second",
         LONG,
-        MAX_LONG,
+        None,
         at_least(0),
         MEDIUM,
         "How many bytes a second may move between log directories.",
