@@ -4,6 +4,7 @@ Knows nothing of what is measured on them.
 """
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -43,8 +44,12 @@ class Running:
 @contextlib.contextmanager
 def spawned(name: str, command: list[str]) -> Iterator[Running]:
     """A process that prints its port, bare or behind 127.0.0.1, for as long as the block."""
+    # As users run it: with the bytecode of an earlier start.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout is not None
         for line in process.stdout:
