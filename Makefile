@@ -23,7 +23,7 @@ $(KEEP)/dev: $(KEEP)/run
 	@touch $@
 
 run: $(KEEP)/run ## Start a durable broker on 127.0.0.1:9092, data in ./data
-	@exec $(BIN)/barnabas serve --dev --log-dir $(DATA) --override listeners=PLAINTEXT://127.0.0.1:9092
+	@exec $(BIN)/barnabas serve --dev --log-dir $(DATA)
 
 test: $(KEEP)/dev wheel ## Run the whole suite; its compat tests start the built wheel, installed in a bare environment
 	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 2 --dist loadgroup

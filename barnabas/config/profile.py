@@ -10,6 +10,7 @@ from barnabas.config.definitions import BROKER
 
 #: What ``--dev`` sets where nobody else does: one broker is enough, and nobody waits.
 DEV = {
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
