@@ -3,10 +3,13 @@
 Knows nothing of where they go: the controller does.
 """
 
+from collections import Counter
+
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.commands import CreatePartitions, MorePartitions
+from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
 
@@ -21,12 +24,22 @@ def create_partitions(request: CreatePartitionsRequest, context: Context) -> Cre
         )
         for topic in request.topics
     ]
-    results = context.broker.controller.submit(CreatePartitions(wanted, request.validate_only))
+    submitted = context.broker.controller.submit(CreatePartitions(in_order(wanted), request.validate_only))
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsResponse.CreatePartitionsTopicResult(
                 name=result.name, error_code=code_of(result.error), error_message=message_of(result.error)
             )
-            for result in results
+            for result in submitted
         ]
     )
+
+
+def in_order(wanted: list[MorePartitions]) -> list[MorePartitions]:
+    """The topics as Apache takes them out of a hash set, which is the order in which there may be room for them."""
+    names = hash_map_order(topic.name for topic in wanted)
+    times = Counter(topic.name for topic in wanted)
+    twice = hash_map_order(name for name, count in times.items() if count > 1)
+    by_name = {topic.name: topic for topic in wanted}
+    once = [by_name[name] for name in names if times[name] == 1]
+    return [by_name[name] for name in twice for _ in range(times[name])] + once

@@ -3,12 +3,16 @@
 Knows nothing of what makes a topic possible: the controller does. A topic that the answer calls made can be written to.
 """
 
+from collections import Counter
+
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
+from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.describe import describe_created_topic
+from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 Result = CreateTopicsResponse.CreatableTopicResult
@@ -30,8 +34,14 @@ def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopic
         )
         for topic in request.topics
     ]
-    made = context.broker.controller.submit(CreateTopics(wanted, request.validate_only))
-    return CreateTopicsResponse(topics=[told(topic, context.broker, context.api_version) for topic in made])
+    made = {
+        topic.name: topic for topic in context.broker.controller.submit(CreateTopics(wanted, request.validate_only))
+    }
+    times = Counter(topic.name for topic in wanted)
+    once = [name for name, count in times.items() if count == 1 and name != CLUSTER_METADATA]
+    twice = hash_map_order(name for name, count in times.items() if count > 1)
+    names = [*once, *twice, *([CLUSTER_METADATA] if times[CLUSTER_METADATA] == 1 else ())]
+    return CreateTopicsResponse(topics=[told(made[name], context.broker, context.api_version) for name in names])
 
 
 def told(made: CreatedTopic, broker: Broker, version: int) -> Result:

@@ -69,6 +69,33 @@ def topic_order(topics: Iterable[str]) -> list[str]:
     return _in_trie({topic: _improved(hash_code(topic)) for topic in topics})
 
 
+def names_in_a_set(names: Sequence[str]) -> list[str]:
+    """The order of Scala's immutable ``Set`` of names that was filled in this order."""
+    return list(names) if len(names) <= SMALL_MAP else topic_order(names)
+
+
+def names_from_mutable(names: Iterable[str]) -> list[str]:
+    """The order of Scala's ``mutable.HashMap`` of names."""
+    codes = {name: _spread(hash_code(name) & 0xFFFFFFFF) for name in names}
+    size = _table_size(len(codes))
+    return sorted(codes, key=lambda name: (codes[name] & size - 1, _signed(codes[name])))
+
+
+def names_of_the_image(names: Iterable[str]) -> list[str]:
+    """The order of a Java ``HashSet`` made out of the image's names, which stand there by their hashes.
+
+    Made at once of what it is to hold, such a set is larger than one that has grown.
+
+    >>> names_of_the_image(["orders", "a", "b"])
+    ['a', 'b', 'orders']
+    """
+    codes = sorted((hash_code(name), name) for name in names)
+    size = INITIAL_SIZE
+    while size < int(len(codes) / LOAD_FACTOR) + 1:
+        size *= 2
+    return [name for _, name in sorted(codes, key=lambda each: _spread(each[0] & 0xFFFFFFFF) & size - 1)]
+
+
 def _in_trie(codes: Mapping[K, int], shift: int = 0) -> list[K]:
     """A trie over five bits of the hash at a time; a node gives what hangs on it alone first, then its branches."""
     if shift > HASH_BITS or len(codes) < 2:

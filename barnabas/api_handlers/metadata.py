@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterable
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.hash_order import names_from_mutable, names_in_a_set, names_of_the_image
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
@@ -91,7 +92,7 @@ def chosen(request: MetadataRequest, context: Context) -> Iterable[Topic]:
     image = broker.image
     describe = Description(image, context.listener, version)
     if request.topics is None or (version == 0 and not request.topics):
-        return [describe.topic(topic) for topic in image.topics_by_name.values()]
+        return [describe.topic(image.topics_by_name[name]) for name in names_of_the_image(image.topics_by_name)]
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
     if ids:
         unknown = [
@@ -101,13 +102,12 @@ def chosen(request: MetadataRequest, context: Context) -> Iterable[Topic]:
         ]
         found = (image.topics_by_id[topic_id] for topic_id in ids if topic_id in image.topics_by_id)
         return [*unknown, *map(describe.topic, found)]
-    names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
+    names = names_in_a_set(list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)))
     missing = [name for name in names if name not in image.topics_by_name]
-    topics = [describe.topic(image.topics_by_name[name]) for name in names if name in image.topics_by_name]
-    topics += map(not_there, missing)
     if request.allow_auto_topic_creation and missing and broker.config["auto.create.topics.enable"]:
-        create(missing, broker)
-    return topics
+        missing = create(missing, broker)
+    topics = [describe.topic(image.topics_by_name[name]) for name in names if name in image.topics_by_name]
+    return [*topics, *map(not_there, missing)]
 
 
 def not_there(name: str) -> Topic:
@@ -115,20 +115,25 @@ def not_there(name: str) -> Topic:
     return Topic(error_code=error.code, name=name, is_internal=name in INTERNAL, partitions=[])
 
 
-def create(names: Iterable[str], broker: Broker) -> None:
-    """Make the topics, whose names somebody has asked about. They are told of at the next asking, as Apache does.
+def create(names: Iterable[str], broker: Broker) -> list[str]:
+    """Make the topics, whose names somebody has asked about; the names again, those first that no topic may have.
 
-    Clients take "unknown" for "not yet" here, and ask again.
+    The topics are told of at the next asking, as by Apache: clients take "unknown" for "not yet", and ask again.
     """
+    legal: list[str] = []
+    illegal: list[str] = []
+    for name in names:
+        (legal if is_legal_topic_name(name) else illegal).append(name)
     wanted = [
         new_internal_topic(name, broker.config) if name in INTERNAL else NewTopic(name)
-        for name in names
-        if is_legal_topic_name(name) and name != CLUSTER_METADATA
+        for name in legal
+        if name != CLUSTER_METADATA
     ]
     if wanted:
         for made in broker.controller.submit(CreateTopics(wanted)):
             if made.error is not None:
                 logger.warning("the topic %s is asked for, and cannot be made: %s", made.name, made.error)
+    return illegal + names_from_mutable(legal)
 
 
 class Description:
