@@ -22,6 +22,7 @@ from barnabas.cluster.commands import (
     DeleteTopics,
     NewTopic,
     RegisterBroker,
+    RegisterController,
     UnfenceBroker,
 )
 from barnabas.cluster.controller import Controller
@@ -140,10 +141,14 @@ class Broker:
             for each in self.config.advertised_listeners
         ]
         directories = self.log_manager.online_directories
+        incarnation_id = random_uuid(self.random)
+        # A controller of its own: without a listener for controllers, it is reached as the broker is.
+        voters = self.config.controller_listeners or [endpoints[0]._replace(name=self.config.controller_listener_name)]
+        self.controller.submit(RegisterController(self.node_id, incarnation_id, voters))
         self.controller.submit(
             RegisterBroker(
                 self.node_id,
-                random_uuid(self.random),
+                incarnation_id,
                 endpoints,
                 [directory.directory_id for directory in directories],
                 self.config["broker.rack"],
