@@ -10,10 +10,12 @@ import contextlib
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from compat_tests.adapters import CLIENTS, Client
 from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable
@@ -28,8 +30,20 @@ class Apache(ApacheKafka):
         voter = self.properties["controller.quorum.voters"].partition("@")[2]
         self.properties["controller.quorum.voters"] = f"{self.properties['node.id']}@{voter}"
 
+    def start(self) -> "Apache":
+        """Return once it leads its partitions: after a kill it is fenced until its old session has run out."""
+        super().start()
+        admin, deadline = AdminClient({"bootstrap.servers": self.bootstrap}), time.monotonic() + 60
+        while not admin.list_topics(timeout=30).brokers:
+            assert time.monotonic() < deadline, "the broker stays fenced"
+            time.sleep(0.1)
+        return self
+
     def kill(self) -> None:
         self.stop(kill=True)
+
+    def complaints(self) -> list[str]:
+        return []
 
 
 def a_broker(home: Path, overrides: dict[str, str]) -> Running:
@@ -54,6 +68,7 @@ def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield broker
     finally:
         broker.stop()
+    assert not broker.complaints()
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +93,7 @@ def own_broker(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     yield start
     for broker in brokers:
         broker.kill()
+    assert not [line for broker in brokers for line in broker.complaints()]
 
 
 @pytest.fixture(params=sorted(CLIENTS))

@@ -21,10 +21,6 @@ STOP_SECONDS = 30.0
 
 ALONE = {
     "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.check.interval.ms": "600000",
 }
@@ -39,6 +35,7 @@ class Running(Protocol):
     def start(self) -> object: ...
     def stop(self) -> None: ...
     def kill(self) -> None: ...
+    def complaints(self) -> list[str]: ...
 
 
 class Elsewhere:
@@ -54,6 +51,9 @@ class Elsewhere:
         raise RuntimeError("this broker is not ours to stop")
 
     kill = stop
+
+    def complaints(self) -> list[str]:
+        return []
 
 
 class BarnabasProcess:
@@ -76,6 +76,8 @@ class BarnabasProcess:
 
     def command(self) -> list[str]:
         settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "log.dirs": str(self.home / "data")}
+        if self.port:
+            settings["advertised.listeners"] = settings["listeners"]
         python = os.environ.get("BARNABAS_COMPAT_PYTHON") or sys.executable
         command = [python, "-m", "barnabas", "serve"]
         for name, value in {**settings, **self.overrides}.items():
@@ -130,6 +132,11 @@ class BarnabasProcess:
     def kill(self) -> None:
         """SIGKILL: what was not written is gone."""
         self._end(signal.SIGKILL)
+
+    def complaints(self) -> list[str]:
+        """What it logged as an error: a broker that answered everybody well has said nothing of the kind."""
+        lines = self.output.read_text(errors="replace").splitlines() if self.output.exists() else []
+        return [line for line in lines if " ERROR " in line or line.startswith("Traceback")]
 
     def _end(self, number: signal.Signals) -> int | None:
         process, self.process = self.process, None

@@ -76,7 +76,7 @@ def run(home: Path, bootstrap: str, *arguments: str, seconds: float) -> Mapping[
     """Run the integration tests: the outcome of each by its name, ``passed``, ``failed`` or ``skipped``."""
     folder, report = lay_out(home), home / "report.xml"
     command = [sys.executable, "-m", "pytest", "test/integration", "-p", "no:randomly", "-p", "no:cacheprovider"]
-    options = ["-q", "--timeout=30", f"--junit-xml={report}", "-o", "junit_family=xunit1", "-W", "ignore", *arguments]
+    options = ["-q", "--timeout=20", f"--junit-xml={report}", "-o", "junit_family=xunit1", "-W", "ignore", *arguments]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "KAFKA_URI": f"kafka://{bootstrap}",
