@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from barnabas.errors import InvalidRecord
 from barnabas.records.batch import Compression, RecordBatch
-from barnabas.records.varint import read_varint, read_varlong
+from barnabas.records.varint import SHORT_VARINTS, read_varint, read_varlong
 
 #: What the records of one batch may unpack to, in bytes, unless the caller says otherwise: enough for any batch that
 #: was ever meant to be read, and no more than a machine can stand.
@@ -120,50 +120,62 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
     """Step over ``count`` records, one or more, that must fill ``data``, without making an object of any.
 
     Gives the least and the greatest timestamp delta, whether the offset deltas are 0, 1, 2 ..., and how many keys are
-    null. Produce does this for each small batch: that is why varints of one byte, as most are, are read in line, and
-    those of two where they are a value's length.
+    null. Produce does this for each small batch: that is why varints of one byte, as most are, are looked up in line.
 
     Raises InvalidRecord as :func:`records_of` does.
     """
-    at, total, keyless, in_order = 0, len(data), 0, True
+    at, total, keyless, in_order, short = 0, len(data), 0, True, SHORT_VARINTS
     if not 0 < count <= total // RECORD_MIN_SIZE:
         raise InvalidRecord(f"A batch claims {count} records in {total} bytes.")
     earliest, latest = MAX_INT64, MIN_INT64
     try:
         for index in range(count):
-            size, at = read_varint(data, at)
-            end = at + size
-            if size <= 0 or end > total:
-                raise InvalidRecord(f"A record of {size} bytes does not fit into its batch.")
-            at += 1  # attributes
-            byte = data[at]
-            delta, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else read_varlong(data, at)
-            if delta < earliest:
-                earliest = delta
-            if delta > latest:
-                latest = delta
-            byte = data[at]
-            delta, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else read_varint(data, at)
-            if delta != index:
+            number = short[data[at]]
+            at += 1
+            if number is None:
+                if data[at] < 0x80 and not data[at - 1] & 1:  # two bytes, as many lengths have
+                    number = (data[at - 1] & 0x7F | data[at] << 7) >> 1
+                    at += 1
+                else:
+                    number, at = read_varint(data, at - 1)
+            end = at + number
+            if number <= 0 or end > total:
+                raise InvalidRecord(f"A record of {number} bytes does not fit into its batch.")
+            number = short[data[at + 1]]  # at stands on the attributes
+            at += 2
+            if number is None:
+                number, at = read_varlong(data, at - 1)
+            if number < earliest:
+                earliest = number
+            if number > latest:
+                latest = number
+            number = short[data[at]]
+            at += 1
+            if number is None:
+                number, at = read_varint(data, at - 1)
+            if number != index:
                 in_order = False
-            byte = data[at]
-            length, at = (byte >> 1 ^ -(byte & 1), at + 1) if byte < 0x80 else read_varint(data, at)
-            if length < 0:
+            number = short[data[at]]  # the key's length
+            at += 1
+            if number is None:
+                number, at = read_varint(data, at - 1)
+            if number < 0:
                 keyless += 1
             else:
-                at += length
-            byte = data[at]
-            if byte < 0x80:
-                at += 1 if byte & 1 else 1 + (byte >> 1)
-            elif (more := data[at + 1]) < 0x80 and not byte & 1:
-                at += 2 + ((byte & 0x7F | more << 7) >> 1)
-            else:
-                length, at = read_varint(data, at)
-                if length > 0:
-                    at += length
+                at += number
+            number = short[data[at]]  # the value's
+            at += 1
+            if number is None:
+                if data[at] < 0x80 and not data[at - 1] & 1:
+                    number = (data[at - 1] & 0x7F | data[at] << 7) >> 1
+                    at += 1
+                else:
+                    number, at = read_varint(data, at - 1)
+            if number > 0:
+                at += number
             at = at + 1 if data[at] == 0 else _skip_headers(data, at, end)
             if at != end:
-                raise InvalidRecord(f"A record has {at - end + size} bytes and says {size}.")
+                raise InvalidRecord(f"A record ends at byte {end} and its headers at {at}.")
     except IndexError:
         raise InvalidRecord("A batch ends in the middle of a record.") from None
     if at != total:

@@ -3,7 +3,12 @@
 Knows nothing of records. The wire's flexible versions use unsigned varints, which are not these.
 """
 
+from typing import Final
+
 from barnabas.errors import InvalidRecord
+
+#: What a varint of one byte says, by that byte; None where more bytes follow.
+SHORT_VARINTS: Final[tuple[int | None, ...]] = (*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128)
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -14,7 +19,10 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 0x80:
         return byte >> 1 ^ -(byte & 1), at + 1
-    value, shift = byte & 0x7F, 7
+    value = byte & 0x7F | (data[at + 1] & 0x7F) << 7
+    if data[at + 1] < 0x80:
+        return value >> 1 ^ -(value & 1), at + 2
+    at, shift = at + 1, 14
     while True:
         at += 1
         byte = data[at]
@@ -35,7 +43,10 @@ def read_varlong(data: bytes, at: int) -> tuple[int, int]:
     byte = data[at]
     if byte < 0x80:
         return byte >> 1 ^ -(byte & 1), at + 1
-    value, shift = byte & 0x7F, 7
+    value = byte & 0x7F | (data[at + 1] & 0x7F) << 7
+    if data[at + 1] < 0x80:
+        return value >> 1 ^ -(value & 1), at + 2
+    at, shift = at + 1, 14
     while True:
         at += 1
         byte = data[at]
