@@ -82,6 +82,7 @@ class Broker:
         self.node_id = config.node_id
         self.cluster_id = ""
         self._files = files
+        self._background = background
         self.log_manager = LogManager(
             files,
             config.log_dirs,
@@ -185,6 +186,7 @@ class Broker:
                 config["metadata.max.retention.ms"],
             ),
             directory_id=self.log_manager.directory_of(log).directory_id,
+            background=self._background,
         )
         metadata.open()
         return metadata

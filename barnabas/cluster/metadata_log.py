@@ -28,6 +28,7 @@ from barnabas.cluster.snapshot import (
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage
+from barnabas.log.background import Background, Inline
 from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch
@@ -70,13 +71,14 @@ DEFAULT_LIMITS = Limits()
 
 
 def topic_config(segment_bytes: int = 1 << 30, segment_ms: int = 604_800_000) -> TopicConfig:
-    """What the log itself goes by: nothing is deleted but what a snapshot stands for."""
+    """What the log itself goes by: each change is fsynced, and nothing deleted but what a snapshot stands for."""
     return TopicConfig(
         segment_bytes=segment_bytes,
         segment_ms=segment_ms,
         retention_ms=-1,
         retention_bytes=-1,
         max_message_bytes=MAX_BATCH_BYTES,
+        flush_messages=1,
         file_delete_delay_ms=60_000,
     )
 
@@ -85,8 +87,7 @@ class ClusterMetadata:
     """The cluster's metadata: :attr:`image` is what it is, :meth:`submit` changes it.
 
     Everything happens at once: when :meth:`submit` returns, the records are in the log, the image has them, and every
-    listener has been told. ``directory`` is that of the log, ``__cluster_metadata-0``. ``in_background(job)`` runs what
-    only writes a file of its own; ``on_append`` hears that there is something to flush.
+    listener has been told. ``directory`` is that of the log, ``__cluster_metadata-0``.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class ClusterMetadata:
         clock: Clock,
         limits: Limits = DEFAULT_LIMITS,
         directory_id: bytes = ZERO_UUID,
-        in_background: Callable[[Callable[[], None]], object] = lambda job: job(),
+        background: Background | None = None,
     ) -> None:
         self.log = log
         self.node_id = node_id
@@ -110,12 +111,11 @@ class ClusterMetadata:
         self.epoch = 0  #: in which this node leads
         self.kraft = KRaftState()
         self.listeners: list[Listener] = []
-        self.on_append: Callable[[], object] | None = None
         self._directory = directory
         self._files = files
         self._clock = clock
         self._limits = limits
-        self._in_background = in_background
+        self._background: Background = background or Inline()
         self._last_timestamp = -1
         self._bytes_since_snapshot = 0
         self._snapshot_due_ms = clock.time_ms() + limits.ms_between_snapshots
@@ -284,8 +284,6 @@ class ClusterMetadata:
         for listener in self.listeners:
             listener(self.image, delta)
         self._maybe_snapshot(now_ms)
-        if self.on_append is not None:
-            self.on_append()
 
     def _encoded(self, records: Iterable[Any], now_ms: int) -> Iterable[bytearray]:
         version = self.metadata_version
@@ -314,7 +312,11 @@ class ClusterMetadata:
         snapshot_id = SnapshotId(image.offset + 1, image.epoch)
         path = f"{self._directory}/{snapshot_id.file_name}"
 
-        def job() -> None:
+        flush = self.log.begin_flush()
+
+        def write() -> None:
+            if flush is not None:
+                flush.run()
             data = encode_snapshot(
                 records_of_image(image),
                 kraft=kraft,
@@ -325,10 +327,15 @@ class ClusterMetadata:
             )
             files.write_atomically(path, data, sync=True)
 
-        self.log.flush()
+        def written(error: BaseException | None) -> None:
+            if error is not None:
+                logger.error("the snapshot %s was not written: %s", snapshot_id.file_name, error)
+            elif flush is not None:
+                self.log.finish_flush(flush, now_ms)
+
         self._bytes_since_snapshot = 0
         self._snapshot_due_ms = now_ms + self._limits.ms_between_snapshots
-        self._in_background(job)
+        self._background.run(write, written)
         return snapshot_id
 
     def _clean(self, now_ms: int) -> None:
@@ -349,10 +356,6 @@ class ClusterMetadata:
             total -= sizes.get(there[0].file_name, 0)
             del there[0]
         self.log.enforce_retention(now_ms)
-
-    def flush(self) -> None:
-        """Put the log on the disk."""
-        self.log.flush()
 
 
 def check_features(levels: Iterable[FeatureLevelRecord]) -> None:

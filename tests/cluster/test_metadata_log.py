@@ -251,14 +251,8 @@ def test_what_changes_nothing_is_told_to_nobody(open_metadata):
     assert metadata.log.log_end_offset == end
 
 
-def test_each_append_asks_for_a_flush(open_metadata):
-    metadata = open_metadata.started()
-    asked = []
-    metadata.on_append = lambda: asked.append(metadata.log.log_end_offset)
-    create(metadata, "orders")
-    assert asked == [metadata.log.log_end_offset]
-    metadata.flush()
-    assert metadata.log.recovery_point == metadata.log.log_end_offset
+def test_each_change_is_to_be_flushed(open_metadata):
+    assert open_metadata().log.config.flush_messages == 1
 
 
 def test_a_broker_epoch_is_an_offset_of_the_log(open_metadata):
@@ -377,19 +371,52 @@ def test_what_snapshots_stand_for_goes_when_it_is_too_old(open_metadata):
     assert same(open_metadata().image, metadata.image)
 
 
-def test_a_snapshot_is_written_where_the_broker_says(open_metadata):
-    jobs = []
-    metadata = open_metadata.started(in_background=jobs.append)
+class Postponed:
+    """Does nothing until it is told to."""
+
+    def __init__(self):
+        self.work = []
+
+    def run(self, work, done=None):
+        self.work.append((work, done))
+
+    def go_on(self):
+        for work, done in self.work:
+            try:
+                work()
+            except OSError as error:
+                done(error)
+            else:
+                done(None)
+
+
+def test_a_snapshot_is_of_the_moment_it_was_asked_for(open_metadata):
+    background = Postponed()
+    metadata = open_metadata.started(background=background)
     create(metadata, "orders")
     snapshot_id = metadata.write_snapshot()
     create(metadata, "later")
     assert metadata.snapshots() == []
-    jobs.pop()()
+    background.go_on()
     assert metadata.snapshots() == [snapshot_id]
+    assert metadata.log.recovery_point >= snapshot_id.end_offset
     name = f"{open_metadata.directory}/{snapshot_id.file_name}"
-    assert "later" not in [
-        record.name for record in decode_snapshot(open_metadata.files.read(name)).records if type(record) is TopicRecord
-    ]
+    records = decode_snapshot(open_metadata.files.read(name)).records
+    assert [record.name for record in records if type(record) is TopicRecord] == ["orders"]
+
+
+def test_a_snapshot_that_cannot_be_written_is_said_so(open_metadata, caplog, monkeypatch):
+    background = Postponed()
+    metadata = open_metadata.started(background=background)
+    snapshot_id = metadata.write_snapshot()
+
+    def full(*arguments, **options):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(open_metadata.files, "write_atomically", full)
+    background.go_on()
+    assert snapshot_id.file_name in caplog.text
+    create(metadata, "orders")
 
 
 def test_a_damaged_snapshot_is_passed_over(open_metadata, caplog):
