@@ -71,12 +71,13 @@ def consume(bootstrap: str, cpu_s: Callable[[], float], topic: str, record_bytes
     consumer.assign([TopicPartition(topic, 0, 0)])
     try:
         assert consumer.consume(1, timeout=30), "nothing came"
+        wanted = total_bytes // record_bytes - 1
         before, began, received = cpu_s(), time.perf_counter(), 0
-        while received < total_bytes - 2 * record_bytes:
-            messages = consumer.consume(AT_ONCE, timeout=10)
-            assert messages, f"{received} bytes came, then nothing"
-            received += len(messages) * record_bytes
-        return Flow(received, time.perf_counter() - began, cpu_s() - before)
+        while received < wanted:
+            messages = consumer.consume(min(AT_ONCE, wanted - received), timeout=30)
+            assert messages, f"{received} of {wanted} records came, then nothing"
+            received += len(messages)
+        return Flow(received * record_bytes, time.perf_counter() - began, cpu_s() - before)
     finally:
         consumer.close()
 
