@@ -4,7 +4,6 @@ Knows nothing of what a command does. A mistake is one line on standard error, a
 """
 
 import importlib
-import sys
 from collections.abc import Sequence
 
 import click
@@ -55,11 +54,8 @@ def serve_command() -> click.Command:
 
     parameters: list[click.Parameter] = [click.Argument(["file"], required=False, metavar="[server.properties]")]
     for option in serve.OPTIONS:
-        parameters.append(
-            click.Option(
-                [*option.flags, option.name], is_flag=option.is_flag, multiple=option.multiple, help=option.help
-            )
-        )
+        kind = {"is_flag": True} if option.is_flag else {"multiple": option.multiple}
+        parameters.append(click.Option([*option.flags, option.name], help=option.help, **kind))  # type: ignore[arg-type]
     return click.Command(
         "serve",
         params=parameters,
@@ -89,10 +85,6 @@ def run(arguments: Sequence[str]) -> int:
         return error.exit_code
     except click.Abort:
         return 130
-    except BrokenPipeError:
-        # Whoever read what we wrote has seen enough.
-        sys.stderr.close()
-        return 0
     return int(code or 0)
 
 

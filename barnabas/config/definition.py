@@ -74,10 +74,7 @@ class ConfigDef(NamedTuple):
         Raises:
             ConfigError: it is not of the type, or the validator refuses it.
         """
-        value = _READERS[self.type](self, text.strip())
-        if self.validator is not None and not self.validator.accepts(value):
-            raise ConfigError(self.name, None if self.sensitive else text, self.validator.rule)
-        return value
+        return self._judged(_READERS[self.type](self, text.strip()), text)
 
     def parse_set(self, text: str) -> Any:
         """As :meth:`parse`, for what is set while the broker runs: there, an item that is repeated counts once.
@@ -85,9 +82,13 @@ class ConfigDef(NamedTuple):
         Raises:
             ConfigError: it is not of the type, or the validator refuses it.
         """
-        if self.type is LIST:
-            text = ",".join(dict.fromkeys(item.strip() for item in text.split(",")))
-        return self.parse(text)
+        value = _READERS[self.type](self, text.strip())
+        return self._judged(list(dict.fromkeys(value)) if self.type is LIST else value, text)
+
+    def _judged(self, value: Any, text: str) -> Any:
+        if self.validator is not None and not self.validator.accepts(value):
+            raise ConfigError(self.name, None if self.sensitive else text, self.validator.rule)
+        return value
 
 
 class ConfigError(ValueError):

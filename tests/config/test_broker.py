@@ -133,6 +133,19 @@ def test_what_was_set_since_goes_before_the_properties():
     assert changed.with_dynamic({}, {})["log.retention.ms"] == start["log.retention.ms"] == 1
 
 
+def test_what_is_set_since_goes_before_the_whole_family():
+    changed = config(log_retention_hours="5", log_retention_minutes="7").with_dynamic({"log.retention.ms": "2"}, {})
+    assert (changed["log.retention.ms"], changed["log.retention.minutes"], changed["log.retention.hours"]) == (
+        2,
+        None,
+        168,
+    )
+
+
+def test_a_repeated_item_that_was_set_counts_once():
+    assert config().topic({"cleanup.policy": "delete, delete"}).cleanup_policy == {"delete"}
+
+
 def test_a_change_that_cannot_be_read_does_not_count(caplog):
     changed = config().with_dynamic({"log.retention.ms": "x", "a.plug.in": "y"}, {})
     assert changed["log.retention.ms"] is None

@@ -194,6 +194,24 @@ def test_a_subscription_to_metrics():
     )
 
 
+def test_repeated_items_are_told_once():
+    assert describe_topic(START, {"cleanup.policy": "delete,delete"}, ["cleanup.policy"])[0].value == "delete"
+    assert describe_client_metrics({"metrics": "a,a"}, ["metrics"])[0].value == "a"
+
+
+def test_a_created_topic_tells_what_its_broker_was_given_as_it_was_given():
+    told = {config.name: (config.value, int(config.source)) for config in describe_created_topic(START, {})}
+    assert told["cleanup.policy"] == ("delete, compact", 4)
+    assert told["retention.ms"] == ("18000000", 4)
+
+
+def test_a_rate_that_has_no_default_is_told_without_one():
+    config = START.with_dynamic({}, {"leader.replication.throttled.rate": "100"})
+    assert one(describe_broker(config, ["leader.replication.throttled.rate"]))[-1] == [
+        ("leader.replication.throttled.rate", "100", 2)
+    ]
+
+
 def test_documentation_is_there_for_what_is_known():
     assert describe_broker(START, ["num.partitions"])[0].documentation
     assert describe_broker(START, ["foo.bar"])[0].documentation is None

@@ -17,6 +17,7 @@ ALL_BROKERS = (4, "")
     [
         (TOPIC, {}),
         (TOPIC, {"retention.ms": " 5 ", "cleanup.policy": ""}),
+        (TOPIC, {"cleanup.policy": " compact,delete,compact"}),
         (TOPIC, {"internal.segment.bytes": "100"}),
         (TOPIC, {"local.retention.ms": "999999999999"}),
         (TOPIC, {"retention.bytes": "-5"}),
@@ -52,6 +53,8 @@ def test_what_may_be_set(resource, configs):
         (TOPIC, {"nope": "x"}),
         (TOPIC, {"": "x"}),
         (TOPIC, {"log.retention.ms": "5"}),
+        (TOPIC, {"cleanup.policy": "delete,"}),
+        (TOPIC, {"cleanup.policy": ","}),
         (TOPIC, {"segment.bytes": ""}),
         (TOPIC, {"segment.bytes": "100"}),
         (TOPIC, {"remote.storage.enable": "true"}),
