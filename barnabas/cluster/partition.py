@@ -70,7 +70,7 @@ class Partition:
 
         -1 is a client that doesn't say.
         """
-        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+        if current_leader_epoch not in (-1, self.leader_epoch):
             raise FencedLeaderEpoch if current_leader_epoch < self.leader_epoch else UnknownLeaderEpoch
         if self.image.leader != self.node_id:
             raise NotLeaderOrFollower
