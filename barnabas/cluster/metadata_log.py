@@ -5,14 +5,20 @@ node is the whole quorum here: it leads it from the start, in an epoch of its ow
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.cluster.controller import Controller
 from barnabas.cluster.image import MetadataDelta, MetadataImage
 from barnabas.cluster.node_decisions import FEATURES, bootstrap_records, first_records
-from barnabas.cluster.quorum_state import FILE_NAME, QuorumState, read_quorum_state, write_quorum_state
+from barnabas.cluster.quorum_state import (
+    FILE_NAME,
+    CorruptQuorumState,
+    QuorumState,
+    read_quorum_state,
+    write_quorum_state,
+)
 from barnabas.cluster.record_batches import MAX_BATCH_BYTES, Control, control_batch, decode_batches, encode_batches
 from barnabas.cluster.snapshot import (
     METADATA_VERSION,
@@ -27,7 +33,7 @@ from barnabas.cluster.snapshot import (
 )
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import CorruptMessage
+from barnabas.errors import CorruptMessage, MalformedMessage
 from barnabas.log.background import Background, Inline
 from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
@@ -137,6 +143,7 @@ class ClusterMetadata:
             self._transaction = None
         if METADATA_VERSION not in self.image.features:
             self._bootstrap()
+        check_features(self.image.features)
 
     @property
     def metadata_version(self) -> int:
@@ -181,17 +188,27 @@ class ClusterMetadata:
             data = log.read(offset, READ_BYTES, up_to=end, minimum_one=True)
             if not data:
                 raise MetadataLogError(f"{self._directory}: nothing can be read at offset {offset}")
-            ready: list[Any] = []
-            for batch, records in decode_batches(data):
-                for record in records:
-                    if isinstance(record, Control):
-                        self.kraft = after_control(self.kraft, record)
-                    else:
-                        self._transact(record, ready)
-                offset, self._last_timestamp = batch.next_offset, batch.max_timestamp
-                epoch = batch.partition_leader_epoch
-            self.image, _ = self.image.apply(ready, offset=offset - 1, epoch=epoch)
+            try:
+                offset = self._replay_batches(data)
+            except (CorruptMessage, MalformedMessage, KeyError) as error:
+                raise MetadataLogError(
+                    f"{self._directory}: the log cannot be understood past offset {offset}: {error!r}"
+                ) from error
             self._bytes_since_snapshot += len(data)
+
+    def _replay_batches(self, data: bytes) -> int:
+        """Apply them; the offset that comes next."""
+        ready: list[Any] = []
+        for batch, records in decode_batches(data):
+            for record in records:
+                if isinstance(record, Control):
+                    self.kraft = after_control(self.kraft, record)
+                else:
+                    self._transact(record, ready)
+            offset, epoch = batch.next_offset, batch.partition_leader_epoch
+            self._last_timestamp = batch.max_timestamp
+        self.image, _ = self.image.apply(ready, offset=offset - 1, epoch=epoch)
+        return offset
 
     def _transact(self, record: Any, ready: list[Any]) -> None:
         """Hold back what a transaction has written until it ends (KIP-868)."""
@@ -210,7 +227,10 @@ class ClusterMetadata:
     def _lead(self) -> None:
         """Elect this node: the epoch is written down before anything is appended in it."""
         path = f"{self._directory}/{FILE_NAME}"
-        before = read_quorum_state(self._files, path) or QuorumState()
+        try:
+            before = read_quorum_state(self._files, path) or QuorumState()
+        except CorruptQuorumState as error:
+            raise MetadataLogError(str(error)) from error
         if before.voters is not None and not set(before.voters) <= {self.node_id}:
             raise MetadataLogError(f"{path}: nodes {sorted(before.voters)} have a vote, and this one is {self.node_id}")
         if self.kraft.voters is not None:
@@ -250,8 +270,7 @@ class ClusterMetadata:
                 now_ms=self._clock.time_ms(),
             )
             self._files.write_atomically(path, data, sync=False)
-        levels = [record for record in bootstrap if isinstance(record, FeatureLevelRecord)]
-        check_features(levels)
+        check_features({each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)})
         records = first_records(bootstrap, self.controller.settings["min.insync.replicas"])
         self._append([BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()])
 
@@ -358,9 +377,9 @@ class ClusterMetadata:
         self.log.enforce_retention(now_ms)
 
 
-def check_features(levels: Iterable[FeatureLevelRecord]) -> None:
-    """Raise :class:`MetadataLogError` when a cluster was formatted with a level that this node does not know."""
-    for level in levels:
-        known = FEATURES.get(level.name)
-        if known is None or not known.first <= level.feature_level <= known.last:
-            raise MetadataLogError(f"{level.name} {level.feature_level} is more than this version knows")
+def check_features(levels: Mapping[str, int]) -> None:
+    """Raise :class:`MetadataLogError` when the cluster is at a level of a feature that this node does not know."""
+    for name, level in levels.items():
+        known = FEATURES.get(name)
+        if known is None or not known.first <= level <= known.last:
+            raise MetadataLogError(f"the cluster is at level {level} of {name}, which this version does not know")

@@ -22,7 +22,9 @@ from barnabas.wire.messages.metadata_records import (
     BeginTransactionRecord,
     ConfigRecord,
     EndTransactionRecord,
+    FeatureLevelRecord,
     RegisterBrokerRecord,
+    RemoveTopicRecord,
     TopicRecord,
 )
 
@@ -217,10 +219,40 @@ def test_voters_that_are_in_a_snapshot_go_into_the_log(open_metadata, golden):
         open_metadata(node_id=2)
 
 
+def test_an_epoch_that_cannot_be_read_is_not_guessed(open_metadata):
+    open_metadata()
+    open_metadata.files.write_atomically(QUORUM_STATE, b"", sync=False)
+    with pytest.raises(MetadataLogError, match="quorum-state"):
+        open_metadata()
+
+
 def test_a_directory_of_a_quorum_of_several_is_refused(open_metadata):
     open_metadata()
     write_quorum_state(open_metadata.files, QUORUM_STATE, QuorumState(1, 1, (1, 2, 3)))
     with pytest.raises(MetadataLogError, match="vote"):
+        open_metadata()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        FeatureLevelRecord(name="metadata.version", feature_level=31),
+        FeatureLevelRecord(name="group.version", feature_level=2),
+        FeatureLevelRecord(name="flying.version", feature_level=1),
+    ],
+)
+def test_a_cluster_that_is_ahead_of_us_is_refused(open_metadata, record):
+    metadata = open_metadata()
+    metadata._append([record])
+    with pytest.raises(MetadataLogError, match=record.name):
+        open_metadata()
+
+
+def test_a_log_that_makes_no_sense_is_refused(open_metadata):
+    metadata = open_metadata()
+    for batch in metadata._encoded([RemoveTopicRecord(topic_id=bytes([1]) * 16)], 0):
+        metadata._write(batch, 0)
+    with pytest.raises(MetadataLogError, match="understood"):
         open_metadata()
 
 
