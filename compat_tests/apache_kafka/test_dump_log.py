@@ -1,0 +1,82 @@
+"""Apache Kafka's own DumpLogSegments over the files of a log: batch by batch, record by record, index by index."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.config.topic import TopicConfig
+from barnabas.log.files import DiskFiles
+from barnabas.log.log_manager import LogManager
+from barnabas.records.batch import Compression, RecordBatch
+from barnabas.records.builder import build_batch
+
+from .apache import CURRENT, run_java
+
+TOOL = "org.apache.kafka.tools.DumpLogSegments"
+CONFIG = TopicConfig(segment_bytes=20_000, index_interval_bytes=500)
+
+
+def fill(manager: LogManager, seed: int) -> None:
+    """Four hundred batches of every codec, half of them an idempotent producer's, in three leader epochs."""
+    chance = random.Random(seed)
+    log = manager.create("orders", 0, bytes(range(16)), CONFIG)
+    sequence, timestamp = 0, 1_700_000_000_000
+    for number in range(400):
+        count = chance.randrange(1, 8)
+        timestamp += chance.randrange(-50, 80)
+        records = [(None, chance.randbytes(chance.randrange(200)), timestamp) for _ in range(count)]
+        producer = {}
+        if number % 2:
+            producer = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence}
+            sequence += count
+        batch = build_batch(records, compression=chance.choice(list(Compression)), **producer)
+        log.append_as_leader(RecordBatch.parse(batch), leader_epoch=number // 150, now_ms=timestamp)
+    log.maybe_set_high_watermark(log.log_end_offset)
+    assert len(log.segments) > 3
+
+
+@pytest.fixture(scope="module", params=["closed", "killed and recovered"])
+def directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition's directory that was closed; or one that was closed after it had been killed and recovered."""
+    root = tmp_path_factory.mktemp("logs")
+    clock = ManualClock()
+    for turn in range(2 if request.param == "killed and recovered" else 1):
+        manager = LogManager(DiskFiles(), [str(root)], clock=clock, scheduler=clock)
+        manager.start(1)
+        manager.open_all(lambda topic: CONFIG)
+        if turn == 0:
+            fill(manager, seed=3)
+        if turn == 0 and request.param == "killed and recovered":
+            for locked in manager.directories:
+                locked.release()
+        else:
+            manager.close()
+    return root / "orders-0"
+
+
+def dump(directory: Path, suffixes: tuple[str, ...], *options: str) -> str:
+    files = sorted(str(path) for path in directory.iterdir() if path.suffix in suffixes)
+    assert files
+    run = run_java(CURRENT, TOOL, "--files", ",".join(files), *options)
+    assert run.returncode == 0, run.stderr
+    assert "xception" not in run.stdout + run.stderr
+    return run.stdout
+
+
+def test_segments_and_snapshots(kafka_jars: Path, directory: Path) -> None:
+    out = dump(directory, (".log", ".snapshot"), "--deep-iteration", "--print-data-log")
+    batches = [line for line in out.splitlines() if line.startswith("baseOffset:")]
+    assert len(batches) == 400
+    assert all("isvalid: true" in line for line in batches)
+    offsets = [int(line.split()[2]) for line in out.splitlines() if line.startswith("| offset:")]
+    assert offsets == list(range(len(offsets)))
+    assert "producerId: 5 producerEpoch: 0" in out
+
+
+def test_indexes(kafka_jars: Path, directory: Path) -> None:
+    out = dump(directory, (".index", ".timeindex"), "--index-sanity-check")
+    assert out.count("passed sanity check") == len(list(directory.glob("*index")))
+    complaints = dump(directory, (".index", ".timeindex"), "--verify-index-only")
+    assert not [line for line in complaints.splitlines() if "ismatch" in line or "out of order" in line.lower()]
