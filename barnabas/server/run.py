@@ -11,7 +11,9 @@ import signal
 import sys
 from collections.abc import Callable
 
+from barnabas.cluster.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
+from barnabas.log.log_directory import LogDirectoryError
 from barnabas.server.server import Server
 
 logger = logging.getLogger(__name__)
@@ -28,7 +30,7 @@ def run(config: BrokerConfig, ready: Callable[[Server], object] = lambda server:
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             runner.run(serve(config, ready))
-        except OSError as error:
+        except (OSError, LogDirectoryError, MetadataLogError) as error:
             logger.error("Can't start: %s", error)
             return 1
     return 0
