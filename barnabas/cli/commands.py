@@ -55,7 +55,7 @@ def serve_command() -> click.Command:
     parameters: list[click.Parameter] = [click.Argument(["file"], required=False, metavar="[server.properties]")]
     for option in serve.OPTIONS:
         kind = {"is_flag": True} if option.is_flag else {"multiple": option.multiple}
-        parameters.append(click.Option([*option.flags, option.name], help=option.help, **kind))  # type: ignore[arg-type]
+        parameters.append(click.Option([*option.flags, option.name], help=option.help, **kind))
     return click.Command(
         "serve",
         params=parameters,

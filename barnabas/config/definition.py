@@ -4,6 +4,7 @@ Knows nothing of any particular config, nor of who sets it. Types, and the way t
 of Kafka's ``ConfigDef``.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -133,7 +134,7 @@ def _read_text(definition: ConfigDef, text: str) -> str:
     return text
 
 
-_READERS = {
+_READERS: dict[ConfigType, Callable[[ConfigDef, str], Any]] = {
     BOOLEAN: _read_boolean,
     STRING: _read_text,
     INT: _read_number,

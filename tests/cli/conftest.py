@@ -1,0 +1,48 @@
+import io
+import json
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from barnabas.cli import main
+from barnabas.testing import Broker
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        return self.out.splitlines()
+
+
+@pytest.fixture(scope="session")
+def cli_broker():
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def broker(cli_broker):
+    """A broker without topics, groups and changed configs."""
+    cli_broker.reset()
+    return cli_broker
+
+
+@pytest.fixture
+def barnabas(broker, capsys, monkeypatch):
+    """Run a command against the broker, as the command line would."""
+
+    def run(command, *arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main([command, "--bootstrap-server", broker.bootstrap_servers, *arguments])
+        return Outcome(code, *capsys.readouterr())
+
+    return run
