@@ -33,6 +33,9 @@ BY_ID = 13
 LEADER_IS_TOLD = 16
 """From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
 
+NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
+"""What Apache Kafka finds out before it asks a log, and tells after what the logs said, in a shape of its own."""
+
 
 @api(FetchRequest, versions="4-18")
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
@@ -125,7 +128,7 @@ class Reading:
                     want = wanted[key] = SessionPartition(name, topic.topic_id, asked.partition)
                 want.fetch_offset = asked.fetch_offset
                 want.max_bytes = asked.partition_max_bytes
-                want.leader_epoch = asked.current_leader_epoch
+                want.leader_epoch = max(asked.current_leader_epoch, -1)  # any that is negative is none
                 want.last_fetched_epoch = asked.last_fetched_epoch
 
     # ------------------------------------------------------------ reading
@@ -133,6 +136,7 @@ class Reading:
     def read(self) -> tuple[list[Told], int, bool]:
         """What to tell of which partitions, how many bytes that is, and whether there is no point in waiting."""
         told: list[Told] = []
+        not_there: list[Told] = []
         left, size, minimum_one, is_complete = self.max_bytes, 0, True, not self.wanted
         hosted, isolation_level, is_incremental = self.broker.partitions, self.isolation_level, self.is_incremental
         for key, want in self.wanted.items():
@@ -148,10 +152,14 @@ class Reading:
                     continue
                 limit = want.max_bytes if want.max_bytes < left else left
                 records = partition.read(want.fetch_offset, limit, up_to=up_to, minimum_one=minimum_one and limit >= 0)
+                if limit < 0 and want.fetch_offset < up_to:
+                    raise UnknownServerError(f"{limit} bytes cannot be read")
             except KafkaError as error:
                 want.high_watermark = -1
-                told.append((key, want, self._failed(want, error)))
+                failures = not_there if isinstance(error, NOT_THERE) else told
+                failures.append((key, want, self._failed(want, error)))
                 is_complete = True
+                left = max(left, 0)
                 continue
             if records:
                 size += len(records)
@@ -173,7 +181,7 @@ class Reading:
                 records=records,
             )
             told.append((key, want, data))
-        return told, size, is_complete
+        return told + not_there, size, is_complete
 
     def _find(self, want: SessionPartition) -> Partition:
         """The partition, now that a plain look has not found it: its id may have got a name since, or lost it."""
@@ -189,6 +197,8 @@ class Reading:
 
     def _failed(self, want: SessionPartition, error: KafkaError) -> PartitionData:
         data = failed(want.partition, error)
+        if not isinstance(error, NOT_THERE):
+            data.aborted_transactions = None
         if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
             partition = self.broker.partitions.get((want.topic, want.partition))
             if partition is not None:

@@ -68,8 +68,22 @@ def test_the_first_batch_comes_whatever_the_limits(node, log, limits):
     assert offsets_in(only(answered(send(node, asked([2], **limits))))) == [2]
 
 
-def test_a_negative_limit_gives_none(node, log):
-    assert offsets_in(only(answered(send(node, asked([2], partition_max_bytes=-1))))) == []
+@pytest.mark.parametrize(("offset", "error"), [(2, -1), (5, 0)])
+def test_a_negative_limit_gives_none(node, log, offset, error):
+    partition = only(answered(send(node, asked([offset], partition_max_bytes=-1))))
+    assert (partition.error_code, offsets_in(partition)) == (error, [])
+
+
+def test_a_negative_limit_of_all_stops_the_first_partition_only(node, log):
+    node.append(node.broker.partition("t", 1), node.clock.time_ms())
+    (topic,) = answered(send(node, asked([2, 0], max_bytes=-1))).responses
+    assert [(each.error_code, offsets_in(each)) for each in topic.partitions] == [(-1, []), (0, [0])]
+
+
+def test_what_is_not_there_is_told_last_and_in_a_shape_of_its_own(node, log):
+    (topic,) = answered(send(node, asked({7: 0, 0: 9, 1: 0}))).responses
+    told = [(each.partition_index, each.error_code, each.aborted_transactions) for each in topic.partitions]
+    assert told == [(0, 1, None), (1, 0, None), (7, 3, [])]
 
 
 def test_as_many_as_fit(node, log):
@@ -114,7 +128,7 @@ def test_by_topic_id(node, log):
     assert offsets_in(only(response)) == [3, 4]
 
 
-@pytest.mark.parametrize("epoch, error", [(0, 0), (-1, 0), (9, 75)])
+@pytest.mark.parametrize("epoch, error", [(0, 0), (-1, 0), (-2, 0), (9, 75)])
 def test_the_leader_epoch_of_the_client(node, log, epoch, error):
     request = asked([0])
     request.topics[0].partitions[0].current_leader_epoch = epoch
