@@ -1,9 +1,9 @@
 """Polling with a deadline, for what takes as long as it takes. Knows no client but by its adapter's face."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
-from compat_tests.adapters import Consumer, Record
+from compat_tests.adapters import Consumer, Place, Record
 from compat_tests.adapters.base import WAIT_S
 
 
@@ -12,20 +12,25 @@ def read(consumer: Consumer, count: int, seconds: float = WAIT_S) -> list[Record
     records: list[Record] = []
     deadline = time.monotonic() + seconds
     while len(records) < count:
-        assert time.monotonic() < deadline, f"{len(records)} of {count} records after {seconds} s: {records[-3:]}"
+        assert time.monotonic() < deadline, f"{len(records)} of {count} records after {seconds} s: {state_of(consumer)}"
         records += consumer.poll(0.2)
     assert len(records) == count, f"{len(records)} records instead of {count}"
     return records
 
 
 def poll_until(
-    consumers: Iterable[Consumer], reached: Callable[[], bool], what: str, seconds: float = WAIT_S
+    consumers: Sequence[Consumer], reached: Callable[[], bool], what: str, seconds: float = WAIT_S
 ) -> list[Record]:
     """Poll each in turn until it is so; what they were given meanwhile."""
     records: list[Record] = []
     deadline = time.monotonic() + seconds
     while not reached():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}: {[state_of(each) for each in consumers]}"
         for consumer in consumers:
             records += consumer.poll(0.05)
     return records
+
+
+def state_of(consumer: Consumer) -> dict[Place, object]:
+    """Where it is in each of its partitions, and what these hold: for who reads that a test failed."""
+    return {place: (consumer.position(place), consumer.bounds(place)) for place in sorted(consumer.assignment())}

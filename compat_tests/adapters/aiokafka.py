@@ -62,7 +62,7 @@ class Pending(base.Pending):
 
         with refusals():
             metadata = self.loop.run(wait())
-        return Written(metadata.partition, metadata.offset)
+        return Written(-1, -1) if metadata is None else Written(metadata.partition, metadata.offset)
 
 
 class Failed(base.Pending):
@@ -77,19 +77,19 @@ class Failed(base.Pending):
 
 class Producer(base.Producer):
     def __init__(self, loop: Loop, **configs: Any) -> None:
+        super().__init__()
         self.loop = loop
         self.inner = loop.call(AIOKafkaProducer, **configs)
         loop.run(self.inner.start())
 
-    def send(
+    def _send(
         self,
         topic: str,
         value: bytes | None,
-        *,
-        key: bytes | None = None,
-        headers: Headers = (),
-        partition: int = 0,
-        timestamp: int | None = None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int,
+        timestamp: int | None,
     ) -> base.Pending:
         sending = self.inner.send(
             topic, value, key=key, headers=list(headers), partition=partition, timestamp_ms=timestamp
@@ -99,7 +99,7 @@ class Producer(base.Producer):
         except MessageSizeTooLargeError as error:
             return Failed(error)
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         self.loop.run(self.inner.flush())
 
     def close(self) -> None:

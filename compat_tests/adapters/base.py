@@ -58,7 +58,16 @@ class Pending(abc.ABC):
 
 
 class Producer(abc.ABC):
-    @abc.abstractmethod
+    def __init__(self) -> None:
+        self.sent: list[Pending] = []
+
+    def flush(self) -> None:
+        """Return once all is answered, or on its way when no answer is wanted. Raises `Refused`."""
+        self._flush()
+        sent, self.sent = self.sent, []
+        for pending in sent:
+            pending.result()
+
     def send(
         self,
         topic: str,
@@ -68,11 +77,24 @@ class Producer(abc.ABC):
         headers: Headers = (),
         partition: int = 0,
         timestamp: int | None = None,
+    ) -> Pending:
+        pending = self._send(topic, value, key, headers, partition, timestamp)
+        self.sent.append(pending)
+        return pending
+
+    @abc.abstractmethod
+    def _send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int,
+        timestamp: int | None,
     ) -> Pending: ...
 
     @abc.abstractmethod
-    def flush(self) -> None:
-        """Return once everything that was sent is answered, or on its way when no answer is wanted."""
+    def _flush(self) -> None: ...
 
     @abc.abstractmethod
     def close(self) -> None: ...

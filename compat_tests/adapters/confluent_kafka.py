@@ -46,17 +46,17 @@ class Pending(base.Pending):
 
 class Producer(base.Producer):
     def __init__(self, configs: Mapping[str, Any]) -> None:
+        super().__init__()
         self.inner = InnerProducer(dict(configs))
 
-    def send(
+    def _send(
         self,
         topic: str,
         value: bytes | None,
-        *,
-        key: bytes | None = None,
-        headers: Headers = (),
-        partition: int = 0,
-        timestamp: int | None = None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int,
+        timestamp: int | None,
     ) -> Pending:
         pending = Pending()
         pending.producer = self.inner
@@ -67,7 +67,7 @@ class Producer(base.Producer):
             pending(error.args[0], None)
         return pending
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         assert self.inner.flush(WAIT_S) == 0
 
     def close(self) -> None:

@@ -35,24 +35,24 @@ class Pending(base.Pending):
 
 class Producer(base.Producer):
     def __init__(self, **configs: Any) -> None:
+        super().__init__()
         self.inner = KafkaProducer(**configs)
 
-    def send(
+    def _send(
         self,
         topic: str,
         value: bytes | None,
-        *,
-        key: bytes | None = None,
-        headers: Headers = (),
-        partition: int = 0,
-        timestamp: int | None = None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int,
+        timestamp: int | None,
     ) -> Pending:
         sent = self.inner.send(
             topic, value, key=key, headers=list(headers), partition=partition, timestamp_ms=timestamp
         )
         return Pending(sent)
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         self.inner.flush(WAIT_S)
 
     def close(self) -> None:

@@ -1,0 +1,110 @@
+"""What the documents tell a reader to do, done: each command and each snippet, in the page's order.
+
+Knows the pages only as a reader does. In a ``console`` block a line with ``$`` is a command and the lines under it
+are what it prints, ``…`` standing for anything; a ``python`` block is a program.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from compat_tests.running import Running
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(?P<kind>python|console)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+ADDRESS = re.compile(r"\b(?:127\.0\.0\.1|localhost):9092\b")
+NOT_HERE = (". .venv/bin/activate", "pip install", "barnabas serve")
+"""What has been done for us: an environment, and a broker."""
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    found = [(match["kind"], match["body"]) for match in BLOCK.finditer((ROOT / page).read_text())]
+    assert found, f"nothing to run in {page}"
+    return found
+
+
+def commands(body: str) -> Iterator[tuple[str, list[str]]]:
+    """Each command of a console block, and the lines that it should print."""
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        command, *printed = part.rstrip("\n").split("\n")
+        yield command.partition("  #")[0].strip(), printed
+
+
+class Reader:
+    """Somebody who types what the page says."""
+
+    def __init__(self, home: Path, broker: Running) -> None:
+        self.home, self.broker, self.runs = home, broker, 0
+        shim = home / "barnabas"
+        shim.write_text(
+            '#!/bin/sh\nverb=$1; shift\n[ "$verb" = explain ] || set -- --bootstrap-server "$BOOTSTRAP" "$@"\n'
+            f'exec {sys.executable} -m barnabas "$verb" "$@"\n'
+        )
+        shim.chmod(0o755)
+
+    def type(self, command: str, printed: list[str]) -> None:
+        if command == "make run":
+            self.runs += 1
+            if self.runs > 1:  # the page has said to stop it
+                self.broker.stop()
+                self.broker.start()
+        elif not command.startswith(NOT_HERE):
+            path = f"{self.home}{os.pathsep}{os.environ['PATH']}"
+            environment = {**os.environ, "PATH": path, "BOOTSTRAP": self.broker.bootstrap, "COLUMNS": "120"}
+            ran = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", command],
+                env=environment,
+                cwd=self.home,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert ran.returncode == 0, f"{command}\n{ran.stderr}"
+            if printed != ["…"]:
+                assert ran.stdout.splitlines() == printed, command
+
+    def paste(self, program: str) -> None:
+        run_program(ADDRESS.sub(self.broker.bootstrap, program), self.home)
+
+
+def run_program(program: str, home: Path, *arguments: str) -> None:
+    command = [sys.executable, "-W", "ignore", *(arguments or ("-c", program))]
+    ran = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=90, check=False)
+    assert ran.returncode == 0, f"{program}\n{ran.stdout}\n{ran.stderr}"
+
+
+def test_the_tutorial(own_broker: Callable[..., Running], tmp_path: Path) -> None:
+    reader = Reader(tmp_path, own_broker())
+    for kind, body in blocks("docs/tutorial/first-steps.md"):
+        if kind == "python":
+            reader.paste(body)
+        else:
+            for command, printed in commands(body):
+                reader.type(command, printed)
+    assert reader.runs == 2
+
+
+def test_the_readme_snippet(own_broker: Callable[..., Running], tmp_path: Path) -> None:
+    reader = Reader(tmp_path, own_broker())
+    snippets = [body for kind, body in blocks("README.md") if kind == "python" and ADDRESS.search(body)]
+    assert snippets
+    for snippet in snippets:
+        reader.paste(snippet)
+
+
+def test_how_to_use_it_in_tests(tmp_path: Path) -> None:
+    pages = [body for kind, body in blocks("docs/how-to/use-in-tests.md") if kind == "python"]
+    tests = [body for body in pages if "def test_" in body]
+    fixtures = [body for body in pages if "@pytest.fixture" in body]
+    assert tests
+    assert fixtures
+    (tmp_path / "conftest.py").write_text("\n\n".join(fixtures))
+    (tmp_path / "test_page.py").write_text("\n\n".join(tests))
+    run_program("the page's tests", tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py")
+    for program in pages:
+        if program not in tests and program not in fixtures:
+            run_program(program, tmp_path)
