@@ -8,7 +8,6 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from barnabas import __version__
@@ -111,6 +110,8 @@ def gathered(options: Options, environment: "os._Environ[str] | dict[str, str]")
     """
     file: dict[str, str] = {}
     if options.properties is not None:
+        from pathlib import Path
+
         file = sources.parse_properties(Path(options.properties).read_text("utf-8"))
     short = {}
     if options.log_dirs is not None:
