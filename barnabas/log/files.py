@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import shutil
 import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -279,6 +278,8 @@ class DiskFiles:
             os.unlink(path)
 
     def delete_tree(self, path: str) -> None:
+        import shutil  # a tenth of what a broker may take to start, for what seldom happens
+
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(path)
 

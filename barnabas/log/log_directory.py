@@ -4,7 +4,6 @@ Knows nothing of when checkpoints are written, nor of what is in a partition's d
 """
 
 import contextlib
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -88,6 +87,8 @@ class LogDirectory:
         path = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.was_clean = self.files.exists(path)
         if self.was_clean:
+            import json
+
             text = self.files.read(path)
             self.files.delete(path)
             with contextlib.suppress(ValueError, TypeError, KeyError):  # before Kafka 3.7 the file was empty
@@ -95,7 +96,7 @@ class LogDirectory:
 
     def mark_clean(self, broker_epoch: int) -> None:
         """All logs in here are closed. Raises OSError."""
-        text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         self.files.write_atomically(f"{self.path}/{CLEAN_SHUTDOWN_FILE}", text.encode(), sync=True)
 
     def release(self) -> None:

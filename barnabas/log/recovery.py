@@ -9,7 +9,7 @@ import logging
 from typing import NamedTuple
 
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import CorruptMessage
+from barnabas.errors import CorruptMessage, KafkaError
 from barnabas.log import leader_epochs
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
@@ -126,9 +126,8 @@ class _Opening:
             clean = True
         self.producers = ProducerState(self.files, self.directory, self.snapshots)
         log_start_offset = max(log_start_offset, self.segments[0].base_offset)
-        if not (clean and epochs_known and self.find_end()):
-            first = 0 if not epochs_known else self.first_to_recover(clean)
-            self.recover(first, log_start_offset)
+        if not (clean and epochs_known and self.find_end() and self.find_producers(log_start_offset)):
+            self.recover(self.first_to_recover(clean) if epochs_known else 0, log_start_offset)
             clean = False
         if self.next_offset < log_start_offset:
             logger.warning("%s ends at %d, before its start %d", self.directory, self.next_offset, log_start_offset)
@@ -149,8 +148,6 @@ class _Opening:
             log_end_offset=self.next_offset,
             recovery_point=self.next_offset if clean else min(self.recovery_point, self.next_offset),
         )
-        if clean:
-            log.load_producers()
         self.producers.remove_strays([segment.base_offset for segment in self.segments])
         return log
 
@@ -207,9 +204,19 @@ class _Opening:
             return False
         return True
 
+    def find_producers(self, log_start_offset: int) -> bool:
+        """Learn the producers from a snapshot and what follows it; false when that cannot be read."""
+        try:
+            load_producers(self.producers, self.segments, log_start_offset, self.next_offset)
+        except KafkaError as error:
+            logger.warning("%s is recovered although it was closed: %s", self.directory, error)
+            self.recovery_point = 0
+            return False
+        return True
+
     def first_to_recover(self, clean: bool) -> int:
         """The segment that holds the recovery point; the active one is never trusted."""
-        if clean:
+        if clean and self.recovery_point:
             return len(self.segments) - 1
         before = sum(segment.base_offset <= self.recovery_point for segment in self.segments)
         return max(before - 1, 0)
@@ -218,7 +225,13 @@ class _Opening:
         """Check the segments from number ``first`` on; cut the log at the first damage."""
         base = self.segments[first].base_offset
         self.producers.remove_snapshots(base + 1, MAX_OFFSET)
-        load_producers(self.producers, self.segments[:first], log_start_offset, base)
+        epochs_before = list(self.epochs.entries)
+        try:
+            load_producers(self.producers, self.segments[:first], log_start_offset, base)
+        except KafkaError as error:
+            logger.warning("%s is recovered from its start on: %s", self.directory, error)
+            self.recover(0, log_start_offset)
+            return
         expected = base
         for number in range(first, len(self.segments)):
             segment = self.segments[number]
@@ -234,7 +247,8 @@ class _Opening:
         self.next_offset = max(expected, self.segments[-1].base_offset)
         active = self.segments[-1]
         active.active = True
-        self.epochs.write()
+        if self.epochs.entries != epochs_before:
+            self.epochs.write()
 
     def cut(self, number: int, damage: Damage) -> None:
         """Cut segment ``number`` where it is damaged, and drop those after it."""

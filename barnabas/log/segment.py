@@ -302,8 +302,10 @@ class Segment:
         if entry is not None:
             position = entry[1]
             self._check_entry(self.base_offset + entry[0], position)
-        self.max_timestamp = UNKNOWN
-        latest, latest_offset = self.largest_timestamp() if self.size else (NO_TIMESTAMP, self.base_offset)
+        last = self._last_entry(TIME_INDEX_SUFFIX, TIME_ENTRY)
+        if last is None and entry is not None and self.first_timestamp() >= 0:
+            raise CorruptIndex("the time index has no entry, and there are records with timestamps")
+        latest, latest_offset = (last[0], self.base_offset + last[1]) if last else (NO_TIMESTAMP, self.base_offset)
         for batch in self.scan(position, GLANCE):
             next_offset = batch.last_offset + 1
             if batch.max_timestamp > latest:

@@ -218,6 +218,23 @@ def test_everything_but_the_log_can_be_made_again(memory_tool, suffix, how, clea
     assert sorted(entry.last_sequence for entry in last) == [10, 13]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_damage_below_the_recovery_point_shows_when_it_is_read(memory_tool, caplog, clean):
+    """The snapshots are gone, so producers are learned from batches that were flushed, and have rotted since."""
+    tool = memory_tool
+    log = filled(tool)
+    log.close()
+    for name in tool.names():
+        if name.endswith(".snapshot"):
+            tool.files.delete(tool.path(name))
+    second = list(log.segments[0].scan())[1]
+    tool.flip(LOG, second.position + 16)
+    again = tool.open(clean=clean, recovery_point=25, segment_bytes=500, index_interval_bytes=150)
+    assert again.log_end_offset == second.base_offset
+    assert "although it was closed" in caplog.text if clean else "from its start on" in caplog.text
+    assert again.recovery_point <= again.log_end_offset
+
+
 def test_an_index_of_an_older_life_is_not_believed(tool):
     """The entries are in order and within the file, and mean other batches."""
     log = tool.create(index_interval_bytes=100)
