@@ -183,6 +183,12 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
     return earliest, latest, in_order, keyless
 
 
+def first_timestamp_delta(data: bytes) -> int:
+    """What the first of the records in ``data``, one or more, adds to the base timestamp."""
+    _, at = read_varint(data, 0)
+    return read_varlong(data, at + 1)[0]
+
+
 def _skip_headers(data: bytes, at: int, end: int) -> int:
     count, at = read_varint(data, at)
     if not 0 <= count <= end - at:

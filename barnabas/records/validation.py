@@ -34,7 +34,15 @@ from barnabas.records.batch import (
     Compression,
     RecordBatch,
 )
-from barnabas.records.record import MAX_INT64, MIN_INT64, RECORD_MIN_SIZE, body_of, records_in, walk
+from barnabas.records.record import (
+    MAX_INT64,
+    MIN_INT64,
+    RECORD_MIN_SIZE,
+    body_of,
+    first_timestamp_delta,
+    records_in,
+    walk,
+)
 
 if TYPE_CHECKING:
     from barnabas.config.topic import TopicConfig
@@ -278,11 +286,14 @@ def _check_each(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: 
 def _recompress(
     batch: RecordBatch, body: bytes, codec: Compression, policy: ProducePolicy, in_order: bool
 ) -> RecordBatch:
-    """The same records under the topic's codec; those whose offsets do not follow one another are written anew."""
+    """The same records under the topic's codec, as Apache Kafka lays them out.
+
+    It writes each anew: offsets follow one another, and the first timestamp is the base. Most batches are like that.
+    """
     from barnabas.records.builder import build_batch, recompress
 
     level = policy.compression_level
-    if in_order and not batch.is_log_append_time:
+    if in_order and not batch.is_log_append_time and first_timestamp_delta(body) == 0:
         batch = recompress(batch, body, codec, level)
     else:
         batch = RecordBatch.parse(

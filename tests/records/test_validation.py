@@ -376,6 +376,13 @@ def test_recompression_numbers_the_records_anew() -> None:
     assert found == [(0, 0, b"a"), (1, 60, b"b")]
 
 
+def test_recompression_starts_at_the_first_timestamp() -> None:
+    data = batch(record(3, value=b"a") + record(0, 1, value=b"b"), latest=NOW + 3)
+    taken = validate_produced(data, ProducePolicy(compression=Compression.ZSTD), NOW)
+    assert (taken.base_timestamp, taken.max_timestamp) == (NOW + 3, NOW + 3)
+    assert [kept.timestamp - NOW for kept in records_of(taken)] == [3, 0]
+
+
 def test_recompression_and_time() -> None:
     policy = ProducePolicy(compression=Compression.LZ4)
     taken = validate_produced(batch(attributes=0xC8, latest=NOW + 77), policy, NOW)
