@@ -288,7 +288,7 @@ class ClassicGroup:
             try:
                 topics = [subscribed_topics(member.metadata(self.protocol_name)) for member in self.members.values()]
             except MalformedMessage as error:
-                logger.warning("group %s: %s", self.group_id, error)
+                logger.warning("group %s: a member has %s: it may read anything", self.group_id, error)
             else:
                 self.subscribed_topics = frozenset().union(*topics)
 

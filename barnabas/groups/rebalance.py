@@ -31,6 +31,8 @@ from barnabas.offsets.records import Record
 
 logger = logging.getLogger(__name__)
 
+R = TypeVar("R")
+
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member's first JoinGroup may take: it cannot send heartbeats, for it does not know its id."""
 
@@ -42,9 +44,6 @@ Written = Callable[[type[KafkaError] | None], object]
 
 Write = Callable[[str, Sequence[Record], Written], None]
 """Appends records of one group to the log, all or none, in order; tells so, at once or later."""
-
-
-R = TypeVar("R")
 
 
 class Rebalance:
