@@ -152,7 +152,13 @@ class BrokerConfig:
             self._topic = TopicConfig(**_topic_fields(self.topic_values))
         if not overrides:
             return self._topic
-        values = {name: TOPIC[name].parse_set(text) for name, text in overrides.items() if name in TOPIC}
+        values = {}
+        for name, text in overrides.items():
+            if name in TOPIC:
+                try:
+                    values[name] = TOPIC[name].parse_set(text)
+                except ConfigError as error:
+                    logger.error("a config of a topic does not count: %s", error)
         if values.get("internal.segment.bytes") is not None:
             values["segment.bytes"] = values["internal.segment.bytes"]
         return self._topic._replace(**_topic_fields(values))

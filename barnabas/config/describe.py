@@ -5,11 +5,12 @@ Knows nothing of the wire. Sources, the order of synonyms and what is hidden are
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
 
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.definition import READ_ONLY, ConfigDef, ConfigType, Synonym, text_of
+from barnabas.config.definition import READ_ONLY, ConfigDef, ConfigError, ConfigType, Synonym, text_of
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC, of_client_metrics, of_groups
 from barnabas.config.dynamic import declaration_of
 
@@ -194,7 +195,10 @@ def _describe_topic_config(
 
 
 def _of_itself(definition: ConfigDef, overrides: Mapping[str, str], source: ConfigSource) -> DescribedSynonym:
-    text = text_of(definition.type, definition.parse_set(overrides[definition.name]))
+    text: str | None = overrides[definition.name]
+    # What another version wrote and this one cannot read is told as it is.
+    with suppress(ConfigError):
+        text = text_of(definition.type, definition.parse_set(overrides[definition.name]))
     return DescribedSynonym(definition.name, text, source)
 
 

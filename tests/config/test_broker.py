@@ -152,6 +152,11 @@ def test_a_change_that_cannot_be_read_does_not_count(caplog):
     assert "log.retention.ms is 'x'" in caplog.text
 
 
+def test_a_topics_config_that_cannot_be_read_does_not_count(caplog):
+    assert config().topic({"retention.ms": "x", "flush.ms": "5"}) == TopicConfig()._replace(flush_ms=5)
+    assert "retention.ms is 'x'" in caplog.text
+
+
 def test_the_development_profile_lies_below_the_properties():
     dev = BrokerConfig.from_properties({"offsets.topic.replication.factor": "2"}, dev=True)
     assert dev.dev

@@ -199,6 +199,11 @@ def test_repeated_items_are_told_once():
     assert describe_client_metrics({"metrics": "a,a"}, ["metrics"])[0].value == "a"
 
 
+def test_what_cannot_be_read_is_told_as_it_is():
+    told = one(describe_topic(START, {"retention.ms": "x"}, ["retention.ms"]))
+    assert told == ("x", 1, False, False, 5, [("retention.ms", "x", 1)])
+
+
 def test_a_created_topic_tells_what_its_broker_was_given_as_it_was_given():
     told = {config.name: (config.value, int(config.source)) for config in describe_created_topic(START, {})}
     assert told["cleanup.policy"] == ("delete, compact", 4)
