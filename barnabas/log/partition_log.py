@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import CorruptMessage, KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
+from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log import retention
 from barnabas.log.files import Data
+from barnabas.log.following import check_followed
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
+from barnabas.log.rolling import must_roll
 from barnabas.log.scan import BatchAt
 from barnabas.log.segment import MAX_SIZE, Segment
 from barnabas.log.segments import Segments, sync_if_there
@@ -224,7 +226,7 @@ class PartitionLog:
         last_offset = base_offset + batch.last_offset_delta
         timestamp = batch.max_timestamp
         try:
-            if self._must_roll(size, last_offset, timestamp, now_ms):
+            if must_roll(self.segments.active, self.config, self._jitter_ms, size, last_offset, timestamp, now_ms):
                 self._roll(now_ms)
             if leader_epoch > self.latest_epoch:
                 self._assign_epoch(leader_epoch, base_offset)
@@ -247,20 +249,7 @@ class PartitionLog:
         nothing of ``data`` is written.
         """
         view = memoryview(data)
-        batches: list[RecordBatch] = []
-        at, next_offset = 0, self.log_end_offset
-        while at < len(view):
-            batch = RecordBatch.parse(view, at)
-            batch.check_crc()
-            if batch.base_offset < next_offset or batch.last_offset_delta < 0:
-                raise OffsetOutOfRange(
-                    f"Offset {batch.base_offset} came in where {next_offset} or later has to follow."
-                )
-            batches.append(batch)
-            next_offset = batch.next_offset
-            at += batch.size_in_bytes
-        if not batches:
-            raise CorruptMessage("There is no batch to append.")
+        batches = check_followed(view, self.log_end_offset)
         with self._storage():
             self._write_run(view, batches, now_ms)
         return Appended(batches[0].base_offset, batches[-1].last_offset, -1, False)
@@ -271,10 +260,11 @@ class PartitionLog:
         run: list[RecordBatch] = []
         for batch in batches:
             size = batch.size_in_bytes
-            if self._must_roll(end - start + size, batch.last_offset, batch.max_timestamp, now_ms):
+            active = self.segments.active
+            pending = end - start + size
+            if must_roll(active, self.config, self._jitter_ms, pending, batch.last_offset, batch.max_timestamp, now_ms):
                 self._write_batches(view[start:end], run)
                 start, run = end, []
-                active = self.segments.active
                 if active.size or batch.last_offset - active.base_offset > MAX_SIZE:
                     self._roll(now_ms, max(self.log_end_offset, batch.last_offset - MAX_SIZE))
             run.append(batch)
@@ -317,21 +307,6 @@ class PartitionLog:
         self._unsynced.add(self.leader_epochs.path)
 
     # ------------------------------------------------------------ rolling
-
-    def _must_roll(self, size: int, last_offset: int, timestamp: int, now_ms: int) -> bool:
-        """Whether a batch has to go into a new segment (``LogSegment.shouldRoll``)."""
-        active = self.segments.active
-        config = self.config
-        if active.size > config.segment_bytes - size or last_offset - active.base_offset > MAX_SIZE:
-            return True
-        if active.size:
-            since = active.rolling_timestamp
-            if since is None:
-                since = active.first_timestamp()
-            waited = timestamp - since if since >= 0 else now_ms - active.created_ms
-            if waited > config.segment_ms - self._jitter_ms:
-                return True
-        return active.bytes_since_index > active.index_interval and active.is_full(config.segment_index_bytes)
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another at the log's end; nothing happens when it is empty."""
