@@ -4,9 +4,9 @@ Knows nothing of how they move.
 """
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import code_of, message_of
+from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.commands import AlterPartitionReassignments, PartitionResults
+from barnabas.cluster.commands import AlterPartitionReassignments, PartitionResult, PartitionResults
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -23,10 +23,16 @@ def alter_partition_reassignments(
     wanted = [
         (topic.name, [(each.partition_index, each.replicas) for each in topic.partitions]) for topic in request.topics
     ]
-    results: PartitionResults = context.broker.controller.submit(
-        AlterPartitionReassignments(wanted, request.allow_replication_factor_change)
-    )
+    late = out_of_time(request.timeout_ms) if wanted else None
+    results: PartitionResults
+    if late is not None:
+        results = [(name, [PartitionResult(index, late) for index, _ in moves]) for name, moves in wanted]
+    else:
+        results = context.broker.controller.submit(
+            AlterPartitionReassignments(wanted, request.allow_replication_factor_change)
+        )
     return AlterPartitionReassignmentsResponse(
+        error_code=code_of(late),
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None if results else "",
         responses=[

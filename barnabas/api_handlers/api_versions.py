@@ -50,7 +50,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
 
 
 def unsupported_version() -> ApiVersionsResponse:
-    """What every client can read, whatever version it asked for (KIP-511): that it was the wrong one, and the right ones.
+    """What every client can read, whatever version it asked for (KIP-511): it was the wrong one, and these are right.
 
     It goes out in version 0.
     """

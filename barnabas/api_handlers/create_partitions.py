@@ -6,16 +6,22 @@ Knows nothing of where they go: the controller does.
 from collections import Counter
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import code_of, message_of
+from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.commands import CreatePartitions, MorePartitions
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
+Result = CreatePartitionsResponse.CreatePartitionsTopicResult
+
 
 @api(CreatePartitionsRequest, versions="0-3")
 def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     """Each topic has an outcome of its own."""
+    if late := out_of_time(request.timeout_ms):
+        return CreatePartitionsResponse(
+            results=[Result(name=topic.name, error_code=late.code) for topic in request.topics]
+        )
     wanted = [
         MorePartitions(
             topic.name,
@@ -27,9 +33,7 @@ def create_partitions(request: CreatePartitionsRequest, context: Context) -> Cre
     submitted = context.broker.controller.submit(CreatePartitions(in_order(wanted), request.validate_only))
     return CreatePartitionsResponse(
         results=[
-            CreatePartitionsResponse.CreatePartitionsTopicResult(
-                name=result.name, error_code=code_of(result.error), error_message=message_of(result.error)
-            )
+            Result(name=result.name, error_code=code_of(result.error), error_message=message_of(result.error))
             for result in submitted
         ]
     )

@@ -6,7 +6,7 @@ Knows nothing of what makes a topic possible: the controller does. A topic that 
 from collections import Counter
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import code_of, message_of
+from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
@@ -24,6 +24,8 @@ TOLD_WITH_CONFIGS = 5
 @api(CreateTopicsRequest, versions="0-7")
 def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
     """Each topic has an outcome of its own."""
+    if late := out_of_time(request.timeout_ms):
+        return CreateTopicsResponse(topics=[Result(name=topic.name, error_code=late.code) for topic in request.topics])
     wanted = [
         NewTopic(
             topic.name,

@@ -4,7 +4,7 @@ Knows nothing of logs: whoever hosts the partitions hears that they are gone.
 """
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import code_of, message_of
+from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.commands import DeletedTopic, DeleteTopics
 from barnabas.errors import InvalidRequest, KafkaError, TopicDeletionDisabled
@@ -20,7 +20,9 @@ def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopic
     """Each topic has an outcome of its own. They come in no order that says anything."""
     asked: list[tuple[str | None, bytes]] = [(topic.name, topic.topic_id) for topic in request.topics]
     asked += [(name, ZERO_UUID) for name in request.topic_names]
-    if context.broker.config["delete.topic.enable"]:
+    if late := out_of_time(request.timeout_ms):
+        gone = [DeletedTopic(name, topic_id, late) for name, topic_id in asked]
+    elif context.broker.config["delete.topic.enable"]:
         gone = context.broker.controller.submit(DeleteTopics(asked))
     else:
         is_told = context.api_version >= DISABLED_IS_TOLD

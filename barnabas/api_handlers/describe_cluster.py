@@ -16,13 +16,13 @@ BROKERS, CONTROLLERS = 1, 2
 def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
     """Who belongs to the cluster. Fenced brokers only where they are asked for."""
     broker = context.broker
-    response = DescribeClusterResponse(cluster_id=broker.cluster_id, brokers=[])
+    response = DescribeClusterResponse(cluster_id="", brokers=[])
     try:
         check_endpoint_type(request.endpoint_type)
     except KafkaError as error:
         response.error_code, response.error_message = code_of(error), message_of(error)
         return response
-    response.controller_id = broker.node_id
+    response.cluster_id, response.controller_id = broker.cluster_id, broker.node_id
     for each in broker.image.brokers.values():
         endpoint = each.endpoints.get(context.listener)
         if endpoint is not None and (request.include_fenced_brokers or not each.fenced):

@@ -4,7 +4,7 @@ Knows nothing of how a leader is chosen: the controller does.
 """
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import code_of, message_of
+from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.commands import ElectLeaders, PartitionResult, PartitionResults
 from barnabas.errors import KafkaError
@@ -18,8 +18,10 @@ def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeader
     """Each partition has an outcome of its own, a wrong kind of election the same one for all."""
     asked = request.topic_partitions
     wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
-    refusal: KafkaError | None = None
+    refusal = out_of_time(request.timeout_ms) if wanted != [] else None
     try:
+        if refusal is not None:
+            raise refusal
         results: PartitionResults = context.broker.controller.submit(ElectLeaders(request.election_type, wanted))
     except KafkaError as error:
         refusal = error

@@ -13,6 +13,7 @@ from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, FetchSess
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import (
     FencedLeaderEpoch,
+    InconsistentTopicId,
     KafkaError,
     NotLeaderOrFollower,
     OffsetOutOfRange,
@@ -191,7 +192,10 @@ class Reading:
             return self.broker.partition(want.topic, want.partition)
         name = self.broker.topic_name(want.topic_id)
         if name is None:
-            raise UnknownTopicId
+            if not want.topic:
+                raise UnknownTopicId
+            # A session remembers the name, which may be another topic's by now.
+            raise InconsistentTopicId if want.topic in self.broker.image.topics_by_name else UnknownTopicOrPartition
         want.topic = name
         return self.broker.partition(name, want.partition)
 

@@ -3,7 +3,7 @@
 Knows nothing of any API.
 """
 
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import NONE, KafkaError, RequestTimedOut
 
 NOT_ASKED = -(1 << 31)
 """What the fields for authorized operations hold when nobody asked for them."""
@@ -21,6 +21,11 @@ TOPIC_OPERATIONS = bits(READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_C
 """Without an authorizer everybody may do whatever can be done to a topic (``AclEntry.supportedOperations``)."""
 
 CLUSTER_OPERATIONS = bits(CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
+
+
+def out_of_time(timeout_ms: int) -> KafkaError | None:
+    """The error where a client gives the controller no time at all; it then does nothing (``QuorumController``)."""
+    return RequestTimedOut() if timeout_ms <= 0 else None
 
 
 def code_of(error: KafkaError | None) -> int:

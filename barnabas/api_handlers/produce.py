@@ -5,6 +5,8 @@ Knows nothing of files, and of what is in a batch only what its header says. Rul
 node is at once.
 """
 
+from collections.abc import Sequence
+
 from barnabas.api_handlers.answering import CloseConnection
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
@@ -58,7 +60,10 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
     now_ms = broker.clock.time_ms()
     failure: KafkaError | None = None
     responses = []
-    for topic in request.topic_data:
+    topics = request.topic_data
+    if len(topics) != 1 or len(topics[0].partition_data) != 1:
+        topics = once_each(topics)
+    for topic in topics:
         answers = []
         for asked in topic.partition_data:
             try:
@@ -80,6 +85,20 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
     if failure is not None and version >= LEADER_IS_TOLD:
         name_leaders(response, context)
     return response
+
+
+def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[ProduceRequest.TopicProduceData]:
+    """Each topic and partition once, as in Apache's map of them: of what is there twice the later stands."""
+    kept: dict[tuple[str, bytes], dict[int, ProduceRequest.TopicProduceData.PartitionProduceData]] = {}
+    for topic in topics:
+        if topic.partition_data:
+            kept.setdefault((topic.name, topic.topic_id), {}).update(
+                {each.index: each for each in topic.partition_data}
+            )
+    return [
+        ProduceRequest.TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
+        for (name, topic_id), partitions in kept.items()
+    ]
 
 
 def append(

@@ -18,7 +18,7 @@ def request(*topics, validate_only=False):
             )
             for name, count, assignments in topics
         ],
-        timeout_ms=0,
+        timeout_ms=1000,
         validate_only=validate_only,
     )
 

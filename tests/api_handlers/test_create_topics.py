@@ -87,3 +87,15 @@ def test_one_topic_does_not_spoil_the_others(create):
 
 def test_nothing_is_asked(create):
     assert create() == []
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_without_any_time_nothing_is_made(node, timeout_ms):
+    asked = CreateTopicsRequest(topics=[topic("orders"), topic("a b"), topic("orders")], timeout_ms=timeout_ms)
+    answers = node.ask(create_topics, asked, 7).topics
+    assert [(each.name, each.error_code, each.error_message) for each in answers] == [
+        ("orders", 7, None),
+        ("a b", 7, None),
+        ("orders", 7, None),
+    ]
+    assert "orders" not in node.broker.image.topics_by_name

@@ -10,10 +10,10 @@ ALL_VERSIONS = range(7)
 
 def request(version, *names, ids=()):
     if version < 6:
-        return DeleteTopicsRequest(topic_names=list(names), timeout_ms=0)
+        return DeleteTopicsRequest(topic_names=list(names), timeout_ms=1000)
     state = DeleteTopicsRequest.DeleteTopicState
     topics = [state(name=name, topic_id=ZERO) for name in names]
-    return DeleteTopicsRequest(topics=[*topics, *(state(name=None, topic_id=each) for each in ids)], timeout_ms=0)
+    return DeleteTopicsRequest(topics=[*topics, *(state(name=None, topic_id=each) for each in ids)], timeout_ms=1000)
 
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
@@ -61,3 +61,14 @@ def test_what_was_in_a_topic_is_gone_when_it_is_made_again(node):
     node.ask(delete_topics, request(6, "orders"), 6)
     assert node.create_topic("orders").log.log_end_offset == 0
     assert node.broker.image.configs_of(2, "orders") == {}
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_without_any_time_nothing_goes(node, version, timeout_ms):
+    node.create_topic("orders")
+    asked = request(version, "orders")
+    asked.timeout_ms = timeout_ms
+    (answer,) = node.ask(delete_topics, asked, version).responses
+    assert (answer.name, answer.error_code, answer.error_message, answer.topic_id) == ("orders", 7, None, ZERO)
+    assert "orders" in node.broker.image.topics_by_name

@@ -29,6 +29,19 @@ def test_nothing_to_elect(node, version):
     assert all(each.error_message for topic in response.replica_election_results for each in topic.partition_result)
 
 
+@pytest.mark.parametrize(
+    ("partitions", "error_code", "expected"),
+    [([("orders", [0])], 7, [("orders", 0, 7)]), (None, 7, []), ([], 0, [])],
+)
+def test_without_any_time_nobody_is_elected(node, partitions, error_code, expected):
+    node.create_topic("orders")
+    asked = request(partitions)
+    asked.timeout_ms = 0
+    response = node.ask(elect_leaders, asked, 2)
+    assert response.error_code == error_code
+    assert outcomes(response) == expected
+
+
 @pytest.mark.parametrize("version", range(3))
 def test_all_topics_are_named_without_what_needs_no_election(node, version):
     node.create_topic("orders")

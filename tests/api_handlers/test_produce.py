@@ -156,3 +156,39 @@ def test_a_transactional_batch_finds_no_coordinator(node, partition):
     request.transactional_id = "tx"
     assert send(node, request).error_code == 19
     assert partition.log.log_end_offset == 0
+
+
+def of_many(*topics, acks=1):
+    data = [
+        Topic(name=name, partition_data=[Topic.PartitionProduceData(index=index, records=bytearray(batch(value)))])
+        for name, index, value in topics
+    ]
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data)
+
+
+def send_many(node, request):
+    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+    context.api_version, context.client_id = 9, "test"
+    response = produce(request, context)
+    assert response is not None
+    return [
+        (topic.name, each.index, each.error_code, each.base_offset)
+        for topic in response.responses
+        for each in topic.partition_responses
+    ]
+
+
+def test_of_a_partition_named_twice_the_later_batch_stands(node):
+    node.create_topic("orders", 2)
+    answers = send_many(node, of_many(("orders", 0, b"first"), ("orders", 1, b"other"), ("orders", 0, b"second")))
+    assert answers == [("orders", 0, 0, 0), ("orders", 1, 0, 0)]
+    log = node.broker.partition("orders", 0).log
+    (stored,) = batches(log.read(0, 1000, up_to=1, minimum_one=True))
+    assert b"second" in bytes(stored.buffer)
+
+
+def test_a_topic_without_partitions_is_not_told_of(node):
+    node.create_topic("orders", 1)
+    request = of_many(("orders", 0, b"one"))
+    request.topic_data = [Topic(name="empty", partition_data=[]), *request.topic_data]
+    assert send_many(node, request) == [("orders", 0, 0, 0)]
