@@ -11,19 +11,49 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .batches import T0, parse
-from .codec import ZERO_UUID
+from .codec import ZERO_UUID, message
+from .steps import ADVERTISED
 
 MEMBER_ID = re.compile(r"^(.*-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 UNORDERED = {
-    "Brokers": "",
-    "Configs": "Name",
-    "ConfigResources": "ResourceName",
-    "SupportedFeatures": "Name",
-    "FinalizedFeatures": "Name",
+    "ApiVersions": {"SupportedFeatures", "FinalizedFeatures"},
+    "DeleteGroups": {"Results"},
+    "DeleteRecords": {"Topics", "Partitions"},
+    "DeleteTopics": {"Responses"},
+    "CreatePartitions": {"Results"},
+    "DescribeGroups": {"Groups", "Members"},
+    "DescribeLogDirs": {"Topics", "Partitions"},
+    "ElectLeaders": {"ReplicaElectionResults", "PartitionResult"},
+    "JoinGroup": {"Members"},
+    "ListConfigResources": {"ConfigResources"},
+    "ListGroups": {"Groups"},
+    "ListOffsets": {"Topics", "Partitions"},
+    "Metadata": {"Topics"},
+    "OffsetFetch": {"Topics", "Partitions"},
+    "OffsetForLeaderEpoch": {"Topics", "Partitions"},
+    "Produce": {"Responses", "PartitionResponses"},
 }
-"""Arrays that Apache Kafka fills from a hash map: their order means nothing, and they are sorted by this field."""
+"""Arrays that Apache Kafka fills from hash maps, or shuffles: their order means nothing."""
+
+KEYED = {"ApiKeys": "ApiKey", "Configs": "Name"}
+"""Arrays whose entries are told apart by a field."""
+
+COMPARED = frozenset(message(f"{api}Request").api_key for api in ADVERTISED)
+"""The APIs that both serve; which others there are is told by ApiVersions, and no matter of this table."""
+
+
+ITS_OWN = {
+    "advertised.listeners",
+    "controller.listener.names",
+    "controller.quorum.voters",
+    "inter.broker.listener.name",
+    "listeners",
+    "log.dirs",
+    "process.roles",
+}
+"""Configs of a broker that hold its ports and folders, or say that Apache Kafka's controller listens by itself."""
 
 
 class Difference(NamedTuple):
@@ -37,35 +67,47 @@ class Difference(NamedTuple):
 
 
 class Normal:
-    """Gives each run's own values (ids, ports, times) names by the order in which they are first seen."""
+    """Gives each run's own values (ids, ports, times) names: those that a step saved them under, or by first sight."""
 
-    def __init__(self, port: int, now_ms: int, prefix: str) -> None:
+    def __init__(self, port: int, now_ms: int, prefix: str, saved: Mapping[str, Any]) -> None:
         self.port, self.now_ms, self.prefix = port, now_ms, prefix
         self.names: dict[Any, str] = {}
+        for name, value in saved.items():
+            if isinstance(value, str) and (found := UUID_TEXT.search(value)):
+                self.names.setdefault(("uuid", found[0]), f"of {name}")
+            elif isinstance(value, bytes):
+                self.names.setdefault(("topic id", value), f"{name}")
 
     def name(self, kind: str, value: Any) -> str:
         return self.names.setdefault((kind, value), f"{kind} {sum(k[0] == kind for k in self.names) + 1}")
 
     def answer(self, value: Any, name: str = "", api: str = "") -> Any:
         if isinstance(value, Mapping):
+            if {"Name", "ConfigSource"} <= value.keys() and value["Name"] in ITS_OWN:
+                return {"Name": value["Name"], "Value": "its own"}
             return {each: self.answer(inner, each, api) for each, inner in value.items()}
-        if isinstance(value, list):
-            items = [self.answer(each, name, api) for each in value]
-            return sorted(items, key=repr) if name in UNORDERED else items
-        rule = RULES.get(name)
+        rule = RULES.get(f"{api}.{name}") or RULES.get(name)
         if rule is not None:
             return rule(self, value)
+        if isinstance(value, list):
+            items = [self.answer(each, name, api) for each in value]
+            if name in KEYED and all(isinstance(each, dict) and KEYED[name] in each for each in items):
+                key = KEYED[name]
+                if api == "ApiVersions":
+                    items = [each for each in items if each[key] in COMPARED]
+                return {str(each[key]): each for each in sorted(items, key=lambda each: str(each[key]))}
+            return sorted(items, key=repr) if name in UNORDERED.get(api, ()) else items
         if isinstance(value, str):
             value = value.replace(self.prefix, "~")
-        if isinstance(value, str) and MEMBER_ID.match(value):
-            return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), value)
+            return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), value) if MEMBER_ID.match(value) else value
         return value.hex() if isinstance(value, bytes) else value
 
     def timestamp(self, value: Any) -> Any:
         return "now" if isinstance(value, int) and abs(value - self.now_ms) < 300_000 else value
 
     def records(self, data: bytes | None) -> Any:
-        return None if data is None else [self.answer(each) for each in parse(data)]
+        """Whole batches: Apache Kafka cuts what it sends at the limit's byte, and clients throw the torn one away."""
+        return None if data is None else [self.answer(each) for each in parse(data) if "rest" not in each]
 
     def assignment(self, data: bytes) -> str:
         text = data.decode("latin-1")
@@ -100,6 +142,13 @@ RULES: Mapping[str, Any] = {
     "Timestamp": Normal.timestamp,
     "max_timestamp": Normal.timestamp,
     "base_timestamp": Normal.timestamp,
+    "SupportedFeatures": lambda normal, value: "its features",
+    "FinalizedFeatures": lambda normal, value: "its features",
+    "MinVersion": lambda normal, value: "its oldest",
+    "DescribeQuorum.Port": lambda normal, value: "a controller's port",
+    "DescribeQuorum.LogEndOffset": lambda normal, value: value if value < 0 else "an offset",
+    "DescribeQuorum.HighWatermark": lambda normal, value: value if value < 0 else "an offset",
+    "DescribeQuorum.LeaderEpoch": lambda normal, value: value if value < 0 else "an epoch",
     "LastTimestamp": Normal.timestamp,
     "LastFetchTimestamp": Normal.timestamp,
     "LastCaughtUpTimestamp": Normal.timestamp,
@@ -115,20 +164,11 @@ def differences(apache: Any, ours: Any, path: str = "") -> Iterator[tuple[str, A
         for name in apache.keys() | ours.keys():
             inner = f"{path}.{name}" if path else name
             yield from differences(apache.get(name, "(absent)"), ours.get(name, "(absent)"), inner)
-    elif isinstance(apache, list) and isinstance(ours, list) and (keyed := by_name(apache, ours)) is not None:
-        yield from differences(*keyed, path)
     elif isinstance(apache, list) and isinstance(ours, list) and len(apache) == len(ours):
         for index, (one, other) in enumerate(zip(apache, ours, strict=True)):
             yield from differences(one, other, f"{path}.{index}")
     elif apache != ours or type(apache) is not type(ours):
         yield path, apache, ours
-
-
-def by_name(apache: list[Any], ours: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Configs by their names, so that one that is missing is said to be missing."""
-    if not (apache and ours) or not all(isinstance(e, dict) and {"Name", "Value"} <= e.keys() for e in apache + ours):
-        return None
-    return {e["Name"]: e for e in apache}, {e["Name"]: e for e in ours}
 
 
 def compare(apache: list[tuple[str, str, Any]], ours: list[tuple[str, str, Any]]) -> list[Difference]:

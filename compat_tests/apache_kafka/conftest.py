@@ -18,7 +18,7 @@ from .steps import ask
 ALIKE = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
-    "group.max.size": "4",
+    "group.max.size": "2",
     "log.retention.ms": "-1",
     "num.partitions": "2",
     "offset.metadata.max.bytes": "200",

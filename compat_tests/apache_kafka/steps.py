@@ -66,17 +66,18 @@ class Scenario:
     api: str
     steps: tuple[Step, ...]
     versions: tuple[int, ...]
+    alone: bool = False
 
 
-def scenario(name: str, api: str, *steps: Step | Iterable[Step], versions: str = "") -> Scenario:
-    """`versions` is like ``"3-7"``, ``"5+"`` or ``"4"``; empty means all that Apache Kafka serves."""
+def scenario(name: str, api: str, *steps: Step | Iterable[Step], versions: str = "", alone: bool = False) -> Scenario:
+    """`alone` is for what touches the whole broker. `versions` is like ``"3-7"``, ``"5+"`` or ``"4"``; empty means all that Apache Kafka serves."""
     first, last = ADVERTISED[api]
     low, _, high = versions.partition("-")
     if versions.endswith("+"):
         low, high = versions[:-1], str(last)
     chosen = range(max(first, int(low or first)), min(last, int(high or low or last)) + 1)
     flat = tuple(each for step in steps for each in ([step] if isinstance(step, Step) else step))
-    return Scenario(f"{api}: {name}", api, flat, tuple(chosen))
+    return Scenario(f"{api}: {name}", api, flat, tuple(chosen), alone)
 
 
 def ask(

@@ -96,7 +96,15 @@ ELECTIONS = [
         election(("~t", [0]), kind=-1),
         versions="1+",
     ),
-    scenario("of all", "ElectLeaders", create("~t"), ask("ElectLeaders", TopicPartitions=None, TimeoutMs=5000)),
+    scenario(
+        "no time",
+        "ElectLeaders",
+        create("~t"),
+        [ask("ElectLeaders", TopicPartitions=[{"Topic": "~t", "Partitions": [0]}], TimeoutMs=ms) for ms in (0, -1)],
+    ),
+    scenario(
+        "of all", "ElectLeaders", create("~t"), ask("ElectLeaders", mine=True, TopicPartitions=None, TimeoutMs=5000)
+    ),
 ]
 
 
@@ -105,7 +113,7 @@ def reassigned(*topics: tuple[str, list[tuple[int, list[int] | None]]], **more: 
         {"Name": name, "Partitions": [{"PartitionIndex": index, "Replicas": replicas} for index, replicas in each]}
         for name, each in topics
     ]
-    return ask("AlterPartitionReassignments", Topics=asked, TimeoutMs=5000, **more)
+    return ask("AlterPartitionReassignments", **{"TimeoutMs": 5000, "Topics": asked, **more})
 
 
 MOVES = [
@@ -125,6 +133,12 @@ MOVES = [
         reassigned(("~t", [(9, [1])])),
         reassigned(("~t", [(0, [1]), (9, [1])]), ("~none", [(0, None)])),
         reassigned(),
+    ),
+    scenario(
+        "no time",
+        "AlterPartitionReassignments",
+        create("~t"),
+        [reassigned(("~t", [(0, [1])]), TimeoutMs=ms) for ms in (0, -1)],
     ),
     scenario(
         "replication must not change",

@@ -60,6 +60,8 @@ COMMIT = [
         commit(MemberId="", GenerationIdOrMemberEpoch=1),
         commit(MemberId="nobody"),
         commit(group=""),
+        ask("DeleteGroups", v=1, GroupsNames=[""]),
+        alone=True,
     ),
     scenario(
         "before the assignment",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..play import Step
-from ..steps import ask, create, scenario, stable
+from ..steps import ask, create, pause, scenario, stable
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -95,8 +95,13 @@ def altered(*resources: dict[str, Any], validate: bool = False) -> Step:
     return ask("IncrementalAlterConfigs", Resources=list(resources), ValidateOnly=validate)
 
 
-def shown(*keys: str, kind: int = TOPIC, name: str = "~t") -> Step:
-    return ask("DescribeConfigs", v=4, Resources=[resource(kind, name, list(keys) or None)], IncludeSynonyms=True)
+def shown(*keys: str, kind: int = TOPIC, name: str = "~t") -> list[Step]:
+    """What is in force, once Apache Kafka's broker has heard of it from its controller."""
+    return [pause(0.05), described_of(kind, name, list(keys) or None)]
+
+
+def described_of(kind: int, name: str, keys: list[str] | None) -> Step:
+    return ask("DescribeConfigs", v=4, Resources=[resource(kind, name, keys)], IncludeSynonyms=True)
 
 
 WRONG = [
@@ -202,6 +207,7 @@ ALTER = [
         ),
         shown("message.max.bytes", kind=BROKER, name="1"),
         shown("message.max.bytes", kind=BROKER, name=""),
+        alone=True,
     ),
     scenario(
         "a broker's configs that cannot be",
@@ -215,6 +221,7 @@ ALTER = [
         altered(on(BROKER, "", setting("listeners", "PLAINTEXT://:1"))),
         altered(on(BROKER, "2", setting("message.max.bytes", "2000000"))),
         shown("message.max.bytes", "num.partitions", kind=BROKER, name="1"),
+        alone=True,
     ),
     scenario(
         "a group's configs",
@@ -294,6 +301,7 @@ REPLACE = [
         replaced(on(BROKER, "1")),
         shown("message.max.bytes", kind=BROKER, name="1"),
         replaced(on(BROKER, "")),
+        alone=True,
     ),
 ]
 

@@ -161,7 +161,7 @@ LIST = [
         "ListOffsets",
         create("~t", message_timestamp_type="LogAppendTime"),
         TIMED,
-        at(0, -3),
+        at(0),
         versions="7+",
     ),
 ]

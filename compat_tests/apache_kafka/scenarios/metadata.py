@@ -173,7 +173,6 @@ TOPIC_PARTITIONS = [
         ask("DescribeTopicPartitions", Topics=[{"Name": "~a"}], Cursor={"TopicName": "~a", "PartitionIndex": 9}),
         ask("DescribeTopicPartitions", Topics=[{"Name": "~a"}], Cursor={"TopicName": "~z", "PartitionIndex": 0}),
         ask("DescribeTopicPartitions", Topics=[{"Name": "~a"}], Cursor={"TopicName": "~0", "PartitionIndex": 1}),
-        ask("DescribeTopicPartitions", mine=True, Topics=[], Cursor={"TopicName": "~a", "PartitionIndex": 1}),
     ),
     scenario(
         "of all", "DescribeTopicPartitions", create("~a", 2), ask("DescribeTopicPartitions", mine=True, Topics=[])

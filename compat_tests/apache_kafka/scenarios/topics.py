@@ -114,14 +114,25 @@ CREATE = [
         "names that collide", "CreateTopics", create("~a.b"), made(topic("~a_b")), made(topic("~c.d"), topic("~c_d"))
     ),
     scenario("the metadata topic", "CreateTopics", made(topic("__cluster_metadata")), versions="4+"),
-    scenario("no time", "CreateTopics", ask("CreateTopics", Topics=[topic("a b")], timeoutMs=0), versions="4+"),
+    scenario(
+        "no time",
+        "CreateTopics",
+        [
+            ask("CreateTopics", Topics=[topic("a b"), topic("~t"), topic("~t", 0)], timeoutMs=ms)
+            for ms in (0, -1, -2147483648)
+        ],
+        ask("CreateTopics", Topics=[topic("~t"), topic("~t"), topic("~u")], timeoutMs=0),
+        ask("CreateTopics", Topics=[], timeoutMs=0),
+        gone("~t"),
+        versions="4+",
+    ),
 ]
 
 
 def deleted(*names: str | dict[str, Any], **more: Any) -> Step:
     states = [name if isinstance(name, dict) else {"Name": name} for name in names]
     plain = [name for name in names if isinstance(name, str)]
-    return ask("DeleteTopics", Topics=states, TopicNames=plain, TimeoutMs=10000, **more)
+    return ask("DeleteTopics", **{"Topics": states, "TopicNames": plain, "TimeoutMs": 10000, **more})
 
 
 DELETE = [
@@ -132,6 +143,14 @@ DELETE = [
     scenario("a name twice", "DeleteTopics", create("~t"), deleted("~t", "~t"), ready("~t"), deleted("~none", "~none")),
     scenario("illegal names", "DeleteTopics", deleted("a b", "", "ä", "a" * 300)),
     scenario("none", "DeleteTopics", deleted()),
+    scenario(
+        "no time",
+        "DeleteTopics",
+        create("~t"),
+        [deleted("~t", "~none", TimeoutMs=ms) for ms in (0, -1)],
+        ready("~t"),
+    ),
+    scenario("the internal topic and the metadata", "DeleteTopics", deleted("__cluster_metadata")),
     scenario(
         "by id",
         "DeleteTopics",
@@ -197,6 +216,16 @@ GROW = [
         grown(more(3), more(4)),
         grown(more(2), more(3, name="~none")),
         grown(),
+    ),
+    scenario(
+        "no time",
+        "CreatePartitions",
+        create("~t"),
+        [
+            ask("CreatePartitions", Topics=[more(3), more(2, name="~none")], TimeoutMs=ms, ValidateOnly=False)
+            for ms in (0, -1)
+        ],
+        ask("Metadata", v=8, Topics=[{"Name": "~t"}]),
     ),
     scenario("of the internal topic", "CreatePartitions", grown(more(3, name="__consumer_offsets"))),
 ]

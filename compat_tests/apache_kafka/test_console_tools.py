@@ -1,0 +1,195 @@
+"""Apache Kafka's own console tools, run against Barnabas, and what they print.
+
+A tool that a user types must say what it says of Apache Kafka; how Barnabas came to the answer is none of this file's
+business.
+"""
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .apache import CURRENT, run_java
+
+TOOLS = "org.apache.kafka.tools"
+numbers = itertools.count(1)
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"tools-{next(numbers)}"
+
+
+class Tools:
+    """Runs a tool to its end and returns what it printed; a failure shows both of its streams."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def __call__(self, main: str, *arguments: str, stdin: str | None = None, fails: bool = False) -> str:
+        told = run_java(CURRENT, main, "--bootstrap-server", self.bootstrap, *arguments, stdin=stdin)
+        assert bool(told.returncode) is fails, f"{main} {arguments}\n{told.stdout}\n{told.stderr}"
+        return told.stdout + told.stderr if fails else told.stdout
+
+    def topics(self, *arguments: str, **more: Any) -> str:
+        return self(f"{TOOLS}.TopicCommand", *arguments, **more)
+
+    def groups(self, *arguments: str, **more: Any) -> str:
+        return self(f"{TOOLS}.consumer.group.ConsumerGroupCommand", *arguments, **more)
+
+    def configs(self, *arguments: str, **more: Any) -> str:
+        return self("kafka.admin.ConfigCommand", *arguments, **more)
+
+    def produce(self, topic: str, lines: str, *more: str) -> str:
+        return self(f"{TOOLS}.ConsoleProducer", "--topic", topic, *more, stdin=lines)
+
+    def offsets(self, topic: str, *more: str) -> list[str]:
+        return self(f"{TOOLS}.GetOffsetShell", "--topic", topic, *more).split()
+
+
+@pytest.fixture
+def tools(kafka_jars: Path, beside: Any) -> Tools:
+    return Tools(beside.bootstrap)
+
+
+def rows(table: str) -> list[dict[str, str]]:
+    """A tool's table of words in columns, row by row."""
+    lines = [line.split() for line in table.splitlines() if line.strip()]
+    return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]]
+
+
+def test_topics(tools: Tools, topic: str) -> None:
+    made = tools.topics("--create", "--topic", topic, "--partitions", "2", "--config", "retention.ms=86400000")
+    assert made.strip() == f"Created topic {topic}."
+    assert "TopicExistsException" in tools.topics("--create", "--topic", topic, fails=True)
+    tools.topics("--alter", "--topic", topic, "--partitions", "3")
+    described = tools.topics("--describe", "--topic", topic)
+    head, *partitions = described.strip().splitlines()
+    assert f"Topic: {topic}" in head
+    assert "PartitionCount: 3" in head
+    assert "ReplicationFactor: 1" in head
+    assert "retention.ms=86400000" in head
+    assert [re.findall(r"(?:Partition|Leader|Replicas|Isr): (\d+)", line) for line in partitions] == [
+        [str(index), "1", "1", "1"] for index in range(3)
+    ]
+    assert topic in tools.topics("--list").split()
+    tools.topics("--delete", "--topic", topic)
+    assert topic not in tools.topics("--list").split()
+
+
+def test_topic_configs(tools: Tools, topic: str) -> None:
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    changed = tools.configs(
+        "--alter", *of_topic, "--add-config", "max.message.bytes=4321,cleanup.policy=[compact,delete]"
+    )
+    assert "Completed updating config" in changed
+    described = tools.configs("--describe", *of_topic)
+    assert "max.message.bytes=4321" in described
+    assert "cleanup.policy=compact,delete" in described
+    tools.configs("--alter", *of_topic, "--delete-config", "max.message.bytes")
+    assert "max.message.bytes" not in tools.configs("--describe", *of_topic)
+    everything = tools.configs("--describe", "--all", *of_topic)
+    assert "max.message.bytes=1048588" in everything
+    assert "no.such.config" in tools.configs("--alter", *of_topic, "--add-config", "no.such.config=1", fails=True)
+
+
+def test_broker_configs(tools: Tools) -> None:
+    of_broker = ("--entity-type", "brokers", "--entity-name", "1")
+    tools.configs("--alter", *of_broker, "--add-config", "log.cleaner.threads=2")
+    assert "log.cleaner.threads=2" in tools.configs("--describe", *of_broker)
+    tools.configs("--alter", *of_broker, "--delete-config", "log.cleaner.threads")
+    everything = tools.configs("--describe", "--all", *of_broker)
+    assert "log.cleaner.threads=1 " in everything
+    assert "num.partitions=2 " in everything
+
+
+def test_produce_and_consume(tools: Tools, topic: str) -> None:
+    tools.topics("--create", "--topic", topic, "--partitions", "2")
+    parsed = ("--reader-property", "parse.key=true", "--reader-property", "parse.headers=true")
+    tools.produce(topic, "h:1\tone\tfirst\nh:2\ttwo\tsecond\nh:3\tthree\t\n", *parsed, "--compression-codec", "lz4")
+    shown = [f"print.{what}=true" for what in ("key", "headers", "offset", "partition")]
+    read = tools(
+        f"{TOOLS}.consumer.ConsoleConsumer",
+        *("--topic", topic, "--from-beginning", "--max-messages", "3", "--timeout-ms", "20000"),
+        *(each for name in shown for each in ("--formatter-property", name)),
+    )
+    lines = [line.split("\t") for line in read.splitlines()]
+    assert sorted(line[2:] for line in lines) == [
+        ["h:1", "one", "first"],
+        ["h:2", "two", "second"],
+        ["h:3", "three", ""],
+    ]
+    assert sorted(tools.offsets(topic)) == sorted(
+        f"{topic}:{index}:{sum(line[0] == f'Partition:{index}' for line in lines)}" for index in (0, 1)
+    )
+
+
+def test_consumer_groups(tools: Tools, topic: str) -> None:
+    group = f"{topic}-group"
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    tools.produce(topic, "a\nb\nc\nd\n")
+    tools(
+        f"{TOOLS}.consumer.ConsoleConsumer",
+        *("--topic", topic, "--from-beginning", "--group", group, "--max-messages", "4", "--timeout-ms", "20000"),
+    )
+    tools.produce(topic, "e\n")
+    assert group in tools.groups("--list").split()
+    (row,) = rows(tools.groups("--describe", "--group", group))
+    assert (row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"]) == ("4", "5", "1")
+    (state,) = rows(tools.groups("--describe", "--group", group, "--state"))
+    assert state["GROUP"] == group
+    assert "Empty" in state.values()
+    reset = ("--reset-offsets", "--group", group, "--topic", topic)
+    assert rows(tools.groups(*reset, "--shift-by", "-3", "--dry-run"))[0]["NEW-OFFSET"] == "1"
+    assert rows(tools.groups(*reset, "--to-earliest", "--execute"))[0]["NEW-OFFSET"] == "0"
+    assert rows(tools.groups("--describe", "--group", group))[0]["LAG"] == "5"
+    assert "successful" in tools.groups("--delete-offsets", "--group", group, "--topic", topic)
+    assert "successfully deleted" in tools.groups("--delete", "--group", group)
+    assert group not in tools.groups("--list").split()
+    assert "does not exist" in tools.groups("--describe", "--group", group, fails=True)
+
+
+def test_offsets_and_deleted_records(tools: Tools, topic: str, tmp_path: Path) -> None:
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    tools.produce(topic, "a\nb\nc\n")
+    wanted = tmp_path / "delete.json"
+    wanted.write_text(json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "offset": 2}]}))
+    deleted = tools(f"{TOOLS}.DeleteRecordsCommand", "--offset-json-file", str(wanted))
+    assert re.search(rf"{topic}-0\s+low_watermark: 2", deleted)
+    assert tools.offsets(topic, "--time", "earliest") == [f"{topic}:0:2"]
+    assert tools.offsets(topic, "--time", "latest") == [f"{topic}:0:3"]
+    assert tools.offsets(topic, "--time", "max-timestamp") == [f"{topic}:0:2"]
+
+
+def test_the_cluster(tools: Tools, topic: str) -> None:
+    versions = tools(f"{TOOLS}.BrokerApiVersionsCommand")
+    assert "(id: 1 rack: null isFenced: false)" in versions
+    assert re.search(r"Produce\(0\): 0 to 13 \[usable: 13\]", versions)
+    assert re.search(r"Fetch\(1\): .*\[usable: \d+\]", versions)
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    text = tools(f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", topic, "--broker-list", "1")
+    told = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+    (directory,) = told["brokers"][0]["logDirs"]
+    assert directory["error"] is None
+    assert [each["partition"] for each in directory["partitions"]] == [f"{topic}-0"]
+    quorum = tools(f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
+    assert re.search(r"LeaderId:\s+1\b", quorum)
+
+
+def test_performance_tools(tools: Tools, topic: str, beside: Any) -> None:
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    sent = run_java(
+        CURRENT,
+        f"{TOOLS}.ProducerPerformance",
+        *("--topic", topic, "--num-records", "5000", "--record-size", "200", "--throughput", "-1"),
+        *("--producer-props", f"bootstrap.servers={beside.bootstrap}", "acks=all", "compression.type=zstd"),
+    )
+    assert "5000 records sent" in sent.stdout, sent.stderr
+    read = tools(f"{TOOLS}.ConsumerPerformance", "--topic", topic, "--messages", "5000", "--timeout", "20000")
+    header, figures = (line.split(", ") for line in read.strip().splitlines()[-2:])
+    by_name = dict(zip(header, figures, strict=False))
+    assert next(value for name, value in by_name.items() if "nMsg" in name and "sec" not in name) == "5000"
