@@ -28,6 +28,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
     UnsupportedCompressionType,
 )
+from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
 from barnabas.records.validation import NoMessage, NotOneBatch, validate_produced
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
@@ -41,6 +42,9 @@ ZSTD_SINCE = 7
 
 LEADER_IS_TOLD = 10
 """From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
+
+ATTRIBUTES_AT = 22
+"""The byte of a batch's header that says, among other things, whether it is part of a transaction."""
 
 ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics (``AdminUtils``)."""
@@ -59,6 +63,9 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
     broker, version = context.broker, context.api_version
     now_ms = broker.clock.time_ms()
     failure: KafkaError | None = None
+    unauthorized = None
+    if request.transactional_id is None and any_transactional(request.topic_data):
+        unauthorized = TransactionalIdAuthorizationFailed("a transactional batch came without a transactional id")
     responses = []
     topics = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
@@ -67,6 +74,8 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
         answers = []
         for asked in topic.partition_data:
             try:
+                if unauthorized is not None:
+                    raise unauthorized
                 answer = append(topic, asked, request, context, now_ms)
             except KafkaError as error:
                 failure = error
@@ -101,6 +110,16 @@ def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[Produce
     ]
 
 
+def any_transactional(topics: Sequence[ProduceRequest.TopicProduceData]) -> bool:
+    """Whether some partition's first batch is part of a transaction (``RequestUtils.hasTransactionalRecords``)."""
+    for topic in topics:
+        for asked in topic.partition_data:
+            records = asked.records
+            if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
+                return records[MAGIC_AT] == MAGIC
+    return False
+
+
 def append(
     topic: ProduceRequest.TopicProduceData,
     asked: ProduceRequest.TopicProduceData.PartitionProduceData,
@@ -126,8 +145,6 @@ def append(
         asked.records, partition.produce_policy, now_ms, allows_zstd=context.api_version >= ZSTD_SINCE
     )
     if batch.is_transactional:
-        if request.transactional_id is None:
-            raise TransactionalIdAuthorizationFailed("a transactional batch came without a transactional id")
         # As when the transaction coordinator that would have to be asked is not available (KIP-890).
         raise NotEnoughReplicas("no transaction coordinator is available")
     appended = partition.append(batch, now_ms, all_in_sync=acks == -1)

@@ -192,3 +192,9 @@ def test_a_topic_without_partitions_is_not_told_of(node):
     request = of_many(("orders", 0, b"one"))
     request.topic_data = [Topic(name="empty", partition_data=[]), *request.topic_data]
     assert send_many(node, request) == [("orders", 0, 0, 0)]
+
+
+def test_a_transactional_batch_without_a_transactional_id_is_nobodys(node, partition):
+    transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    answer = send(node, asked(transactional[:-1] + b"\1"))  # damaged, too, which nobody has looked at yet
+    assert (answer.error_code, answer.log_start_offset, answer.error_message) == (53, -1, None)
