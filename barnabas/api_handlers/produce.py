@@ -6,8 +6,10 @@ node is at once.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
-from barnabas.api_handlers.answering import CloseConnection
+from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
@@ -28,11 +30,21 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
     UnsupportedCompressionType,
 )
+from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
 from barnabas.records.validation import NoMessage, NotOneBatch, validate_produced
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+
+
+class Unflushed(NamedTuple):
+    """An answer that must not go out before the log is on the disk up to that offset."""
+
+    log: PartitionLog
+    offset: int
+    answer: Answer
+
 
 BY_ID = 13
 """From this version on topics are named by their ids (KIP-516)."""
@@ -58,8 +70,8 @@ NOT_TOLD_LOG_START = (
 
 
 @api(ProduceRequest, versions="3-13", advertised="0-13")  # librdkafka wants 0-2 listed (KAFKA-18659)
-def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None:
-    """Append each partition's batch to its log."""
+def produce(request: ProduceRequest, context: Context) -> ProduceResponse | Later[ProduceResponse] | None:
+    """Append each partition's batch to its log; where ``flush.messages`` wants it on the disk, wait for that."""
     broker, version = context.broker, context.api_version
     now_ms = broker.clock.time_ms()
     failure: KafkaError | None = None
@@ -67,6 +79,7 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
     if request.transactional_id is None and any_transactional(request.topic_data):
         unauthorized = TransactionalIdAuthorizationFailed("a transactional batch came without a transactional id")
     responses = []
+    unflushed: list[Unflushed] = []
     topics = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
         topics = once_each(topics)
@@ -76,7 +89,7 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
             try:
                 if unauthorized is not None:
                     raise unauthorized
-                answer = append(topic, asked, request, context, now_ms)
+                answer = append(topic, asked, request, context, now_ms, unflushed)
             except KafkaError as error:
                 failure = error
                 answer = refused(asked.index, error, broker, topic)
@@ -93,7 +106,7 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | None
     response = ProduceResponse(responses=responses)
     if failure is not None and version >= LEADER_IS_TOLD:
         name_leaders(response, context)
-    return response
+    return when_flushed(response, unflushed) if unflushed else response
 
 
 def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[ProduceRequest.TopicProduceData]:
@@ -126,8 +139,9 @@ def append(
     request: ProduceRequest,
     context: Context,
     now_ms: int,
+    unflushed: list[Unflushed],
 ) -> Answer:
-    """Check one partition's batch and append it.
+    """Check one partition's batch and append it; what has to reach the disk first is added to ``unflushed``.
 
     :raises KafkaError: what is wrong with the batch, or with asking us
     """
@@ -148,12 +162,34 @@ def append(
         # As when the transaction coordinator that would have to be asked is not available (KIP-890).
         raise NotEnoughReplicas("no transaction coordinator is available")
     appended = partition.append(batch, now_ms, all_in_sync=acks == -1)
-    return Answer(
+    log = partition.log
+    answer = Answer(
         index=asked.index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
-        log_start_offset=partition.log.log_start_offset,
+        log_start_offset=log.log_start_offset,
     )
+    if appended.last_offset - log.recovery_point >= log.config.flush_messages - 1:
+        unflushed.append(Unflushed(log, appended.last_offset + 1, answer))
+    return answer
+
+
+def when_flushed(response: ProduceResponse, unflushed: list[Unflushed]) -> Later[ProduceResponse]:
+    """The response, once all of this is on the disk; a partition whose disk fails meanwhile says so instead."""
+    later: Later[ProduceResponse] = Later()
+    waiting = len(unflushed)
+
+    def flushed(log: PartitionLog, answer: Answer) -> None:
+        nonlocal waiting
+        if log.is_offline:
+            answer.error_code, answer.base_offset = KafkaStorageError.code, -1
+        waiting -= 1
+        if not waiting:
+            later.resolve(response)
+
+    for log, offset, answer in unflushed:
+        log.when_flushed(offset, partial(flushed, log, answer))
+    return later
 
 
 def topic_name(topic: ProduceRequest.TopicProduceData, context: Context) -> str:

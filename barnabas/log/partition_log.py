@@ -178,6 +178,7 @@ class PartitionLog:
             self._offline = reason
             for segment in self.segments:
                 segment.close()
+            self._tell_flushed()
 
     def _check_online(self) -> None:
         if self._offline is not None:
@@ -492,13 +493,19 @@ class PartitionLog:
             self.recovery_point = max(self.recovery_point, flush.up_to)
         if now_ms is not None:
             self._last_flush_ms = now_ms
+        self._tell_flushed()
+
+    def _tell_flushed(self) -> None:
         waiting, self._flush_waiters = self._flush_waiters, []
         for offset, callback in waiting:
             self.when_flushed(offset, callback)
 
     def when_flushed(self, offset: int, callback: Callable[[], object]) -> None:
-        """Call back when everything below ``offset`` is on the disk: at once if it is; somebody has to flush."""
-        if self.recovery_point >= offset:
+        """Call back when everything below ``offset`` is on the disk, or when the log is offline: see which.
+
+        At once if it is; somebody has to flush.
+        """
+        if self.recovery_point >= offset or self._offline is not None:
             callback()
         else:
             self._flush_waiters.append((offset, callback))

@@ -198,3 +198,57 @@ def test_a_transactional_batch_without_a_transactional_id_is_nobodys(node, parti
     transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     answer = send(node, asked(transactional[:-1] + b"\1"))  # damaged, too, which nobody has looked at yet
     assert (answer.error_code, answer.log_start_offset, answer.error_message) == (53, -1, None)
+
+
+class Held:
+    """A background in which nothing happens until the test lets it."""
+
+    def __init__(self):
+        self.work = []
+
+    def run(self, work, done=None):
+        self.work.append((work, done))
+
+    def close(self):
+        pass
+
+    def go_on(self, failing=None):
+        waiting, self.work = self.work, []
+        for work, done in waiting:
+            if failing is None:
+                work()
+            if done is not None:
+                done(failing)
+
+
+def flushing(quiet_node, messages):
+    """A node that is slow to flush, and its topic."""
+    node = quiet_node()
+    node.broker.log_manager.housekeeping._background = held = Held()
+    partition = node.create_topic("t", flush_messages=str(messages))
+    held.go_on()
+    return node, held, partition
+
+
+def promised(node, request):
+    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+    context.api_version = 9
+    return produce(ProduceRequest.decode(memoryview(bytearray(request.encode(version=9))), version=9), context)
+
+
+def test_the_answer_waits_for_the_disk_when_flush_messages_says_so(quiet_node):
+    node, held, partition = flushing(quiet_node, 2)
+    assert isinstance(promised(node, asked(batch())), ProduceResponse)
+    later = promised(node, asked(batch()))
+    assert later.response is None
+    held.go_on()
+    assert later.response.responses[0].partition_responses[0].base_offset == 1
+    assert partition.log.recovery_point == 2
+
+
+def test_a_disk_that_fails_meanwhile_is_told(quiet_node):
+    node, held, _ = flushing(quiet_node, 1)
+    later = promised(node, asked(batch()))
+    held.go_on(failing=OSError(5, "Input/output error"))
+    (answer,) = later.response.responses[0].partition_responses
+    assert (answer.error_code, answer.base_offset) == (56, -1)
