@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
-from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.cli.output import json_option, plain, show_json, show_table
 
 _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 #: ``kafka-topics`` hides these two when it is told to.
@@ -116,7 +116,7 @@ def _described(topic: dict[str, Any]) -> dict[str, Any]:
     partitions = sorted(topic["partitions"], key=lambda partition: int(partition["partition_index"]))
     return {
         "topic": topic["name"],
-        "topic_id": str(topic.get("topic_id", "-")),
+        "topic_id": plain(topic.get("topic_id", "-")),
         "internal": topic["is_internal"],
         "partition_count": len(partitions),
         "replication_factor": len(partitions[0]["replica_nodes"]) if partitions else 0,

@@ -19,6 +19,7 @@ def test_json(barnabas):
     assert (created["name"], created["num_partitions"], created["replication_factor"]) == ("t", 2, 1)
     (described,) = barnabas("topics", "--describe", "--json").json
     assert described["topic_id"] == created["topic_id"]
+    assert len(created["topic_id"]) == 22, "base64, as Kafka's tools have it"
     assert [partition["leader"] for partition in described["partitions"]] == [1, 1]
     assert barnabas("topics", "--list", "--json").json == ["t"]
     assert barnabas("topics", "--delete", "--topic", "t", "--json").json == ["t"]

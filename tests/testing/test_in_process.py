@@ -88,7 +88,7 @@ def test_a_start_that_fails_leaves_no_thread(tmp_path):
 
     before = threading.active_count()
     with Broker({"log.dirs": tmp_path}, on_disk=True) as running:
-        with pytest.raises(Exception, match="in use|using"):
+        with pytest.raises(Exception, match=r"in use|using"):
             Broker({"log.dirs": tmp_path}, on_disk=True).start()
         running.create_topic("still-there")
     assert threading.active_count() == before
