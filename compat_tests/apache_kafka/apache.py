@@ -40,9 +40,12 @@ def pom(version: str) -> str:
     wanted = [("org.apache.kafka", artifact, version) for artifact in ARTIFACTS] + [
         ("org.slf4j", "slf4j-simple", SLF4J_SIMPLE)
     ]
+    names = ("groupId", "artifactId", "version")
     dependencies = "\n".join(
-        f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{v}</version></dependency>"
-        for group, artifact, v in wanted
+        "    <dependency>"
+        + "".join(f"<{name}>{value}</{name}>" for name, value in zip(names, each, strict=True))
+        + "</dependency>"
+        for each in wanted
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0">\n'

@@ -98,7 +98,7 @@ def batch(
     sequence: int = -1,
     count: int | None = None,
 ) -> bytes:
-    """One record batch of format v2; whatever is given replaces what would be right. `extra` goes behind the records."""
+    """One record batch of format v2; what is given replaces what would be right, `extra` goes behind the records."""
     if body is None:
         body = COMPRESS[codec](b"".join(record_bytes(r, i) for i, r in enumerate(records)) + extra)
     fields = (

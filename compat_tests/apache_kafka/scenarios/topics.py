@@ -59,7 +59,6 @@ WRONG = [
     ("an old message format", topic(Configs=config(("message.format.version", "2.0")))),
     ("remote storage", topic(Configs=config(("remote.storage.enable", "true")))),
     ("local retention above retention", topic(Configs=config(("local.retention.ms", "100"), ("retention.ms", "50")))),
-    ("the same config twice", topic(Configs=config(("retention.ms", "5"), ("retention.ms", "6")))),
     ("segments of 13 bytes", topic(Configs=config(("segment.bytes", "13")))),
 ]
 
@@ -70,6 +69,7 @@ RIGHT = [
     ("assigned, unsorted", topic(partitions=-1, replicas=-1, Assignments=assign((1, [1]), (0, [1])))),
     ("with configs", topic(Configs=config(("retention.ms", "123456"), ("cleanup.policy", "compact,delete")))),
     ("with spaces around a value", topic(Configs=config(("retention.ms", " 77 "), ("preallocate", " TRUE ")))),
+    ("the same config twice", topic(Configs=config(("retention.ms", "5"), ("retention.ms", "6")))),
     ("no cleanup", topic(Configs=config(("cleanup.policy", "")))),
 ]
 
