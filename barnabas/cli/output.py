@@ -7,11 +7,8 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 import click
-
-from barnabas.log.meta_properties import uuid_text
 
 Row = Mapping[str, Any]
 
@@ -23,12 +20,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def show_json(value: Any) -> None:
     """One value, as JSON of two spaces."""
-    click.echo(json.dumps(value, indent=2, default=plain))
-
-
-def plain(value: object) -> str:
-    """What JSON has no word for: a topic's id as Kafka's own tools write it, URL-safe base64; the rest as it prints."""
-    return uuid_text(value.bytes) if isinstance(value, UUID) else str(value)
+    click.echo(json.dumps(value, indent=2, default=str))
 
 
 def show_table(

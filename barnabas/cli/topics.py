@@ -6,11 +6,13 @@ Knows nothing of the broker but what an admin client tells.
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import click
 
 from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
-from barnabas.cli.output import json_option, plain, show_json, show_table
+from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.log.meta_properties import uuid_text
 
 _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 #: ``kafka-topics`` hides these two when it is told to.
@@ -66,7 +68,9 @@ def _create(admin: Any, topic: str, **given: Any) -> None:
     results = results_of(admin.create_topics({topic: wanted}, raise_errors=False))
     admin.wait_for_topics([topic])
     if given["as_json"]:
-        show_json([{name: each[name] for name in _CREATED} for each in results])
+        show_json(
+            [{name: each[name] for name in _CREATED} | {"topic_id": _id_text(each["topic_id"])} for each in results]
+        )
     else:
         click.echo(f"Created topic {topic}")
 
@@ -112,11 +116,16 @@ def _describe(admin: Any, topic: str | None, **given: Any) -> None:
         click.echo()
 
 
+def _id_text(topic_id: str | None) -> str:
+    """A topic's id, which the client gives in hexadecimal, as Kafka's own tools write it."""
+    return "-" if topic_id is None else uuid_text(UUID(topic_id).bytes)
+
+
 def _described(topic: dict[str, Any]) -> dict[str, Any]:
     partitions = sorted(topic["partitions"], key=lambda partition: int(partition["partition_index"]))
     return {
         "topic": topic["name"],
-        "topic_id": plain(topic.get("topic_id", "-")),
+        "topic_id": _id_text(topic.get("topic_id")),
         "internal": topic["is_internal"],
         "partition_count": len(partitions),
         "replication_factor": len(partitions[0]["replica_nodes"]) if partitions else 0,
