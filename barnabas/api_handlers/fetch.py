@@ -4,12 +4,13 @@ Knows nothing of files: a partition gives bytes, and they go out as they are. Ru
 ``ReplicaManager.readFromLog`` and ``DelayedFetch``; sessions are KIP-227, epochs KIP-320 and KIP-595.
 """
 
-from itertools import groupby
+from collections.abc import Mapping
+from typing import Any
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, FetchSession, Key, SessionPartition
+from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSession, Key, SessionPartition
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import (
     FencedLeaderEpoch,
@@ -126,11 +127,15 @@ class Reading:
                 key = (first, asked.partition)
                 want = wanted.get(key)
                 if want is None:
-                    want = wanted[key] = SessionPartition(name, topic.topic_id, asked.partition)
-                want.fetch_offset = asked.fetch_offset
-                want.max_bytes = asked.partition_max_bytes
-                want.leader_epoch = max(asked.current_leader_epoch, -1)  # any that is negative is none
-                want.last_fetched_epoch = asked.last_fetched_epoch
+                    wanted[key] = SessionPartition(name, topic.topic_id, asked)
+                else:
+                    want.asked = asked
+
+    @property
+    def hosted(self) -> Mapping[Any, Partition]:
+        """The partitions that are here, by the keys of this request."""
+        hosting = self.broker.hosting
+        return hosting.partitions_by_id if self._version >= BY_ID else hosting.partitions
 
     # ------------------------------------------------------------ reading
 
@@ -139,22 +144,26 @@ class Reading:
         told: list[Told] = []
         not_there: list[Told] = []
         left, size, minimum_one, is_complete = self.max_bytes, 0, True, not self.wanted
-        hosted, isolation_level, is_incremental = self.broker.partitions, self.isolation_level, self.is_incremental
+        hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
         for key, want in self.wanted.items():
+            asked = want.asked
             try:
-                partition = hosted.get((want.topic, want.partition))
-                if partition is None or partition.topic_id != want.topic_id != ZERO_UUID:
-                    partition = self._find(want)
-                partition.check_leader(want.leader_epoch)
-                up_to = partition.readable_up_to(isolation_level)
-                if want.last_fetched_epoch >= 0 and (diverging := diverged(partition, want)):
+                partition = hosted.get(key) or self._find(want)
+                log, offset, epoch = partition.log, asked.fetch_offset, asked.current_leader_epoch
+                if epoch >= 0 or not partition.leads or log.is_offline:
+                    partition.check_leader(max(epoch, -1))  # any that is negative is none
+                up_to = log.last_stable_offset if isolation_level else log.high_watermark
+                if asked.last_fetched_epoch >= 0 and (diverging := diverged(partition, asked)):
                     told.append((key, want, diverging))
                     is_complete = True
                     continue
-                limit = want.max_bytes if want.max_bytes < left else left
-                records = partition.read(want.fetch_offset, limit, up_to=up_to, minimum_one=minimum_one and limit >= 0)
-                if limit < 0 and want.fetch_offset < up_to:
+                limit = asked.partition_max_bytes if asked.partition_max_bytes < left else left
+                if limit < 0 and log.log_start_offset <= offset < up_to:
                     raise UnknownServerError(f"{limit} bytes cannot be read")
+                if offset == up_to:
+                    records = b""
+                else:
+                    records = partition.read(offset, limit, up_to=up_to, minimum_one=minimum_one)
             except KafkaError as error:
                 want.high_watermark = -1
                 failures = not_there if isinstance(error, NOT_THERE) else told
@@ -168,13 +177,12 @@ class Reading:
                 minimum_one = False
             elif (
                 is_incremental
-                and want.high_watermark == partition.log.high_watermark
-                and want.log_start_offset == partition.log.log_start_offset
+                and want.high_watermark == log.high_watermark
+                and want.log_start_offset == log.log_start_offset
             ):
                 continue
-            log = partition.log
             data = PartitionData(
-                partition_index=want.partition,
+                partition_index=asked.partition,
                 high_watermark=log.high_watermark,
                 last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.log_start_offset,
@@ -182,14 +190,14 @@ class Reading:
                 records=records,
             )
             told.append((key, want, data))
-        return told + not_there, size, is_complete
+        return told + not_there if not_there else told, size, is_complete
 
     def _find(self, want: SessionPartition) -> Partition:
         """The partition, now that a plain look has not found it: its id may have got a name since, or lost it."""
         if want.topic_id == ZERO_UUID:
             if self._version >= BY_ID:
                 raise UnknownTopicId
-            return self.broker.partition(want.topic, want.partition)
+            return self.broker.partition(want.topic, want.asked.partition)
         name = self.broker.topic_name(want.topic_id)
         if name is None:
             if not want.topic:
@@ -197,14 +205,14 @@ class Reading:
             # A session remembers the name, which may be another topic's by now.
             raise InconsistentTopicId if want.topic in self.broker.image.topics_by_name else UnknownTopicOrPartition
         want.topic = name
-        return self.broker.partition(name, want.partition)
+        return self.broker.partition(name, want.asked.partition)
 
     def _failed(self, want: SessionPartition, error: KafkaError) -> PartitionData:
-        data = failed(want.partition, error)
+        data = failed(want.asked.partition, error)
         if not isinstance(error, NOT_THERE):
             data.aborted_transactions = None
         if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
-            partition = self.broker.partitions.get((want.topic, want.partition))
+            partition = self.broker.partitions.get((want.topic, want.asked.partition))
             if partition is not None:
                 data.current_leader = PartitionData.LeaderIdAndEpoch(
                     leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
@@ -216,21 +224,22 @@ class Reading:
     def answer(self, told: list[Told]) -> FetchResponse:
         """The response; a session remembers what it said."""
         session = self.session
-        if session is not None:
-            for key, want, data in told:
+        responses: list[TopicData] = []
+        first: str | bytes | None = None
+        for key, want, data in told:
+            if session is not None:
                 if data.error_code == 0:
                     want.high_watermark, want.log_start_offset = data.high_watermark, data.log_start_offset
                 if data.records and self.is_incremental:
                     session.served(key)
-        by_id = self._version >= BY_ID
-        responses = [
-            TopicData(
-                topic="" if by_id else str(first),
-                topic_id=first if by_id else ZERO_UUID,
-                partitions=[data for _, _, data in of_topic],
-            )
-            for first, of_topic in groupby(told, key=lambda each: each[0][0])
-        ]
+            if key[0] != first:
+                first = key[0]
+                responses.append(
+                    TopicData(topic_id=first, partitions=[])
+                    if isinstance(first, bytes)
+                    else TopicData(topic=first, partitions=[])
+                )
+            responses[-1].partitions.append(data)
         response = FetchResponse(session_id=session.id if session is not None else 0, responses=responses)
         if self._version >= LEADER_IS_TOLD:
             leaders = {data.current_leader.leader_id for _, _, data in told if data.error_code} - {-1}
@@ -242,19 +251,19 @@ class Reading:
         return response
 
 
-def diverged(partition: Partition, want: SessionPartition) -> PartitionData | None:
+def diverged(partition: Partition, asked: Asked) -> PartitionData | None:
     """Whether the reader's last batch is of an epoch that ended earlier here (KIP-595): then where it must go back to.
 
     :raises OffsetOutOfRange: nothing is known of that epoch, or the reader is before the start anyway
     """
     log = partition.log
-    epoch, end_offset = log.end_offset_for_epoch(want.last_fetched_epoch)
-    if epoch < 0 or end_offset < 0 or want.fetch_offset < log.log_start_offset:
+    epoch, end_offset = log.end_offset_for_epoch(asked.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0 or asked.fetch_offset < log.log_start_offset:
         raise OffsetOutOfRange
-    if epoch >= want.last_fetched_epoch and end_offset >= want.fetch_offset:
+    if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
         return None
     return PartitionData(
-        partition_index=want.partition,
+        partition_index=asked.partition,
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
@@ -274,12 +283,8 @@ class Waiting:
         self._missing = missing
         self.later: Later[FetchResponse] = Later()
         self.later.on_cancel = self._stop
-        hosted = reading.broker.partitions
-        self._partitions = [
-            partition
-            for want in reading.wanted.values()
-            if (partition := hosted.get((want.topic, want.partition))) is not None
-        ]
+        hosted = reading.hosted
+        self._partitions = [partition for key in reading.wanted if (partition := hosted.get(key)) is not None]
         for partition in self._partitions:
             partition.add_waiter(self._grown)
         self._scheduler = reading.broker.scheduler

@@ -1,11 +1,13 @@
 """Fetch sessions (KIP-227): what a consumer reads is remembered here, so that it need only say what changes.
 
-Knows nothing of logs or of requests. The rules are those of Apache Kafka's ``FetchSession`` and ``FetchManager``: a
-session has an epoch that goes up by one with each request; a cache of fixed size evicts the idle ones first.
+Knows nothing of logs, nor of what a client asks of a partition: that is kept as it came. The rules are those of Apache
+Kafka's ``FetchSession`` and ``FetchManager``: a session has an epoch that goes up by one with each request; a cache of
+fixed size evicts the idle ones first.
 """
 
 from collections.abc import Callable
 from random import Random
+from typing import Protocol
 
 from barnabas.errors import FetchSessionIdNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 
@@ -18,24 +20,26 @@ Key = tuple[str | bytes, int]
 """Topic (its id from version 13 of Fetch on, its name before) and partition."""
 
 
+class Asked(Protocol):
+    """What a client last asked of a partition, as its request had it."""
+
+    partition: int
+    current_leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    partition_max_bytes: int
+
+
 class SessionPartition:
     """What a session knows of one partition: what to read, and what the client was last told."""
 
-    __slots__ = (
-        "fetch_offset", "high_watermark", "last_fetched_epoch", "leader_epoch", "log_start_offset", "max_bytes",
-        "partition", "topic", "topic_id",
-    )  # fmt: skip
+    __slots__ = ("asked", "high_watermark", "log_start_offset", "topic", "topic_id")
 
-    def __init__(self, topic: str, topic_id: bytes, partition: int) -> None:
+    def __init__(self, topic: str, topic_id: bytes, asked: Asked) -> None:
         self.topic = topic
         self.topic_id = topic_id
-        self.partition = partition
-        # What the client asked for
-        self.fetch_offset = 0
-        self.max_bytes = 0
-        self.leader_epoch = -1
-        self.last_fetched_epoch = -1
-        # What it was told
+        self.asked = asked
+        # What the client was told; -1 before it was told anything, and after an error
         self.high_watermark = -1
         self.log_start_offset = -1
 

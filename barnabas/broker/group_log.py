@@ -93,7 +93,7 @@ class GroupLog:
     def is_coordinator(self, group_id: str) -> bool:
         """Whether the group, should there be one, is here: this node leads its partition."""
         try:
-            return self._partition(group_id).is_leader
+            return self._partition(group_id).leads
         except KafkaError:
             return False
 

@@ -21,10 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 class Hosting:
-    """What is hosted here. :attr:`partitions` is what the hot path looks into."""
+    """What is hosted here. :attr:`partitions` and :attr:`partitions_by_id` are what the hot path looks into."""
 
     def __init__(self, node_id: int, log_manager: LogManager) -> None:
         self.partitions: dict[tuple[str, int], Partition] = {}
+        self.partitions_by_id: dict[tuple[bytes, int], Partition] = {}
         self._node_id = node_id
         self._log_manager = log_manager
 
@@ -75,7 +76,7 @@ class Hosting:
                     logger.error("%s-%d can't be hosted: %s", topic.name, index, error)
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy)
-                self.partitions[topic.name, index] = partition
+                self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             partition.lead(of_image)
 
     def _configure(self, topic: TopicImage, image: MetadataImage, config: BrokerConfig) -> None:
@@ -91,6 +92,6 @@ class Hosting:
         for index in topic.partitions:
             partition = self.partitions.get((topic.name, index))
             if partition is not None and partition.topic_id == topic.id:
-                del self.partitions[topic.name, index]
+                del self.partitions[topic.name, index], self.partitions_by_id[topic.id, index]
                 self._log_manager.delete_async(partition.log)
                 partition.wake()

@@ -30,8 +30,17 @@ class Partition:
     """A partition that this node hosts."""
 
     __slots__ = (
-        "_waiters", "image", "index", "leader_epoch", "log", "node_id", "produce_policy", "topic", "topic_id",
-    )  # fmt: skip
+        "_waiters",
+        "image",
+        "index",
+        "leader_epoch",
+        "leads",
+        "log",
+        "node_id",
+        "produce_policy",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(
         self, topic: str, topic_id: bytes, index: int, node_id: int, log: PartitionLog, produce_policy: ProducePolicy
@@ -43,6 +52,7 @@ class Partition:
         self.log = log
         self.produce_policy = produce_policy  #: what the topic's configs ask of a producer's batch
         self.image: PartitionImage
+        self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
         self._waiters: set[Waiter] = set()
 
@@ -54,16 +64,13 @@ class Partition:
     def lead(self, image: PartitionImage) -> None:
         """The metadata image says so: who leads, in which epoch, with which replicas in sync."""
         self.image = image
+        self.leads = image.leader == self.node_id
         if image.leader_epoch != self.leader_epoch:
             self.leader_epoch = image.leader_epoch
-            if image.leader == self.node_id:
+            if self.leads:
                 self.log.assign_leader_epoch(image.leader_epoch)
                 self._commit()
             self.wake()
-
-    @property
-    def is_leader(self) -> bool:
-        return self.image.leader == self.node_id
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
         """Raise unless this node leads the partition, in the epoch that the client believes in (KIP-320).
@@ -72,7 +79,7 @@ class Partition:
         """
         if current_leader_epoch not in (-1, self.leader_epoch):
             raise FencedLeaderEpoch if current_leader_epoch < self.leader_epoch else UnknownLeaderEpoch
-        if self.image.leader != self.node_id:
+        if not self.leads:
             raise NotLeaderOrFollower
         if self.log.is_offline:
             raise KafkaStorageError

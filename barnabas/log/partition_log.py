@@ -67,6 +67,7 @@ class PartitionLog:
         "config",
         "directory",
         "high_watermark",
+        "is_offline",
         "latest_epoch",
         "leader_epochs",
         "log_end_offset",
@@ -109,7 +110,8 @@ class PartitionLog:
         self.recovery_point = recovery_point
         self.segments = Segments(services, directory, segments)  #: oldest first; the last is the active one
         self._era = 0  # counts truncations: a flush that began before one says nothing of what comes after it
-        self._offline: str | None = None
+        self.is_offline = False  #: whether the disk failed under this log
+        self._offline: str | None = None  # why
         self._unsynced: set[str] = set()  # small files that changed since the last flush
         self._flush_waiters: list[tuple[int, Callable[[], object]]] = []
         self._last_flush_ms = segments[-1].created_ms
@@ -142,11 +144,6 @@ class PartitionLog:
         """The first offset that a reader of committed transactions may not see."""
         return self.high_watermark
 
-    @property
-    def is_offline(self) -> bool:
-        """Whether the disk failed under this log."""
-        return self._offline is not None
-
     def active_producers(self) -> list[ProducerStateEntry]:
         """The producers with an id that wrote here and are not forgotten yet."""
         return list(self.producers.entries.values())
@@ -175,7 +172,7 @@ class PartitionLog:
     def go_offline(self, reason: str) -> None:
         """Answer everything with KafkaStorageError from now on; the files are left as they are."""
         if self._offline is None:
-            self._offline = reason
+            self.is_offline, self._offline = True, reason
             for segment in self.segments:
                 segment.close()
             self._tell_flushed()
@@ -550,4 +547,4 @@ class PartitionLog:
         with self._storage():
             self.release()
             self._services.files.delete_tree(self.directory)
-        self._offline = "it was deleted"
+        self.is_offline, self._offline = True, "it was deleted"

@@ -117,7 +117,7 @@ def test_the_metadata_log_is_shown_to_nobody(ask):
 def test_a_topic_that_is_asked_for_is_made_and_told_at_the_next_asking(node, ask, version):
     assert told(ask(request("orders", auto=True), version)) == [("orders", 3, 0)]
     assert told(ask(request("orders", auto=True), version)) == [("orders", 0, 1)]
-    assert node.broker.partition("orders", 0).is_leader
+    assert node.broker.partition("orders", 0).leads
 
 
 def test_nothing_is_made_unasked(node, ask):
