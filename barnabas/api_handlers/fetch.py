@@ -77,14 +77,15 @@ class Reading:
     """One fetch request being served: what is wanted, within which limits, in which session."""
 
     __slots__ = (
-        "_context", "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes", "session",
-        "wanted",
+        "_context", "_has_waited", "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes",
+        "session", "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
         self.broker = context.broker
         self._context = context
         self._version = context.api_version
+        self._has_waited = False
         self.isolation_level = request.isolation_level
         self.max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
         self.min_bytes = min(request.min_bytes, self.max_bytes)
@@ -139,6 +140,11 @@ class Reading:
 
     # ------------------------------------------------------------ reading
 
+    def read_again(self) -> list[Told]:
+        """What to tell now that waiting is over; all partitions were there when it began."""
+        self._has_waited = True
+        return self.read()[0]
+
     def read(self) -> tuple[list[Told], int, bool]:
         """What to tell of which partitions, how many bytes that is, and whether there is no point in waiting."""
         told: list[Told] = []
@@ -166,8 +172,8 @@ class Reading:
                     records = partition.read(offset, limit, up_to=up_to, minimum_one=minimum_one)
             except KafkaError as error:
                 want.high_watermark = -1
-                failures = not_there if isinstance(error, NOT_THERE) else told
-                failures.append((key, want, self._failed(want, error)))
+                is_told_last = isinstance(error, NOT_THERE) and not self._has_waited
+                (not_there if is_told_last else told).append((key, want, self._failed(want, error)))
                 is_complete = True
                 left = max(left, 0)
                 continue
@@ -209,7 +215,7 @@ class Reading:
 
     def _failed(self, want: SessionPartition, error: KafkaError) -> PartitionData:
         data = failed(want.asked.partition, error)
-        if not isinstance(error, NOT_THERE):
+        if self._has_waited or not isinstance(error, NOT_THERE):
             data.aborted_transactions = None
         if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
             partition = self.broker.partitions.get((want.topic, want.asked.partition))
@@ -301,8 +307,7 @@ class Waiting:
 
     def _finish(self) -> None:
         self._stop()
-        told, _, _ = self._reading.read()
-        self.later.resolve(self._reading.answer(told))
+        self.later.resolve(self._reading.answer(self._reading.read_again()))
 
     def _stop(self) -> None:
         self._timer.cancel()

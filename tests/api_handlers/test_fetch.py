@@ -5,8 +5,10 @@ import pytest
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.fetch import fetch
+from barnabas.cluster.commands import DeleteTopics
 from barnabas.records.batch import batches
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.types import ZERO_UUID
 
 Topic = FetchRequest.FetchTopic
 
@@ -199,7 +201,8 @@ def test_a_deleted_topic_ends_the_waiting(node, log):
     later = send(node, asked([5], max_wait_ms=500))
     node.broker.reset()
     node.clock.advance(0)
-    assert only(answered(later.response)).error_code == 3
+    partition = only(answered(later.response))
+    assert (partition.error_code, partition.aborted_transactions) == (3, None)
 
 
 def test_who_goes_away_leaves_nothing_behind(node, log):
@@ -250,6 +253,18 @@ def test_the_one_that_gave_data_is_served_last(node, log):
         response = answered(go_on(node, session_id, epoch, {0: 0, 1: 0} if epoch == 1 else (), max_bytes=1))
         served.append([p.partition_index for t in response.responses for p in t.partitions if p.records])
     assert served == [[0], [1], [0], [1]]
+
+
+@pytest.mark.parametrize(("made_again", "error"), [(False, 3), (True, 103)])
+def test_a_session_remembers_the_name_of_a_topic_that_is_gone(node, log, made_again, error):
+    request = asked([5], session_epoch=0)
+    request.topics[0].topic_id = log.topic_id
+    session_id = answered(send(node, request, 13), 13).session_id
+    node.broker.controller.submit(DeleteTopics([("t", ZERO_UUID)]))
+    if made_again:
+        node.create_topic("t", 1)
+    again = answered(send(node, asked([], session_id=session_id, session_epoch=1), 13), 13)
+    assert only(again).error_code == error
 
 
 def test_partitions_are_forgotten(node, log):
