@@ -70,7 +70,10 @@ class Scenario:
 
 
 def scenario(name: str, api: str, *steps: Step | Iterable[Step], versions: str = "", alone: bool = False) -> Scenario:
-    """`alone` is for what touches the whole broker. `versions` is like ``"3-7"``, ``"5+"`` or ``"4"``; empty means all that Apache Kafka serves."""
+    """`versions` is like ``"3-7"``, ``"5+"`` or ``"4"``; empty means all that Apache Kafka serves.
+
+    `alone` is for what touches the whole broker.
+    """
     first, last = ADVERTISED[api]
     low, _, high = versions.partition("-")
     if versions.endswith("+"):
@@ -246,8 +249,11 @@ def fetch(topic: str, offset: int = 0, *, v: int | None = None, on: str = "main"
 
 # ---------------------------------------------------------------- groups
 
-SUBSCRIPTION = bytes.fromhex("0000000000010001740000000000")
+SUBSCRIPTION = bytes.fromhex("00000000000100017400000000")
 """A consumer's subscription, version 0, to the topic "t"; the broker passes it on."""
+
+CHANGED = bytes.fromhex("0000000000010001740000000178")
+"""The same subscription with something to say to the assignor."""
 
 
 def join_body(group: str = "~g", member: str = "", **more: Any) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def transcript(broker: Any, steps: Any, prefix: str, versions: dict[str, int]) -
 
 
 def problems(brokers: tuple[Any, Any], row: Scenario, version: int) -> list[str]:
-    """What is wrong with one version of a scenario: differences that are not on the list, entries that are no longer true."""
+    """What is wrong with one version: differences that are not on the list, and entries that are no longer true."""
     prefix = f"r{next(numbers)}-"
     versions = HELPERS | {row.api: version}
     with ThreadPoolExecutor(2) as pool:

@@ -4,6 +4,7 @@ from . import (
     cluster,
     committed,
     configs,
+    effects,
     fetching,
     framing,
     groups,
@@ -26,4 +27,5 @@ SCENARIOS = [
     *groups.SCENARIOS,
     *committed.SCENARIOS,
     *cluster.SCENARIOS,
+    *effects.SCENARIOS,
 ]
