@@ -193,25 +193,31 @@ def growth(folder: Path, rounds: int) -> Iterator[Row]:
 # ---------------------------------------------------------------- beside Apache Kafka
 
 
+Flows = dict[int, librdkafka.Flow]
+
+
 def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
     """librdkafka's load on both, in turns, on the same cores; each has the machine for itself."""
     produced: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
     consumed: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
+    fetched: dict[int, list[tuple[librdkafka.Flow, librdkafka.Flow]]] = {}
     waits: list[tuple[list[float], list[float]]] = []
     loads = {100: 200_000_000, 1024: 512 * MIB, 10_240: 512 * MIB}
     for index in range(rounds):
-        flows: list[tuple[dict[int, librdkafka.Flow], dict[int, librdkafka.Flow], list[float]]] = []
+        flows: list[tuple[Flows, Flows, Flows, list[float]]] = []
         for start in (servers.barnabas, servers.apache):
             with start(folder / f"beside-{index}") as running:
                 flows.append(one_round(running, loads))
         for size in loads:
             produced.setdefault(size, []).append((flows[0][0][size], flows[1][0][size]))
             consumed.setdefault(size, []).append((flows[0][1][size], flows[1][1][size]))
-        waits.append((flows[0][2], flows[1][2]))
+            fetched.setdefault(size, []).append((flows[0][2][size], flows[1][2][size]))
+        waits.append((flows[0][3], flows[1][3]))
     for size in loads:
         yield from compared(f"produce {size} B", produced[size], 1.3, 0.7)
     for size in (1024, 10_240):
-        yield from compared(f"consume {size} B", consumed[size], 1.1, 0.8)
+        yield from compared(f"consume {size} B (librdkafka)", consumed[size], 1.1, 0.8)
+        yield from compared(f"fetch {size} B (thrown away)", fetched[size], 1.1, 0.8)
     for name, at, most in (("p50", 0.5, 1.0), ("p99", 0.99, 3.0)):
         pairs = [(ours[int(len(ours) * at)], theirs[int(len(theirs) * at)]) for ours, theirs in waits]
         ours, theirs = (statistics.median(each) for each in zip(*pairs, strict=True))
@@ -222,10 +228,8 @@ def beside_apache(folder: Path, rounds: int) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def one_round(
-    running: Running, loads: dict[int, int]
-) -> tuple[dict[int, librdkafka.Flow], dict[int, librdkafka.Flow], list[float]]:
-    produced, consumed = {}, {}
+def one_round(running: Running, loads: dict[int, int]) -> tuple[Flows, Flows, Flows, list[float]]:
+    produced, consumed, fetched = {}, {}, {}
     for size, total in loads.items():
         topic = f"bench-{size}"
         load.create_topic(running.port, topic)
@@ -233,8 +237,18 @@ def one_round(
         librdkafka.produce(running.bootstrap, running.cpu_s, f"warm-{size}", size, total // 8)
         produced[size] = librdkafka.produce(running.bootstrap, running.cpu_s, topic, size, total)
         consumed[size] = librdkafka.consume(running.bootstrap, running.cpu_s, topic, size, total)
+        fetched[size] = raw_fetch(running, topic, size, total)
     load.create_topic(running.port, "trickle")
-    return produced, consumed, librdkafka.latency(running.bootstrap, "trickle", 1000, 4)
+    return produced, consumed, fetched, librdkafka.latency(running.bootstrap, "trickle", 1000, 4)
+
+
+def raw_fetch(running: Running, topic: str, record_bytes: int, total: int) -> librdkafka.Flow:
+    """What the server gives when the client does nothing with it but throw it away."""
+    step = MIB // record_bytes
+    requests = [load.fetch_frame(topic, offset, MIB) for offset in range(0, total // record_bytes - step, step)]
+    before = running.cpu_s()
+    seconds, received = load.drain(running.port, requests)
+    return librdkafka.Flow(received, seconds, running.cpu_s() - before)
 
 
 def compared(
