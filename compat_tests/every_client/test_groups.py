@@ -7,7 +7,7 @@ import pytest
 
 from compat_tests.adapters import Client, Consumer, Place, Producer
 from compat_tests.adapters.base import WAIT_S
-from compat_tests.waiting import poll_until, read
+from compat_tests.waiting import poll_all, poll_until, read
 
 PARTITIONS = 6
 
@@ -37,10 +37,10 @@ def a_round_reaches_everyone(producer: Producer, members: Sequence[Consumer], to
     deadline = time.monotonic() + WAIT_S
     while len(heard) < PARTITIONS:
         assert time.monotonic() < deadline, f"only {sorted(heard)} were heard of"
-        for member in members:
-            owned = member.assignment()
-            for record in member.poll(0.05):
-                assert (record.topic, record.partition) in owned
+        owned = [member.assignment() for member in members]
+        for mine, records in zip(owned, poll_all(members), strict=True):
+            for record in records:
+                assert (record.topic, record.partition) in mine
                 if record.value == word:
                     heard[record.topic, record.partition] = heard.get((record.topic, record.partition), 0) + 1
     assert heard == dict.fromkeys(all_places(topic), 1)
