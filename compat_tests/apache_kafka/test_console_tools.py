@@ -4,16 +4,20 @@ A tool that a user types must say what it says of Apache Kafka; how Barnabas cam
 business.
 """
 
+import base64
 import itertools
 import json
 import re
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .apache import CURRENT, run_java
+from .apache import CURRENT, java_command
 
+PROGRAM = Path(__file__).parent / "java" / "Tools.java"
 TOOLS = "org.apache.kafka.tools"
 numbers = itertools.count(1)
 
@@ -24,15 +28,30 @@ def topic() -> str:
 
 
 class Tools:
-    """Runs a tool to its end and returns what it printed; a failure shows both of its streams."""
+    """Runs one tool after the other in one JVM and returns what it printed; a failure shows both of its streams."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
+        self.process = subprocess.Popen(
+            java_command(CURRENT, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
-    def __call__(self, main: str, *arguments: str, stdin: str | None = None, fails: bool = False) -> str:
-        told = run_java(CURRENT, main, "--bootstrap-server", self.bootstrap, *arguments, stdin=stdin)
-        assert bool(told.returncode) is fails, f"{main} {arguments}\n{told.stdout}\n{told.stderr}"
-        return told.stdout + told.stderr if fails else told.stdout
+    def run(self, main: str, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        """Exit code, output, complaints."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        words = (base64.b64encode(word.encode()).decode() for word in (main, stdin, *arguments))
+        self.process.stdin.write(" ".join(words) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, f"the JVM ended while {main} ran: {self.process.wait()}"
+        status, *streams = line.rstrip("\n").split(" ")
+        output, complaints = (base64.b64decode(stream).decode() for stream in streams)
+        return int(status), output, complaints
+
+    def __call__(self, main: str, *arguments: str, stdin: str = "", fails: bool = False) -> str:
+        status, output, complaints = self.run(main, "--bootstrap-server", self.bootstrap, *arguments, stdin=stdin)
+        assert bool(status) is fails, f"{main} {arguments}\n{output}\n{complaints}"
+        return output + complaints if fails else output
 
     def topics(self, *arguments: str, **more: Any) -> str:
         return self(f"{TOOLS}.TopicCommand", *arguments, **more)
@@ -50,9 +69,13 @@ class Tools:
         return self(f"{TOOLS}.GetOffsetShell", "--topic", topic, *more).split()
 
 
-@pytest.fixture
-def tools(kafka_jars: Path, beside: Any) -> Tools:
-    return Tools(beside.bootstrap)
+@pytest.fixture(scope="module")
+def tools(kafka_jars: Path, beside: Any) -> Iterator[Tools]:
+    tools = Tools(beside.bootstrap)
+    yield tools
+    assert tools.process.stdin is not None
+    tools.process.stdin.close()
+    assert tools.process.wait(10) == 0
 
 
 def rows(table: str) -> list[dict[str, str]]:
@@ -147,8 +170,8 @@ def test_consumer_groups(tools: Tools, topic: str) -> None:
     assert rows(tools.groups(*reset, "--shift-by", "-3", "--dry-run"))[0]["NEW-OFFSET"] == "1"
     assert rows(tools.groups(*reset, "--to-earliest", "--execute"))[0]["NEW-OFFSET"] == "0"
     assert rows(tools.groups("--describe", "--group", group))[0]["LAG"] == "5"
-    assert "successful" in tools.groups("--delete-offsets", "--group", group, "--topic", topic)
-    assert "successfully deleted" in tools.groups("--delete", "--group", group)
+    assert "Successful" in tools.groups("--delete-offsets", "--group", group, "--topic", topic)
+    assert "was successful" in tools.groups("--delete", "--group", group)
     assert group not in tools.groups("--list").split()
     assert "does not exist" in tools.groups("--describe", "--group", group, fails=True)
 
@@ -182,13 +205,12 @@ def test_the_cluster(tools: Tools, topic: str) -> None:
 
 def test_performance_tools(tools: Tools, topic: str, beside: Any) -> None:
     tools.topics("--create", "--topic", topic, "--partitions", "1")
-    sent = run_java(
-        CURRENT,
+    _, sent, complaints = tools.run(
         f"{TOOLS}.ProducerPerformance",
         *("--topic", topic, "--num-records", "5000", "--record-size", "200", "--throughput", "-1"),
         *("--producer-props", f"bootstrap.servers={beside.bootstrap}", "acks=all", "compression.type=zstd"),
     )
-    assert "5000 records sent" in sent.stdout, sent.stderr
+    assert "5000 records sent" in sent, complaints
     read = tools(f"{TOOLS}.ConsumerPerformance", "--topic", topic, "--messages", "5000", "--timeout", "20000")
     header, figures = (line.split(", ") for line in read.strip().splitlines()[-2:])
     by_name = dict(zip(header, figures, strict=False))
