@@ -4,6 +4,7 @@ Knows nothing of what a config means or where it is kept. Errors are those of Ap
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
@@ -20,12 +21,12 @@ from barnabas.config.dynamic import (
     check_node_id,
 )
 from barnabas.errors import InvalidRequest, KafkaError, UnknownTopicOrPartition
+from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 Resource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Result.DescribeConfigsResourceResult
-Names = Sequence[str] | None
 
 
 @api(DescribeConfigsRequest, versions="0-4")
@@ -41,15 +42,26 @@ def describe_configs(request: DescribeConfigsRequest, context: Context) -> Descr
 
 def _result(resource: Resource, request: DescribeConfigsRequest, broker: Broker) -> Result:
     try:
-        described = _DESCRIBE[resource.resource_type](broker, resource.resource_name, resource.configuration_keys)
+        described = _DESCRIBE[resource.resource_type](broker, resource.resource_name)
     except KafkaError as error:
         return _refused(resource, error)
     return Result(
         error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=[_entry(config, request) for config in described],
+        configs=[_entry(config, request) for config in _wanted(described, resource.configuration_keys)],
     )
+
+
+def _wanted(described: Sequence[DescribedConfig], names: Sequence[str] | None) -> list[DescribedConfig]:
+    """Those of these names, or all; in the order of the hash map that Apache picks them from."""
+    by_name = {config.name: config for config in described}
+    return [by_name[name] for name in _hash_order(tuple(by_name)) if not names or name in names]
+
+
+@lru_cache(maxsize=16)
+def _hash_order(names: tuple[str, ...]) -> list[str]:
+    return hash_map_order(names)
 
 
 def _refused(resource: Resource, error: KafkaError) -> Result:
@@ -79,44 +91,43 @@ def _entry(config: DescribedConfig, request: DescribeConfigsRequest) -> Entry:
     )
 
 
-def _topic(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+def _topic(broker: Broker, name: str) -> list[DescribedConfig]:
     check_topic_name(name)
     if name not in broker.image.topics_by_name:
         raise UnknownTopicOrPartition
-    return describe.describe_topic(broker.config, broker.image.configs_of(TOPIC_RESOURCE, name), keys)
+    return describe.describe_topic(broker.config, broker.image.configs_of(TOPIC_RESOURCE, name))
 
 
-def _broker(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+def _broker(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
-        return describe.describe_cluster_default(broker.config, keys)
+        return describe.describe_cluster_default(broker.config)
     check_node_id(name, broker.node_id)
-    return describe.describe_broker(broker.config, keys)
+    return describe.describe_broker(broker.config)
 
 
-def _logger(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+def _logger(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
         raise InvalidRequest("A broker must be named: loggers are one broker's")
     check_node_id(name, broker.node_id)
     return [
         DescribedConfig(logger, level, ConfigSource.DYNAMIC_BROKER_LOGGER, documentation="")
         for logger, level in loggers.levels().items()
-        if not keys or logger in keys
     ]
 
 
-def _group(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+def _group(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
         raise InvalidRequest("A group must be named")
-    return describe.describe_group(broker.config, broker.image.configs_of(GROUP_RESOURCE, name), keys)
+    return describe.describe_group(broker.config, broker.image.configs_of(GROUP_RESOURCE, name))
 
 
-def _client_metrics(broker: Broker, name: str, keys: Names) -> list[DescribedConfig]:
+def _client_metrics(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
         raise InvalidRequest("A subscription to metrics must be named")
-    return describe.describe_client_metrics(broker.image.configs_of(CLIENT_METRICS_RESOURCE, name), keys)
+    return describe.describe_client_metrics(broker.image.configs_of(CLIENT_METRICS_RESOURCE, name))
 
 
-_DESCRIBE: dict[int, Callable[[Broker, str, Names], list[DescribedConfig]]] = {
+_DESCRIBE: dict[int, Callable[[Broker, str], list[DescribedConfig]]] = {
     TOPIC_RESOURCE: _topic,
     BROKER_RESOURCE: _broker,
     LOGGER_RESOURCE: _logger,

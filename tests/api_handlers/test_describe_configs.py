@@ -112,6 +112,13 @@ def test_a_resource_may_be_asked_for_twice(cluster):
     ]
 
 
+def test_configs_come_in_the_order_of_a_hash_map(cluster):
+    (some,) = ask(cluster, (2, "t", ["retention.ms", "no.such", "cleanup.policy"]))
+    assert [config.name for config in some.configs] == ["cleanup.policy", "retention.ms"]
+    (everything,) = ask(cluster, (2, "t", None))
+    assert [config.name for config in everything.configs][:2] == ["compression.type", "remote.log.delete.on.disable"]
+
+
 def test_nothing_is_asked(cluster):
     assert ask(cluster) == []
 
@@ -122,8 +129,8 @@ def test_loggers_have_levels(cluster, monkeypatch):
     (result,) = ask(cluster, (8, "1", ["root", "barnabas.tests.of.describe", "no.such.logger"]))
     assert [
         (c.name, c.value, c.read_only, c.config_source, c.config_type, c.documentation, c.synonyms)
-        for c in result.configs
+        for c in sorted(result.configs, key=lambda config: config.name)
     ] == [
-        ("root", "WARN", False, 6, 0, "", []),
         ("barnabas.tests.of.describe", "WARN", False, 6, 0, "", []),
+        ("root", "WARN", False, 6, 0, "", []),
     ]
