@@ -43,7 +43,7 @@ from barnabas.groups.messages import (
 from barnabas.groups.rebalance import Rebalance, Write, Written
 from barnabas.groups.records import group_tombstone, new_group_record
 from barnabas.groups.replay import Replay
-from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset, CommittedOffsets, Topics
+from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, CommittedOffsets, Topics
 from barnabas.offsets.records import Record, commit_record, tombstone
 
 logger = logging.getLogger(__name__)
@@ -133,9 +133,11 @@ class GroupCoordinator:
 
     def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
         """Heartbeat: the error code of the answer."""
+        if not group_id:  # no group has members without a name, but offsets may be kept under it
+            return InvalidGroupId.code
         group = self._groups.get(group_id)
         if group is None:
-            return self._missing(group_id, UnknownMemberId).code if group_id else InvalidGroupId.code
+            return self._missing(group_id, UnknownMemberId).code
         return self._rebalance.heartbeat(group, member_id, group_instance_id, generation_id)
 
     def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
@@ -230,7 +232,9 @@ class GroupCoordinator:
         if group.state in (State.STABLE, State.PREPARING_REBALANCE) and commit.member_id in group.members:
             self._rebalance.expect_heartbeat(group.members[commit.member_id])
         now_ms = self._clock.time_ms()
-        expires_ms = NO_EXPIRY if commit.retention_time_ms == NO_EXPIRY else now_ms + commit.retention_time_ms
+        expires_ms = NO_EXPIRY
+        if commit.retention_time_ms != NO_EXPIRY:
+            expires_ms = min(now_ms + commit.retention_time_ms, LATEST_EXPIRY)
         codes: list[int] = []
         taken: list[tuple[str, int, CommittedOffset]] = []
         for asked in commit.offsets:

@@ -11,6 +11,8 @@ from barnabas.wire.types import ZERO_UUID
 NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 NO_EXPIRY = -1
+LATEST_EXPIRY = 2**63 - 1
+"""The last timestamp that a record has room for: what is to be kept for longer is kept until then."""
 
 
 class CommittedOffset(NamedTuple):
