@@ -91,11 +91,13 @@ func read(ctx context.Context, admin *kadm.Client, topic, group string, found *s
 	}
 	for all := false; !all; time.Sleep(50 * time.Millisecond) {
 		must(ctx.Err())
+		described, err := admin.DescribeGroups(ctx, group)
+		if err != nil {
+			continue // Apache Kafka has no coordinator until it has made __consumer_offsets.
+		}
 		lock.Lock()
 		all = len(found.Values) == 10*partitions*len(codecs)
 		lock.Unlock()
-		described, err := admin.DescribeGroups(ctx, group)
-		must(err)
 		found.Shares, found.Protocol = nil, described[group].Protocol
 		for _, member := range described[group].Members {
 			if assigned, ok := member.Assigned.AsConsumer(); ok && len(assigned.Topics) == 1 {
