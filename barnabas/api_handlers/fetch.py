@@ -32,6 +32,9 @@ Told = tuple[Key, SessionPartition, PartitionData]
 BY_ID = 13
 """From this version on topics are named by their ids (KIP-516)."""
 
+REPLICA_STATE = 15
+"""From this version on a replica says more of itself than its id (KIP-903)."""
+
 LEADER_IS_TOLD = 16
 """From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
 
@@ -77,8 +80,8 @@ class Reading:
     """One fetch request being served: what is wanted, within which limits, in which session."""
 
     __slots__ = (
-        "_context", "_has_waited", "_version", "broker", "is_incremental", "isolation_level", "max_bytes", "min_bytes",
-        "session", "wanted",
+        "_context", "_has_waited", "_is_follower", "_version", "broker", "is_incremental", "isolation_level",
+        "max_bytes", "min_bytes", "session", "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -86,6 +89,8 @@ class Reading:
         self._context = context
         self._version = context.api_version
         self._has_waited = False
+        replica = request.replica_id if self._version < REPLICA_STATE else request.replica_state.replica_id
+        self._is_follower = replica >= 0
         self.isolation_level = request.isolation_level
         self.max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
         self.min_bytes = min(request.min_bytes, self.max_bytes)
@@ -151,13 +156,16 @@ class Reading:
         not_there: list[Told] = []
         left, size, minimum_one, is_complete = self.max_bytes, 0, True, not self.wanted
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
+        is_follower = self._is_follower
         for key, want in self.wanted.items():
             asked = want.asked
             try:
                 partition = hosted.get(key) or self._find(want)
                 log, offset, epoch = partition.log, asked.fetch_offset, asked.current_leader_epoch
-                if epoch >= 0 or not partition.leads or log.is_offline:
+                if is_follower or epoch >= 0 or not partition.leads or log.is_offline:
                     partition.check_leader(max(epoch, -1))  # any that is negative is none
+                    if is_follower:
+                        raise NotLeaderOrFollower("whoever asks has no replica of this partition")
                 up_to = log.last_stable_offset if isolation_level else log.high_watermark
                 if asked.last_fetched_epoch >= 0 and (diverging := diverged(partition, asked)):
                     told.append((key, want, diverging))
@@ -247,7 +255,7 @@ class Reading:
                 )
             responses[-1].partitions.append(data)
         response = FetchResponse(session_id=session.id if session is not None else 0, responses=responses)
-        if self._version >= LEADER_IS_TOLD:
+        if self._version >= LEADER_IS_TOLD and not self._is_follower:
             leaders = {data.current_leader.leader_id for _, _, data in told if data.error_code} - {-1}
             response.node_endpoints = [
                 FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)

@@ -146,6 +146,16 @@ def test_a_reader_of_another_history_is_told_where_it_ends(node, log):
     assert (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset) == (0, 5)
 
 
+@pytest.mark.parametrize("version", [11, 15])
+def test_a_broker_without_a_replica_is_given_nothing(node, log, version):
+    request = asked([0])
+    request.topics[0].topic_id = log.topic_id
+    request.replica_id = 1 if version < 15 else -1
+    request.replica_state.replica_id = 1 if version >= 15 else -1
+    partition = only(answered(send(node, request, version), version))
+    assert (partition.error_code, partition.high_watermark, bytes(partition.records)) == (6, -1, b"")
+
+
 def test_an_isolation_level_that_is_none(node, log):
     response = answered(send(node, asked([0], isolation_level=2)))
     assert response.error_code == -1 and only(response).error_code == -1

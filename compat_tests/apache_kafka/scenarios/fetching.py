@@ -202,6 +202,16 @@ ISOLATION = [
         [ask("Fetch", **of("~t", (0, 6), ReplicaId=replica)) for replica in (-2, -3)],
         versions="4-14",
     ),
+    scenario(
+        "a broker that has no replica",
+        "Fetch",
+        create("~t"),
+        FIVE,
+        [
+            ask("Fetch", **of("~t", (0, 6), (7, 0), ReplicaId=id, ReplicaState={"ReplicaId": id, "ReplicaEpoch": -1}))
+            for id in (0, 1, 2)
+        ],
+    ),
     scenario("a rack", "Fetch", create("~t"), FIVE, ask("Fetch", **of("~t", (0, 6), RackId="here")), versions="11+"),
     scenario(
         "a cluster's id",
