@@ -1,6 +1,7 @@
 """kafka-python behind the scenarios' face. Knows its library only."""
 
 import contextlib
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.errors import BrokerResponseError, NoOffsetForPartitionError, OffsetOutOfRangeError
+from kafka.errors import BrokerResponseError, NoOffsetForPartitionError, OffsetOutOfRangeError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata
 
 from compat_tests.adapters import base
@@ -62,6 +63,7 @@ class Producer(base.Producer):
 class Consumer(base.Consumer):
     def __init__(self, **configs: Any) -> None:
         self.inner = KafkaConsumer(**configs)
+        self.ahead: list[Record] = []
 
     def assign(self, places: Iterable[Place]) -> None:
         self.inner.assign([TopicPartition(*place) for place in places])
@@ -74,6 +76,9 @@ class Consumer(base.Consumer):
         self.inner.subscribe(list(topics))
 
     def poll(self, seconds: float = 0.1) -> list[Record]:
+        if self.ahead:
+            ahead, self.ahead = self.ahead, []
+            return ahead
         try:
             polled = self.inner.poll(timeout_ms=int(seconds * 1000))
         except (NoOffsetForPartitionError, OffsetOutOfRangeError) as error:
@@ -87,10 +92,15 @@ class Consumer(base.Consumer):
         named = None
         if offsets is not None:
             named = {TopicPartition(*place): OffsetAndMetadata(offset) for place, offset in offsets.items()}
-        try:
-            self.inner.commit(named)
-        except BrokerResponseError as error:
-            raise Refused(error.errno, str(error)) from error
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                return self.inner.commit(named)
+            except RebalanceInProgressError:  # the library's own: it has heard of the topic once more, and joins again
+                assert time.monotonic() < deadline
+                self.ahead += self.poll()
+            except BrokerResponseError as error:
+                raise Refused(error.errno, str(error)) from error
 
     def commit_soon(self) -> None:
         self.inner.commit_async()
