@@ -38,6 +38,10 @@ REPLICA_STATE = 15
 LEADER_IS_TOLD = 16
 """From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
 
+SHARDS = 8
+SESSIONS_A_SHARD = (2**31 - 1) // SHARDS
+"""Apache Kafka's cache of sessions is cut into parts by their ids, and fails with ids that fall beside them."""
+
 NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
 """What Apache Kafka finds out before it asks a log, and tells after what the logs said, in a shape of its own."""
 
@@ -47,6 +51,8 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
     """Read each partition of the request, or of its session, as far as the limits let it."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         return refused(request, context.api_version, UnknownServerError("an isolation level that is none"))
+    if not -SESSIONS_A_SHARD < request.session_id < SESSIONS_A_SHARD * SHARDS:
+        return refused(request, context.api_version, UnknownServerError("a session id that none can have"))
     try:
         reading = Reading(request, context)
     except KafkaError as error:

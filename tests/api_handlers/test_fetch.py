@@ -146,6 +146,13 @@ def test_a_reader_of_another_history_is_told_where_it_ends(node, log):
     assert (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset) == (0, 5)
 
 
+@pytest.mark.parametrize("session_id", [2**31 - 1, -(2**31)])
+def test_a_session_id_that_none_can_have(node, log, session_id):
+    response = answered(send(node, asked([0], session_id=session_id, session_epoch=1)))
+    assert (response.error_code, response.session_id) == (-1, session_id)
+    assert only(response).error_code == -1
+
+
 @pytest.mark.parametrize("version", [11, 15])
 def test_a_broker_without_a_replica_is_given_nothing(node, log, version):
     request = asked([0])

@@ -291,6 +291,13 @@ SESSIONS = [
         within(-4, 1, "~t", (0, 0)),
         versions="7+",
     ),
+    scenario(
+        "session ids that none can have",
+        "Fetch",
+        create("~t"),
+        [within(id, epoch, "~t", (0, 0)) for id in (2147483647, -2147483648, 2147483639, -9) for epoch in (1, -1)],
+        versions="7+",
+    ),
     scenario("an empty session", "Fetch", within(0, 0, "~t"), versions="7+"),
     scenario(
         "unknown partitions within",
