@@ -4,6 +4,7 @@ from . import (
     cluster,
     committed,
     configs,
+    edges,
     effects,
     fetching,
     framing,
@@ -28,4 +29,5 @@ SCENARIOS = [
     *committed.SCENARIOS,
     *cluster.SCENARIOS,
     *effects.SCENARIOS,
+    *edges.SCENARIOS,
 ]
