@@ -1,4 +1,4 @@
-"""kill -9 under a producer that was promised acks=all: whatever was acknowledged is there, once, in order.
+"""kill -9 under load: whatever was acknowledged, records and commits, is there, once, in order.
 
 ``BARNABAS_SOAK_ROUNDS`` asks for more rounds than the gate has time for.
 """
@@ -31,6 +31,7 @@ class Load:
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
+                "log_level": 2,
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 2,
@@ -118,11 +119,76 @@ def judge(found: dict[int, list[tuple[int, int]]], load: Load) -> None:
         )
 
 
+class Commits:
+    """A consumer that commits 1, 2, 3 … to each partition in turn; ``promised`` is what was acknowledged last."""
+
+    def __init__(self, bootstrap: str) -> None:
+        configs = {"bootstrap.servers": bootstrap, "group.id": "committer", "enable.auto.commit": False}
+        self.consumer = Consumer(
+            {**configs, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50, "log_level": 2}
+        )
+        self.promised = [0] * PARTITIONS
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="commits")
+
+    def _run(self) -> None:
+        number = 0
+        while not self.ending.is_set():
+            number += 1
+            for partition in range(PARTITIONS):
+                place = TopicPartition(TOPIC, partition, number)
+                try:
+                    (answer,) = self.consumer.commit(offsets=[place], asynchronous=False)
+                except KafkaException:  # the broker is away
+                    self.ending.wait(0.01)
+                else:
+                    if answer.error is None:
+                        self.promised[partition] = number
+
+    def __enter__(self) -> "Commits":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ending.set()
+        self.thread.join()
+        self.consumer.close()
+
+
+def committed(bootstrap: str) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "committer"})
+    places = consumer.committed([TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)], 20)
+    consumer.close()
+    return [place.offset for place in places]
+
+
+def create(broker: Running) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(20)
+
+
+@pytest.mark.timeout(180)
+def test_every_acknowledged_commit_survives_kill_9(own_broker: Callable[..., Running]) -> None:
+    broker = own_broker({"auto.create.topics.enable": "false"})
+    create(broker)
+    for _ in range(5):
+        with Commits(broker.bootstrap) as commits:
+            deadline = time.monotonic() + 30
+            while min(commits.promised) < 20:
+                assert time.monotonic() < deadline, "nothing is acknowledged any more"
+                time.sleep(0.01)
+            broker.kill()
+            commits.ending.set()
+            promised = list(commits.promised)
+            broker.start()  # what was on its way when the broker died is waited for, and may come or not
+        for found, number in zip(committed(broker.bootstrap), promised, strict=True):
+            assert found in (number, number + 1)
+
+
 @pytest.mark.timeout(120 + 5 * ROUNDS)
 def test_every_acknowledged_record_survives_kill_9(own_broker: Callable[..., Running]) -> None:
     broker = own_broker({"log.segment.bytes": str(1 << 20), "auto.create.topics.enable": "false"})
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(20)
+    create(broker)
     with Load(broker.bootstrap) as load:
         for _ in range(ROUNDS):
             before = load.acknowledged_count()

@@ -129,7 +129,7 @@ class Consumer(base.Consumer):
         return self.inner.beginning_offsets([partition])[partition], self.inner.end_offsets([partition])[partition]
 
     def close(self) -> None:
-        self.inner.close(autocommit=False)
+        self.inner.close()
 
 
 def record_of(record: Any) -> Record:

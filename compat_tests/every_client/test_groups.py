@@ -91,6 +91,20 @@ def test_a_commit_without_waiting_arrives(client: Client, topic: str, group: str
     poll_until([consumer], lambda: consumer.committed((topic, 0)) == 5, "the offset is committed")
 
 
+def test_a_consumer_that_commits_by_itself_does_so_when_it_closes(client: Client, topic: str, group: str) -> None:
+    client.create_topic(topic)
+    producer = client.producer()
+    fill(producer, topic, 10)
+    first = client.consumer(group=group, auto_commit=True)
+    first.subscribe([topic])
+    read(first, 10)
+    first.close()
+    producer.send(topic, b"after").result()
+    second = client.consumer(group=group)
+    second.subscribe([topic])
+    assert [record.value for record in read(second, 1)] == [b"after"]
+
+
 def test_two_groups_do_not_share(client: Client, topic: str, group: str) -> None:
     client.create_topic(topic)
     fill(client.producer(), topic, 10)
