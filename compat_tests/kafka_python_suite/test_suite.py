@@ -3,6 +3,7 @@
 The broker is set up as those tests expect one: node 0, four partitions unless told otherwise.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,4 +37,6 @@ def test_those_on_the_list_pass(own_broker: Callable[..., Running], tmp_path: Pa
     missing = sorted(name for name in allowed() if found.get(name) != "passed")
     assert not missing, f"{missing}\n{(home / 'output').read_text(errors='replace')[-20_000:]}"
     grown = sorted(passed - allowed())
+    if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache":
+        return  # which has what Barnabas has yet to learn
     assert not grown, f"these pass now: add them to {ALLOWED.name}: {grown}"
