@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tarfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 RELEASE = "3.0.12"
@@ -72,18 +72,19 @@ def lay_out(home: Path) -> Path:
     return tests.parent
 
 
-def run(home: Path, bootstrap: str, *arguments: str, seconds: float) -> Mapping[str, str]:
-    """Run the integration tests: the outcome of each by its name, ``passed``, ``failed`` or ``skipped``."""
+def run(home: Path, bootstrap: str, names: Iterable[str] = (), *, seconds: float) -> Mapping[str, str]:
+    """Run the integration tests, or those named: each one's outcome, ``passed``, ``failed`` or ``skipped``."""
     folder, report = lay_out(home), home / "report.xml"
-    command = [sys.executable, "-m", "pytest", "test/integration", "-p", "no:randomly", "-p", "no:cacheprovider"]
-    options = ["-q", "--timeout=20", f"--junit-xml={report}", "-o", "junit_family=xunit1", "-W", "ignore", *arguments]
+    wanted = [f"test/integration/{module}.py::{name}" for module, _, name in (name.partition("::") for name in names)]
+    command = [sys.executable, "-m", "pytest", *(wanted or ["test/integration"]), "-p", "no:randomly"]
+    options = ["-p", "no:cacheprovider", "-q", "--timeout=20", f"--junit-xml={report}", "-o", "junit_family=xunit1"]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "KAFKA_URI": f"kafka://{bootstrap}",
         "KAFKA_VERSION": CLAIMED_VERSION,
         "KAFKA_ROOT": str(home),  # must be a folder; it is looked into only to start brokers
     }
-    with (home / "output").open("wb") as output:
+    with (home / "output").open("ab") as output:
         subprocess.run(
             [*command, *options],
             cwd=folder,

@@ -32,7 +32,10 @@ def test_those_on_the_list_pass(own_broker: Callable[..., Running], tmp_path: Pa
     broker = own_broker(PROPERTIES)
     broker.stop()  # one of the tests looks for advertised.listeners, which is set from the second start on
     broker.start()
-    found = suite.run(home, broker.bootstrap, seconds=550)
+    found = suite.run(home, broker.bootstrap, seconds=450)
+    stragglers = sorted(name for name in allowed() if found.get(name) == "failed")
+    if 0 < len(stragglers) <= 2:  # kafka-python's groups do not always settle in time, beside Apache Kafka either
+        found = {**found, **suite.run(home, broker.bootstrap, stragglers, seconds=100)}
     passed = {name for name, outcome in found.items() if outcome == "passed"}
     missing = sorted(name for name in allowed() if found.get(name) != "passed")
     assert not missing, f"{missing}\n{(home / 'output').read_text(errors='replace')[-20_000:]}"
