@@ -23,8 +23,9 @@ ALONE = {
     "offsets.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
     "log.retention.check.interval.ms": "600000",
+    "log.initial.task.delay.ms": "600000",
 }
-"""What a broker without peers needs, and what saves tests from waiting."""
+"""What a broker without peers needs, and what saves tests from waiting; records of long ago are not to go meanwhile."""
 
 
 class Running(Protocol):
