@@ -3,8 +3,8 @@
 Knows nothing of segments and indexes: a log's size is that of its records.
 """
 
+import os
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.hash_order import TopicPartition, concurrent_order, topic_order
@@ -43,7 +43,7 @@ def describe(
     logs: Mapping[TopicPartition, PartitionLog],
     asked: Collection[TopicPartition],
 ) -> Result:
-    path = str(Path(directory.path).absolute())
+    path = os.path.abspath(directory.path)  # noqa: PTH100  (pathlib would take 3 ms of the start)
     if directory.offline is not None:
         return Result(error_code=KafkaStorageError.code, log_dir=path, topics=[])
     topics: dict[str, list[Partition]] = {}

@@ -5,11 +5,11 @@ topic is made when somebody first asks for a group's coordinator.
 """
 
 import logging
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.cluster.commands import CreateTopics
+from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.partition import Partition
@@ -76,7 +76,8 @@ class GroupLog:
         )
 
     def _random_uuid(self) -> str:
-        return str(uuid.UUID(int=self._broker.random.getrandbits(128), version=4))
+        digits = random_uuid(self._broker.random).hex()
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     # -------------------------------------------------------------- the topic
 

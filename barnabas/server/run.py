@@ -25,7 +25,6 @@ YOUNG_OBJECTS = 50_000
 def run(config: BrokerConfig, ready: Callable[[Server], object] = lambda server: None) -> int:
     """Serve until SIGTERM or SIGINT; the exit code: 0 after a clean stop, 1 when it could not start."""
     raise_file_limit()
-    gc.set_threshold(YOUNG_OBJECTS, 20, 50)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             runner.run(serve(config, ready))
@@ -44,6 +43,8 @@ async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> None
     server = Server(config)
     await server.start()
     gc.freeze()  # what is there now stays
+    gc.set_threshold(YOUNG_OBJECTS, 20, 50)
+    gc.enable()
     ready(server)
     await stopping.wait()
     logger.info("Stopping")
