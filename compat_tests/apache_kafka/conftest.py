@@ -22,6 +22,7 @@ ALIKE = {
     "group.max.size": "2",
     "log.retention.ms": "-1",
     "log.retention.check.interval.ms": "300000",
+    "log.initial.task.delay.ms": "600000",
     "num.partitions": "2",
     "offset.metadata.max.bytes": "200",
     "max.request.partition.size.limit": "3",

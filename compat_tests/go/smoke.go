@@ -117,7 +117,7 @@ func read(ctx context.Context, admin *kadm.Client, topic, group string, found *s
 
 // transact tells how a transactional producer fares.
 func transact(ctx context.Context, topic string) string {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	producer := client(kgo.TransactionalID(topic+"-id"), kgo.RetryTimeout(time.Second), kgo.RequestRetries(1))
 	defer producer.Close()
@@ -133,7 +133,7 @@ func transact(ctx context.Context, topic string) string {
 
 func main() {
 	topic, group := os.Args[2], os.Args[2]+"-group"
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	found := seen{Values: map[string]int{}, Ends: map[int32]int64{}}
 	admin := kadm.NewClient(client())

@@ -39,7 +39,7 @@ def smoke() -> Path:
 
 
 def test_franz_go(smoke: Path, bootstrap: str, topic: str) -> None:
-    ran = subprocess.run([smoke, bootstrap, topic], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run([smoke, bootstrap, topic], capture_output=True, text=True, timeout=90, check=False)
     assert ran.returncode == 0, ran.stderr
     seen = json.loads(ran.stdout)
     assert seen["retention"] == "99999999"
