@@ -60,6 +60,22 @@ def first_answer(port: int) -> None:
         assert connection.recv(4)
 
 
+def restart(folder: Path, rounds: int) -> Iterator[Row]:
+    """Process start to first answered ApiVersions with 2,000 partitions and a GiB of data, after a clean stop."""
+    partitions, directory = 2000, folder / "restart"
+    with servers.barnabas(directory, keep=True) as running:
+        load.create_topic(running.port, "many", partitions)
+        load.pump(running.port, load.produce_frame("many", MIB - 2048).data, 1024, 5)
+    times = []
+    for index in range(rounds):
+        began = time.perf_counter()
+        with servers.barnabas(directory, keep=index + 1 < rounds) as running:
+            first_answer(running.port)
+            times.append(time.perf_counter() - began)
+    took = statistics.median(times)
+    yield Row(f"start: with {partitions} partitions and 1 GiB", f"{took:.2f} s", "", None, "<= 2 s", took <= 2)
+
+
 def memory(folder: Path, rounds: int) -> Iterator[Row]:
     """What a partition and a connection weigh when nothing happens."""
     partitions, connections = 2000, 500
@@ -269,6 +285,7 @@ def compared(
 
 MEASUREMENTS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "start": start_up,
+    "restart": restart,
     "memory": memory,
     "produce": produce_beside_sink,
     "fetch": fetch_beside_reader,

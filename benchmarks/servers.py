@@ -63,15 +63,16 @@ def spawned(name: str, command: list[str]) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def barnabas(directory: Path, *overrides: str) -> Iterator[Running]:
-    """A Barnabas of this tree, on a data directory that is removed afterwards."""
+def barnabas(directory: Path, *overrides: str, keep: bool = False) -> Iterator[Running]:
+    """A Barnabas of this tree, on a data directory that is removed afterwards unless it is to be kept."""
     settings = [f"--override={each}" for each in ("listeners=PLAINTEXT://127.0.0.1:0", *overrides)]
     command = [sys.executable, "-m", "barnabas", "serve", "--dev", "--log-dir", str(directory), *settings]
     try:
         with spawned("Barnabas", command) as running:
             yield running
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        if not keep:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
