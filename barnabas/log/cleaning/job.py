@@ -27,7 +27,6 @@ class CleaningJob(NamedTuple):
 
     directory: str  #: of the partition
     segments: list[SegmentFile]  #: from the log's first to the last one that may be cleaned; all sealed
-    log_start_offset: int
     first_dirty_offset: int  #: the cleaner's checkpoint: below it no two records have the same key
     end_offset: int  #: nothing at or after it is touched: the base offset of the first segment that is not listed
     now_ms: int
@@ -35,7 +34,6 @@ class CleaningJob(NamedTuple):
     segment_bytes: int
     segment_index_bytes: int
     index_interval_bytes: int
-    max_message_bytes: int
     map_entries: int  #: how many keys the pass may remember (``log.cleaner.dedupe.buffer.size`` and its load factor)
     max_bytes_per_second: float  #: read and written together (``log.cleaner.io.max.bytes.per.second``); inf: no limit
     producers: dict[int, Producer]  #: by producer id
