@@ -15,8 +15,16 @@ from collections.abc import Container, Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 
-from barnabas.errors import InvalidProducerEpoch, InvalidRecord, OutOfOrderSequenceNumber
+from barnabas.errors import (
+    InvalidProducerEpoch,
+    InvalidRecord,
+    InvalidTxnState,
+    OutOfOrderSequenceNumber,
+    TransactionCoordinatorFenced,
+)
 from barnabas.log.files import Files
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.transactions import Transactions, marker_of
 from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, RecordBatch
 from barnabas.records.checksum import crc32c
 
@@ -29,7 +37,6 @@ _VERSION: Final = 1
 _HEADER: Final = Struct(">hIi")
 _CHECKED_FROM: Final = 6
 _ENTRY: Final = Struct(">qhiqiqiq")
-_MARKER: Final = Struct(">hi")
 
 
 class CorruptSnapshot(Exception):
@@ -90,24 +97,30 @@ class ProducerStateEntry:
 class ProducerState:
     """All producers of one partition."""
 
-    __slots__ = ("_directory", "_files", "entries", "snapshots")
+    __slots__ = ("_directory", "_files", "entries", "snapshots", "transactions")
 
     def __init__(self, files: Files, directory: str, snapshots: Iterable[int] = ()) -> None:
         self._files = files
         self._directory = directory
         self.entries: dict[int, ProducerStateEntry] = {}
+        self.transactions = Transactions()
         self.snapshots = sorted(snapshots)  #: the offsets of the snapshots that there are
 
     def check(self, batch: RecordBatch) -> KnownBatch | None:
         """Whether a client's batch may be appended: None when it may, or the batch that it repeats.
 
         Raises OutOfOrderSequenceNumber when sequences are missing, or were seen longer ago than is remembered;
-        InvalidProducerEpoch when a later incarnation of the producer has written; InvalidRecord without a sequence.
+        InvalidProducerEpoch when a later incarnation of the producer has written; InvalidRecord without a sequence;
+        InvalidTxnState when its transaction is open and the batch is not part of it. A marker is judged by its epochs:
+        TransactionCoordinatorFenced.
         """
         first = batch.base_sequence
-        if first < 0 and not batch.is_control:
-            raise InvalidRecord(f"Sequence number {first} in the batch with producerId {batch.producer_id}")
         entry = self.entries.get(batch.producer_id)
+        if first < 0:
+            if not batch.is_control:
+                raise InvalidRecord(f"Sequence number {first} in the batch with producerId {batch.producer_id}")
+            self._check_marker(batch, entry)
+            return None
         if entry is None:
             if batch.producer_epoch < NO_PRODUCER_EPOCH:
                 raise InvalidProducerEpoch(f"Epoch {batch.producer_epoch} of producer {batch.producer_id} is none.")
@@ -115,44 +128,54 @@ class ProducerState:
         epoch = batch.producer_epoch
         if epoch != entry.producer_epoch:
             self._check_new_epoch(batch, entry)
-            return None
-        batches = entry.batches
-        last = batches[-1].last_sequence if batches else NO_SEQUENCE
-        if first == (last + 1 if last != MAX_SEQUENCE else 0) or batch.is_control:
-            return None
-        for known in batches:
-            if known.last_sequence == batch.last_sequence and known.first_sequence == first:
-                return known
-        if epoch == NO_PRODUCER_EPOCH:
-            return None
-        raise OutOfOrderSequenceNumber(
-            f"Out of order sequence number for producer {batch.producer_id}: "
-            f"{first} came in, and {last} is the last one there is."
-        )
+        else:
+            batches = entry.batches
+            last = batches[-1].last_sequence if batches else NO_SEQUENCE
+            if first != (last + 1 if last != MAX_SEQUENCE else 0):
+                for known in batches:
+                    if known.last_sequence == batch.last_sequence and known.first_sequence == first:
+                        return known
+                if epoch != NO_PRODUCER_EPOCH:
+                    raise OutOfOrderSequenceNumber(
+                        f"Out of order sequence number for producer {batch.producer_id}: "
+                        f"{first} came in, and {last} is the last one there is."
+                    )
+        if entry.current_txn_first_offset >= 0 and not batch.is_transactional:
+            raise InvalidTxnState(
+                f"A batch of producer {batch.producer_id} is not part of its transaction, "
+                f"which is open since offset {entry.current_txn_first_offset}."
+            )
+        return None
+
+    def _check_marker(self, batch: RecordBatch, entry: ProducerStateEntry | None) -> None:
+        marker = marker_of(batch)
+        if entry is None or marker is None:
+            return
+        if batch.producer_epoch < entry.producer_epoch:
+            raise _older_epoch(batch, entry)
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFenced(
+                f"Invalid coordinator epoch for producer {batch.producer_id}: {marker.coordinator_epoch} came in, "
+                f"and {entry.coordinator_epoch} is the last one seen."
+            )
 
     def _check_new_epoch(self, batch: RecordBatch, entry: ProducerStateEntry) -> None:
         if batch.producer_epoch < entry.producer_epoch:
-            raise InvalidProducerEpoch(
-                f"Epoch of producer {batch.producer_id} is {batch.producer_epoch}, "
-                f"which is smaller than the last seen epoch {entry.producer_epoch}."
-            )
+            raise _older_epoch(batch, entry)
         if batch.base_sequence > 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
             raise OutOfOrderSequenceNumber(
                 f"Invalid sequence number for new epoch {batch.producer_epoch} of producer {batch.producer_id}: "
                 f"it has to start at 0, and {batch.base_sequence} came in."
             )
 
-    def update(self, batch: RecordBatch, base_offset: int) -> None:
-        """The batch, of a producer id, is in the log at ``base_offset``."""
-        entry = self.entries.get(batch.producer_id)
-        if entry is None:
-            entry = self.entries[batch.producer_id] = ProducerStateEntry(batch.producer_id, batch.producer_epoch)
-        elif entry.producer_epoch != batch.producer_epoch:
-            entry.producer_epoch = batch.producer_epoch
-            entry.batches = []
+    def update(self, batch: RecordBatch, base_offset: int) -> AbortedTransaction | None:
+        """The batch, of a producer id, is in the log at ``base_offset``.
+
+        Gives the transaction that it ends by an abort, for the index. Raises InvalidRecord for a marker that is none.
+        """
         if batch.is_control:
-            self._end_transaction(batch, entry)
-            return
+            return self._end_transaction(batch, base_offset)
+        entry = self._entry_of(batch)
         delta = batch.last_offset_delta
         timestamp = batch.max_timestamp
         batches = entry.batches
@@ -162,21 +185,37 @@ class ProducerState:
         entry.last_timestamp = timestamp
         if batch.is_transactional and entry.current_txn_first_offset < 0:
             entry.current_txn_first_offset = base_offset
+            self.transactions.begin(base_offset, batch.producer_id)
+        return None
 
-    def _end_transaction(self, batch: RecordBatch, entry: ProducerStateEntry) -> None:
-        """A marker: the coordinator that wrote it is in its value (int16 version, int32 coordinator epoch)."""
-        from barnabas.records.record import records_of
+    def _entry_of(self, batch: RecordBatch) -> ProducerStateEntry:
+        """What is known of the batch's producer in the batch's epoch."""
+        entry = self.entries.get(batch.producer_id)
+        if entry is None:
+            entry = self.entries[batch.producer_id] = ProducerStateEntry(batch.producer_id, batch.producer_epoch)
+        elif entry.producer_epoch != batch.producer_epoch:
+            entry.producer_epoch = batch.producer_epoch
+            entry.batches = []
+        return entry
 
-        marker = next(records_of(batch), None)
-        if marker is not None and marker.value is not None and len(marker.value) >= _MARKER.size:
-            entry.coordinator_epoch = max(entry.coordinator_epoch, _MARKER.unpack_from(marker.value)[1])
+    def _end_transaction(self, batch: RecordBatch, base_offset: int) -> AbortedTransaction | None:
+        """A marker. One without records before it ends nothing, and the index needs not know."""
+        marker = marker_of(batch)
+        if marker is None:
+            return None
+        entry = self._entry_of(batch)
+        first_offset = entry.current_txn_first_offset
         entry.current_txn_first_offset = -1
-        entry.last_timestamp = batch.max_timestamp
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.last_timestamp = marker.timestamp
+        if first_offset < 0:
+            return None
+        ended = self.transactions.end(first_offset, batch.producer_id, base_offset)
+        return ended if marker.is_abort else None
 
-    def replay(self, batch: RecordBatch) -> None:
-        """Take in a batch that is in the log, whatever came before it."""
-        if batch.producer_id >= 0:
-            self.update(batch, batch.base_offset)
+    def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
+        """Take in a batch that is in the log, whatever came before it. Gives and raises what :meth:`update` does."""
+        return self.update(batch, batch.base_offset) if batch.producer_id >= 0 else None
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget the producers that wrote nothing for ``producer.id.expiration.ms``; how many there were."""
@@ -226,19 +265,28 @@ class ProducerState:
 
         None, and no producers, when there is none. Snapshots that cannot be read are deleted.
         """
-        self.entries = {}
+        self.clear()
         for offset in reversed(self.snapshots):
             if not first <= offset <= last:
                 continue
             try:
                 data = self._files.read(self.snapshot_path(offset))
-                self.entries = {entry.producer_id: entry for entry in _decode(data)}
+                entries = _decode(data)
             except (CorruptSnapshot, FileNotFoundError) as error:
                 logger.warning("Snapshot %s is left out: %s", self.snapshot_path(offset), error)
                 self.remove_snapshots(offset, offset)
                 continue
+            self.entries = {entry.producer_id: entry for entry in entries}
+            for first, producer_id in sorted((entry.current_txn_first_offset, entry.producer_id) for entry in entries):
+                if first >= 0:
+                    self.transactions.begin(first, producer_id)
             return offset
         return None
+
+    def clear(self) -> None:
+        """Forget all producers and their transactions."""
+        self.entries = {}
+        self.transactions.clear()
 
     def remove_snapshots(self, first: int, last: int) -> None:
         """Delete the snapshots of offsets from ``first`` to ``last``."""
@@ -253,7 +301,14 @@ class ProducerState:
                 self.remove_snapshots(offset, offset)
 
 
-def _decode(data: bytes) -> Iterable[ProducerStateEntry]:
+def _older_epoch(batch: RecordBatch, entry: ProducerStateEntry) -> InvalidProducerEpoch:
+    return InvalidProducerEpoch(
+        f"Epoch of producer {batch.producer_id} is {batch.producer_epoch}, "
+        f"which is smaller than the last seen epoch {entry.producer_epoch}."
+    )
+
+
+def _decode(data: bytes) -> list[ProducerStateEntry]:
     if len(data) < _HEADER.size:
         raise CorruptSnapshot(f"{len(data)} bytes are too few")
     version, crc, count = _HEADER.unpack_from(data)

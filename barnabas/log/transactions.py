@@ -1,0 +1,82 @@
+"""The transactions of one partition that hold readers of committed data back, and what ends them.
+
+Knows nothing of sequences, of files, nor of the coordinator that decides; it sees what is in the log. Rules of Apache
+Kafka's ``ProducerStateManager`` (KIP-98).
+"""
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from barnabas.errors import InvalidRecord
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.records.batch import RecordBatch
+from barnabas.records.control import ControlType, control_type
+from barnabas.records.record import records_of
+
+MAX_OFFSET: Final = 2**63 - 1
+
+_MARKER: Final = Struct(">hi")
+
+
+class Marker(NamedTuple):
+    """What the record of a control batch with a producer id says: its transaction has ended."""
+
+    is_abort: bool
+    coordinator_epoch: int
+    timestamp: int
+
+
+def marker_of(batch: RecordBatch) -> Marker | None:
+    """The marker in a control batch; None when compaction left nothing of it.
+
+    Raises InvalidRecord when there is something else in the batch.
+    """
+    record = next(records_of(batch), None)
+    if record is None:
+        return None
+    kind = control_type(record.key)
+    if kind is not ControlType.ABORT and kind is not ControlType.COMMIT:
+        raise InvalidRecord(f"A control batch with a producer id has no end of a transaction in it, but {kind!r}.")
+    if record.value is None or len(record.value) < _MARKER.size:
+        raise InvalidRecord(f"The end of a transaction has {_MARKER.size} bytes, not {record.value!r}.")
+    version, coordinator_epoch = _MARKER.unpack_from(record.value)
+    if version < 0:
+        raise InvalidRecord(f"The end of a transaction has version {version}.")
+    return Marker(kind is ControlType.ABORT, coordinator_epoch, record.timestamp)
+
+
+class Transactions:
+    """First offsets of transactions: of those that are open, and of those whose end is not committed yet."""
+
+    __slots__ = ("ended", "open")
+
+    def __init__(self) -> None:
+        self.open: dict[int, int] = {}  #: first offset -> producer id, in the order of offsets
+        self.ended: dict[int, int] = {}  #: first offset -> offset of the marker, at or above the high watermark
+
+    def clear(self) -> None:
+        self.open.clear()
+        self.ended.clear()
+
+    def begin(self, first_offset: int, producer_id: int) -> None:
+        """A transaction's first record; ``first_offset`` is above that of all that began before."""
+        self.open[first_offset] = producer_id
+
+    def end(self, first_offset: int, producer_id: int, marker_offset: int) -> AbortedTransaction:
+        """A transaction's marker; what the index says of the transaction if that is an abort."""
+        others = (offset for offset, other in self.open.items() if other != producer_id)
+        stable = next(others, marker_offset + 1)
+        self.open.pop(first_offset, None)
+        self.ended[first_offset] = marker_offset
+        return AbortedTransaction(producer_id, first_offset, marker_offset, stable)
+
+    def commit(self, high_watermark: int) -> None:
+        """Everything below ``high_watermark`` is on all replicas: markers there are final."""
+        for first_offset in [first for first, marker in self.ended.items() if marker < high_watermark]:
+            del self.ended[first_offset]
+
+    @property
+    def first_unstable_offset(self) -> int:
+        """Where the first of them begins, the largest offset when there is none."""
+        first = next(iter(self.open), MAX_OFFSET)
+        return min(first, *self.ended) if self.ended else first
