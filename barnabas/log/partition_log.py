@@ -3,7 +3,7 @@
 Knows nothing of leaders and replicas: it is told which epoch appends, and up to where readers may see. One thread at a
 time uses a log; the slow part of a flush is handed out as a :class:`Flush`, for any thread to run.
 
-What is true at all times: ``log_start_offset <= high_watermark <= log_end_offset``.
+What is true at all times: ``log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset``.
 """
 
 import contextlib
@@ -13,17 +13,19 @@ from typing import Final, NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
-from barnabas.log import retention
+from barnabas.log import retention, swapping
+from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Data
 from barnabas.log.following import check_followed
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
-from barnabas.log.rolling import must_roll
+from barnabas.log.rolling import must_roll, rolls_after_ms
 from barnabas.log.scan import BatchAt
 from barnabas.log.segment import MAX_SIZE, Segment
 from barnabas.log.segments import Segments, sync_if_there
 from barnabas.log.services import LogServices
+from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
 
 logger = logging.getLogger(__name__)
@@ -57,17 +59,19 @@ class PartitionLog:
     """The log of one partition; :func:`barnabas.log.recovery.open_log` makes one from a directory."""
 
     __slots__ = (
+        "_epoch_with_records",
         "_era",
         "_flush_waiters",
-        "_jitter_ms",
         "_last_flush_ms",
         "_offline",
+        "_roll_after_ms",
         "_services",
         "_unsynced",
         "config",
         "directory",
         "high_watermark",
         "is_offline",
+        "last_stable_offset",
         "latest_epoch",
         "leader_epochs",
         "log_end_offset",
@@ -102,11 +106,13 @@ class PartitionLog:
         self.partition = partition
         self.topic_id = topic_id
         self.leader_epochs = leader_epochs
-        self.latest_epoch = leader_epochs.latest
+        self.latest_epoch = self._epoch_with_records = leader_epochs.latest
         self.producers = producers
         self.log_start_offset = log_start_offset
         self.high_watermark = log_start_offset
         self.log_end_offset = log_end_offset
+        #: The first offset that a reader of committed transactions may not see.
+        self.last_stable_offset = log_start_offset
         self.recovery_point = recovery_point
         self.segments = Segments(services, directory, segments)  #: oldest first; the last is the active one
         self._era = 0  # counts truncations: a flush that began before one says nothing of what comes after it
@@ -127,7 +133,7 @@ class PartitionLog:
         config = self.config
         self.segments.active.index_interval = config.index_interval_bytes
         upper = min(config.segment_jitter_ms, config.segment_ms)
-        self._jitter_ms = self._services.jitter_ms(upper) if upper > 0 else 0
+        self._roll_after_ms = rolls_after_ms(config, self._services.jitter_ms(upper) if upper > 0 else 0)
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.topic}-{self.partition} in {self.directory}>"
@@ -138,11 +144,6 @@ class PartitionLog:
     def size(self) -> int:
         """Bytes in all segments."""
         return self.segments.size
-
-    @property
-    def last_stable_offset(self) -> int:
-        """The first offset that a reader of committed transactions may not see."""
-        return self.high_watermark
 
     def active_producers(self) -> list[ProducerStateEntry]:
         """The producers with an id that wrote here and are not forgotten yet."""
@@ -166,6 +167,11 @@ class PartitionLog:
             high_watermark,
             log_end_offset,
         )
+        transactions = self.producers.transactions
+        if transactions.open or transactions.ended:
+            transactions.commit(high_watermark)
+            high_watermark = max(log_start_offset, min(high_watermark, transactions.first_unstable_offset))
+        self.last_stable_offset = high_watermark
 
     # ------------------------------------------------------------ failures
 
@@ -224,16 +230,16 @@ class PartitionLog:
         last_offset = base_offset + batch.last_offset_delta
         timestamp = batch.max_timestamp
         try:
-            if must_roll(self.segments.active, self.config, self._jitter_ms, size, last_offset, timestamp, now_ms):
+            if must_roll(self.segments.active, self.config, self._roll_after_ms, size, last_offset, timestamp, now_ms):
                 self._roll(now_ms)
-            if leader_epoch > self.latest_epoch:
+            if leader_epoch > self._epoch_with_records:
                 self._assign_epoch(leader_epoch, base_offset)
             batch.stamp(base_offset, leader_epoch)
             self.segments.active.append(batch.buffer, last_offset, timestamp)
         except OSError as error:
             raise self._failure(error) from error
-        if is_idempotent:
-            self.producers.update(batch, base_offset)
+        if is_idempotent and (aborted := self.producers.update(batch, base_offset)) is not None:
+            self._index_aborted(aborted)
         self.log_end_offset = last_offset + 1
         if last_offset - self.recovery_point >= self.config.flush_messages - 1:
             self._services.flush_due(self, last_offset + 1)
@@ -260,7 +266,9 @@ class PartitionLog:
             size = batch.size_in_bytes
             active = self.segments.active
             pending = end - start + size
-            if must_roll(active, self.config, self._jitter_ms, pending, batch.last_offset, batch.max_timestamp, now_ms):
+            if must_roll(
+                active, self.config, self._roll_after_ms, pending, batch.last_offset, batch.max_timestamp, now_ms
+            ):
                 self._write_batches(view[start:end], run)
                 start, run = end, []
                 if active.size or batch.last_offset - active.base_offset > MAX_SIZE:
@@ -280,12 +288,20 @@ class PartitionLog:
             position += batch.size_in_bytes
         self.segments.active.append_many(data, places)
         for batch in batches:
-            if batch.partition_leader_epoch > self.latest_epoch:
+            if batch.partition_leader_epoch > self._epoch_with_records:
                 self._assign_epoch(batch.partition_leader_epoch, batch.base_offset)
-            self.producers.replay(batch)
+            if (aborted := self.producers.replay(batch)) is not None:
+                self._index_aborted(aborted)
         self.log_end_offset = end = batches[-1].next_offset
         if end - self.recovery_point >= self.config.flush_messages:
             self._services.flush_due(self, end)
+
+    def _index_aborted(self, transaction: AbortedTransaction) -> None:
+        """The active segment has the marker of an abort."""
+        try:
+            self.segments.active.transactions.append(transaction)
+        except OSError as error:
+            raise self._failure(error) from error
 
     def _too_large(self, size: int) -> RecordListTooLarge:
         return RecordListTooLarge(
@@ -294,14 +310,14 @@ class PartitionLog:
         )
 
     def assign_leader_epoch(self, epoch: int) -> None:
-        """A leader of that epoch appends from now on."""
+        """A leader of that epoch appends from now on; its first batch brings the epoch into the file."""
         if epoch > self.latest_epoch:
-            with self._storage():
-                self._assign_epoch(epoch, self.log_end_offset)
+            self.leader_epochs.begin(epoch, self.log_end_offset)
+            self.latest_epoch = epoch
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
         self.leader_epochs.assign(epoch, start_offset)
-        self.latest_epoch = epoch
+        self.latest_epoch = self._epoch_with_records = epoch
         self._unsynced.add(self.leader_epochs.path)
 
     # ------------------------------------------------------------ rolling
@@ -352,6 +368,21 @@ class PartitionLog:
             return self.segments.read(offset, max_bytes, up_to, self.log_end_offset, minimum_one)
         except OSError as error:
             raise self._failure(error) from error
+
+    def aborted_transactions(self, offset: int, data: Data) -> list[AbortedTransaction]:
+        """The aborted transactions that a reader meets in ``data``, which :meth:`read` gave it for ``offset``.
+
+        Raises CorruptMessage, KafkaStorageError.
+        """
+        if not data:
+            return []
+        with self._storage():
+            return self.segments.aborted_transactions(offset, data, self.log_end_offset)
+
+    def bytes_between(self, offset: int, end: int) -> int:
+        """How many bytes the batches from ``offset`` to below ``end`` take. Raises KafkaStorageError."""
+        with self._storage():
+            return self.segments.bytes_between(offset, end, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp: int, up_to: int) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the first record that is as late as ``timestamp`` (ms) or later.
@@ -419,6 +450,14 @@ class PartitionLog:
                 self._start_at(self.segments.start)
         return count
 
+    def replace_segments(self, group: CleanedGroup) -> bool:
+        """Let a cleaned segment that was staged take the place of those that it was made from.
+
+        False when those are not there any more, or are not closed.
+        """
+        with self._storage():
+            return swapping.swap_in(self, self._services.files, group)
+
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
         """Drop everything from ``offset`` on, which may not be committed any more: the leader has something else."""
         if offset >= self.log_end_offset:
@@ -446,21 +485,23 @@ class PartitionLog:
         self._begin_segment(offset, now_ms)
         self._set_offsets(offset, offset, offset)
         self._forget_beyond(0)
-        self.producers.entries.clear()
+        self.producers.clear()
         self.recovery_point = offset
 
     def _forget_beyond(self, end: int) -> None:
         """What is known of offsets from ``end`` on is not true any more."""
         self._era += 1
+        self._services.truncated(self, end)
         self.recovery_point = min(self.recovery_point, end)
         if self.leader_epochs.truncate_from_end(end):
             self._unsynced.add(self.leader_epochs.path)
-        self.latest_epoch = self.leader_epochs.latest
+        self.latest_epoch = self._epoch_with_records = self.leader_epochs.latest
         self.producers.remove_snapshots(end + 1, MAX_OFFSET)
 
     def load_producers(self) -> None:
         """The producers' state as a snapshot has it, and the batches after that make it."""
         load_producers(self.producers, self.segments, self.log_start_offset, self.log_end_offset)
+        self._set_offsets(self.log_start_offset, self.high_watermark, self.log_end_offset)
 
     # ------------------------------------------------------------ flushing and closing
 
@@ -478,8 +519,8 @@ class PartitionLog:
             return None
         with self._storage():
             steps = self.segments.begin_flush(self.recovery_point, end, self.log_end_offset)
-        # The directory last: what it names is whole by then.
-        for path in sorted(self._unsynced, key=self.directory.__eq__):
+        # The directory late, and the one that it is in last: what a directory names is whole by then.
+        for path in sorted(self._unsynced, key=lambda path: (self.directory.startswith(path), -len(path))):
             steps.append(sync_if_there(self._services.files, path))
         self._unsynced.clear()
         return Flush(end, steps, self._era)

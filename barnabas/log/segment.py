@@ -21,6 +21,7 @@ from barnabas.log.offset_index import CorruptIndex, OffsetIndex
 from barnabas.log.scan import GLANCE, MIN_LENGTH, SHORT_HEADER, STRIDE, BatchAt, corrupt, scan
 from barnabas.log.time_index import ENTRY as TIME_ENTRY
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
+from barnabas.log.transaction_index import TransactionIndex
 from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, RecordBatch
 from barnabas.records.record import records_of
 
@@ -63,6 +64,7 @@ class Segment:
         "max_timestamp_offset",
         "rolling_timestamp",
         "size",
+        "transactions",
     )
 
     def __init__(self, files: Files, directory: str, base_offset: int, size: int, cache: IndexCache) -> None:
@@ -86,6 +88,7 @@ class Segment:
         self._time_index: TimeIndex | None = None
         self._indexed = self._timed = 0  # entries that are in the files
         self._remembered: dict[int, int] | None = None
+        self.transactions = TransactionIndex(files, self.path(TXN_INDEX_SUFFIX), base_offset)
 
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, cache: IndexCache, now_ms: int) -> "Segment":
@@ -269,6 +272,7 @@ class Segment:
     def forget_indexes(self) -> None:
         """Give the memory of the indexes back; they are in the files."""
         self._index = self._time_index = self._remembered = None
+        self.transactions.forget()
 
     def largest_timestamp(self) -> tuple[int, int]:
         """The latest timestamp of all records, -1 if they have none, and the last offset of the batch that has it."""
@@ -410,6 +414,10 @@ class Segment:
             del remembered[next(iter(remembered))]
         remembered[offset] = position
 
+    def offset_at(self, position: int) -> int:
+        """The base offset of the batch that starts at ``position``, which is not the end."""
+        return int.from_bytes(self.file.pread(8, position))
+
     def batch_at(self, place: BatchAt) -> RecordBatch:
         """The batch itself."""
         return RecordBatch.parse(self.file.pread(place.size, place.position))
@@ -460,6 +468,7 @@ class Segment:
         index, time_index = self.offset_index(), self.time_index()
         index.truncate(offset)
         time_index.truncate(offset)
+        self.transactions.truncate(offset)
         self.file.truncate(position)
         self.size = position
         self._remembered = None

@@ -4,13 +4,15 @@ Knows nothing of what the log around them has promised to whom.
 """
 
 import contextlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import overload
 
-from barnabas.log.files import Files
+from barnabas.log.files import Data, Files
 from barnabas.log.segment import DELETED_SUFFIX, INDEX_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, Segment
 from barnabas.log.services import LogServices
+from barnabas.log.transaction_index import AbortedTransaction
 
 
 class Segments(Sequence[Segment]):
@@ -64,6 +66,44 @@ class Segments(Sequence[Segment]):
             slot += 1  # compaction left nothing from ``offset`` on in that segment
         return b""
 
+    def _slot_holding(self, offset: int) -> int:
+        return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def aborted_transactions(self, offset: int, data: Data, log_end_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions that a reader meets in ``data``, which was read from ``offset`` on.
+
+        In whatever segments their markers are. Raises CorruptMessage.
+        """
+        found: list[AbortedTransaction] = []
+        up_to = -1
+        for segment in islice(self._segments, self._slot_holding(offset), None):
+            if segment.transactions.entries:
+                if up_to < 0:
+                    up_to = self._end_of(data, log_end_offset)
+                if segment.transactions.collect(offset, up_to, found):
+                    break
+        return found
+
+    def _end_of(self, data: Data, log_end_offset: int) -> int:
+        """The offset after the last batch in ``data``, by what follows it in the file."""
+        first = int.from_bytes(data[:8])
+        slot = self._slot_holding(first)
+        segment = self._segments[slot]
+        position = segment.locate(first) + len(data)
+        if position < segment.size:
+            return segment.offset_at(position)
+        return self._bases[slot + 1] if slot + 1 < len(self._bases) else log_end_offset
+
+    def bytes_between(self, offset: int, end: int, log_end_offset: int) -> int:
+        """How many bytes the batches from ``offset`` to below ``end`` take."""
+        total = 0
+        for segment, segment_end in islice(self.with_ends(log_end_offset), self._slot_holding(offset), None):
+            if segment.base_offset >= end:
+                break
+            start = segment.locate(offset) if offset > segment.base_offset else 0
+            total += (segment.locate(end) if end < segment_end else segment.size) - start
+        return total
+
     def add(self, base_offset: int, now_ms: int) -> Segment:
         """A new active segment, which must begin where the last one ends."""
         services = self._services
@@ -89,6 +129,22 @@ class Segments(Sequence[Segment]):
         self._remove(gone, 0)
         return gone
 
+    def slot_of(self, base_offset: int) -> int:
+        """The number of the first segment that begins at or after ``base_offset``."""
+        return bisect_left(self._bases, base_offset)
+
+    def set_aside(self, segments: list[Segment], delay_ms: int) -> None:
+        """Take the files of segments out of the directory, as :meth:`drop_oldest`, for others to be put there."""
+        self._remove(segments, delay_ms)
+
+    def replace(self, slot: int, count: int, base_offset: int, size: int) -> Segment:
+        """Let a closed segment, whose files are there, stand where ``count`` of them stood; nothing is renamed."""
+        services = self._services
+        new = Segment(services.files, self._directory, base_offset, size, services.index_cache)
+        self._segments[slot : slot + count] = [new]
+        self._bases[slot : slot + count] = [base_offset]
+        return new
+
     def _remove(self, segments: list[Segment], delay_ms: int) -> None:
         files, paths = self._services.files, []
         for segment in segments:
@@ -108,6 +164,9 @@ class Segments(Sequence[Segment]):
                 segment.write_indexes()
                 steps.append(segment.file.syncer())
                 steps += [sync_if_there(files, segment.path(suffix)) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)]
+                if segment.transactions.unsynced:
+                    segment.transactions.unsynced = False
+                    steps.append(sync_if_there(files, segment.transactions.path))
         return steps
 
 

@@ -16,6 +16,7 @@ from operator import attrgetter
 from struct import Struct
 from typing import Final, NamedTuple
 
+from barnabas.errors import CorruptMessage
 from barnabas.log.files import Files
 from barnabas.log.offset_index import CorruptIndex
 
@@ -63,24 +64,28 @@ def decode_transactions(data: bytes, base_offset: int) -> list[AbortedTransactio
 class TransactionIndex:
     """The index of one segment: read when first asked for, written with each entry."""
 
-    __slots__ = ("_entries", "_files", "base_offset", "path")
+    __slots__ = ("_entries", "_files", "base_offset", "path", "unsynced")
 
     def __init__(self, files: Files, path: str, base_offset: int) -> None:
         self._files = files
         self.path = path
         self.base_offset = base_offset
+        self.unsynced = False  #: whether the file changed and nobody has been told to fsync it
         self._entries: list[AbortedTransaction] | None = None
 
     @property
     def entries(self) -> list[AbortedTransaction]:
-        """All of them, by their markers' offsets. Raises CorruptIndex."""
+        """All of them, by their markers' offsets. Raises CorruptMessage, OSError."""
         entries = self._entries
         if entries is None:
             try:
                 data = self._files.read(self.path)
             except FileNotFoundError:
                 data = b""
-            entries = self._entries = decode_transactions(data, self.base_offset)
+            try:
+                entries = self._entries = decode_transactions(data, self.base_offset)
+            except CorruptIndex as error:
+                raise CorruptMessage(f"{self.path}: {error}") from error
         return entries
 
     def append(self, entry: AbortedTransaction) -> None:
@@ -99,6 +104,7 @@ class TransactionIndex:
         finally:
             file.close()
         entries.append(entry)
+        self.unsynced = True
 
     def replace(self, entries: list[AbortedTransaction]) -> None:
         """Let these be the entries, and all that is in the file; without any there is none."""
@@ -110,7 +116,7 @@ class TransactionIndex:
                 file.close()
         else:
             self._files.delete(self.path)
-        self._entries = entries
+        self._entries, self.unsynced = entries, bool(entries)
 
     def truncate(self, offset: int) -> None:
         """Drop the transactions whose markers are at ``offset`` or beyond."""
