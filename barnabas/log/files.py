@@ -116,6 +116,10 @@ class Files(Protocol):
         """When the content last changed, in ms since 1970."""
         ...
 
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        """Have :meth:`modified_ms` say something else, until the content changes."""
+        ...
+
     def makedirs(self, path: str) -> None:
         """Make a directory and those above it; fine when it is there."""
         ...
@@ -296,6 +300,9 @@ class DiskFiles:
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000
 
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+
     def makedirs(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
@@ -442,6 +449,9 @@ class MemoryFiles:
 
     def modified_ms(self, path: str) -> int:
         return self.open(path).modified_ms
+
+    def set_modified_ms(self, path: str, time_ms: int) -> None:
+        self.open(path).modified_ms = time_ms
 
     def makedirs(self, path: str) -> None:
         while path and path not in self.directories:

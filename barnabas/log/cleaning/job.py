@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
+class CleaningFailed(Exception):
+    """This log cannot be cleaned, and will not be the next time either; neither its bytes nor the disk are at fault."""
+
+
 class SegmentFile(NamedTuple):
     """A sealed segment as it is on the disk."""
 
