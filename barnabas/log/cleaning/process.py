@@ -30,7 +30,7 @@ class CleaningAborted(Exception):
 
 
 class WorkerDied(Exception):
-    """The process ended without an answer, as one that needs more memory than there is does. A new one may fare better."""
+    """The process ended without an answer: killed by hand, or for want of memory. A new one may fare better."""
 
 
 class Cleaner(Protocol):

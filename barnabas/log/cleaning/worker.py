@@ -33,11 +33,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the broker ends this one
     os.nice(NICENESS)
     gc.disable()  # there are no cycles here, but millions of keys to look through for some
-    serve(sys.stdin.buffer.raw, sys.stdout.buffer)  # type: ignore[attr-defined]
+    serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Do the jobs that come in, until there is an end to them. ``jobs`` is not buffered."""
+    """Do the jobs that come in, until there is an end to them."""
     ended = ends(jobs)
 
     def go_on() -> None:
@@ -83,7 +83,7 @@ def run(
 
 
 def ends(jobs: BinaryIO) -> Callable[[], bool]:
-    """What tells, without waiting, whether the other side has closed the pipe. While a job runs no other is sent."""
+    """What tells, without waiting, whether the other side has closed the pipe: while a job runs it sends no other."""
     poll = select.poll()
     poll.register(jobs, select.POLLIN | select.POLLHUP)
     return lambda: bool(poll.poll(0))
