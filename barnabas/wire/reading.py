@@ -99,7 +99,8 @@ class Reader(Source):
         elif nullable:
             self.take("b", "present")
             self.flush()
-            with self.block("if present < 0:"):
+            # Null is -1; but in a tagged field, where it is a varint, 0.
+            with self.block("if present < 0:" if field.tag is None else "if present < 1:"):
                 self(f"{target} = None")
             with self.block("else:"):
                 self.inner_struct(field.kind, target)

@@ -90,7 +90,7 @@ class Writer(Source):
         elif nullable:
             self.flush()
             with self.block(f"if {it} is None:"):
-                self(r'write(b"\xff")')
+                self(r'write(b"\xff")' if field.tag is None else r'write(b"\0")')
             with self.block("else:"):
                 self.give("b", "1")
                 self.inner_struct(field.kind, it)
