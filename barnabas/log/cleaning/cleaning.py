@@ -75,10 +75,9 @@ class Pass:
         with self._told_where():
             is_full = self._learn(transactions)
         next_dirty_offset = self._known.latest_offset + 1
-        segments = [segment for segment in job.segments if segment.base_offset < next_dirty_offset]
-        if segments:
-            transactions = self._transactions_from(segments[0].base_offset, sizes)
-        for group in groups(segments, sizes, job):
+        if job.segments:
+            transactions = self._transactions_from(job.segments[0].base_offset, sizes)
+        for group in groups(job, next_dirty_offset, sizes):
             with self._told_where():
                 cleaned = self._write(group, transactions)
             yield cleaned
@@ -105,8 +104,7 @@ class Pass:
     def _learn(self, transactions: CleanedTransactions) -> bool:
         """Fill the map from the first dirty offset on; whether it is full."""
         job, known = self._job, self._known
-        ends = [segment.base_offset for segment in job.segments[1:]] + [job.end_offset]
-        for segment, end in zip(job.segments, ends, strict=True):
+        for segment, end in job.with_ends():
             if end > job.first_dirty_offset:
                 if not self._learn_segment(segment, transactions):
                     return True

@@ -13,17 +13,20 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 Group = list[SegmentFile]
 
 
-def groups(segments: list[SegmentFile], sizes: Mapping[str, int], job: CleaningJob) -> Iterator[Group]:
+def groups(job: CleaningJob, next_dirty_offset: int, sizes: Mapping[str, int]) -> Iterator[Group]:
     """Neighbours that fit into one segment by the bytes that they have now (``Cleaner.groupSegmentsBySize``).
+
+    Those that begin at ``next_dirty_offset`` or later are let be.
 
     ``sizes`` are those of the files in the directory, by name. What is left of a group is most often less, so that
     passes join more and more; a segment above the limits is a group of its own.
     """
     group: Group = []
     taken = (0, 0, 0)
-    ends = [segment.base_offset for segment in segments[1:]] + [job.end_offset]
     limits = (job.segment_bytes, job.segment_index_bytes, job.segment_index_bytes)
-    for segment, end in zip(segments, ends, strict=True):
+    for segment, end in job.with_ends():
+        if segment.base_offset >= next_dirty_offset:
+            break
         stem = f"{segment.base_offset:020d}"
         own = (segment.size, sizes.get(stem + INDEX_SUFFIX, 0), sizes.get(stem + TIME_INDEX_SUFFIX, 0))
         both = (taken[0] + own[0], taken[1] + own[1], taken[2] + own[2])

@@ -42,6 +42,11 @@ class CleaningJob(NamedTuple):
     max_bytes_per_second: float  #: read and written together (``log.cleaner.io.max.bytes.per.second``); inf: no limit
     producers: dict[int, Producer]  #: by producer id
 
+    def with_ends(self) -> list[tuple[SegmentFile, int]]:
+        """Each segment, and the offset at which the next one begins."""
+        ends = [*(segment.base_offset for segment in self.segments[1:]), self.end_offset]
+        return list(zip(self.segments, ends, strict=False))  # without a segment there is no end either
+
     def to_json(self) -> dict[str, Any]:
         """What :meth:`from_json` makes the same job of; JSON has only texts for keys."""
         return self._asdict() | {"producers": {str(key): value for key, value in self.producers.items()}}
