@@ -4,13 +4,13 @@ Knows nothing of other partitions. It goes the way of Apache Kafka's ``LogLoader
 first, then the segments past the recovery point batch by batch, then leader epochs and producers.
 """
 
-import contextlib
 import logging
+import os
 from typing import NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, KafkaError
-from barnabas.log import leader_epochs
+from barnabas.log import leader_epochs, swapping
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
@@ -20,23 +20,23 @@ from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState
 from barnabas.log.segment import (
-    DELETED_SUFFIX,
+    INDEX_SUFFIX,
     LOG_SUFFIX,
     MAX_SIZE,
     SNAPSHOT_SUFFIX,
     SUFFIXES,
+    TXN_INDEX_SUFFIX,
     Segment,
 )
 from barnabas.log.services import LogServices
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
+from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import CHECKED_FROM, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, RecordBatch
 from barnabas.records.checksum import crc32c
 
 logger = logging.getLogger(__name__)
 
 METADATA_FILE = "partition.metadata"
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
 _STRIDE = 1 << 20
 _DIGITS = 20
 
@@ -78,7 +78,7 @@ def create_log(
         log_end_offset=start_offset,
         recovery_point=start_offset,
     )
-    log.sync_later(f"{directory}/{METADATA_FILE}", directory)
+    log.sync_later(f"{directory}/{METADATA_FILE}", directory, os.path.dirname(directory))
     return log
 
 
@@ -115,23 +115,27 @@ class _Opening:
         self.recovery_point = recovery_point
         self.now_ms = now_ms
         self.segments: list[Segment] = []
+        self.first_unindexed: int | None = None
         self.snapshots: list[int] = []
         self.next_offset = 0
 
     def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
-        self.list_segments(remove_leftovers(self.files, self.directory))
+        self.list_segments(swapping.finish(self.files, self.directory))
         epochs_known = self.load_epochs()
         if not self.segments:
             self.start_anew(log_start_offset)
             clean = True
         self.producers = ProducerState(self.files, self.directory, self.snapshots)
         log_start_offset = max(log_start_offset, self.segments[0].base_offset)
-        if not (clean and epochs_known and self.find_end() and self.find_producers(log_start_offset)):
+        is_known = clean and epochs_known and self.first_unindexed is None
+        if not (is_known and self.find_end() and self.find_producers(log_start_offset)):
             self.recover(self.first_to_recover(clean) if epochs_known else 0, log_start_offset)
             clean = False
         if self.next_offset < log_start_offset:
             logger.warning("%s ends at %d, before its start %d", self.directory, self.next_offset, log_start_offset)
             self.start_anew(log_start_offset)
+        if clean:
+            self.epochs.forget_empty(self.next_offset)
         self.epochs.truncate_from_end(self.next_offset)
         self.epochs.truncate_from_start(log_start_offset)
         log = PartitionLog(
@@ -171,6 +175,8 @@ class _Opening:
             segment.index_interval = self.config.index_interval_bytes
             segment.created_ms = self.now_ms
             self.segments.append(segment)
+            if self.first_unindexed is None and not _is_indexed(segment, sizes):
+                self.first_unindexed = len(self.segments) - 1
 
     def load_epochs(self) -> bool:
         """Read ``leader-epoch-checkpoint``; false when it says nothing and the batches have to."""
@@ -217,9 +223,11 @@ class _Opening:
     def first_to_recover(self, clean: bool) -> int:
         """The segment that holds the recovery point; the active one is never trusted."""
         if clean and self.recovery_point:
-            return len(self.segments) - 1
-        before = sum(segment.base_offset <= self.recovery_point for segment in self.segments)
-        return max(before - 1, 0)
+            first = len(self.segments) - 1
+        else:
+            before = sum(segment.base_offset <= self.recovery_point for segment in self.segments)
+            first = max(before - 1, 0)
+        return first if self.first_unindexed is None else min(first, self.first_unindexed)
 
     def recover(self, first: int, log_start_offset: int) -> None:
         """Check the segments from number ``first`` on; cut the log at the first damage."""
@@ -277,6 +285,7 @@ class _Opening:
         index, time_index = OffsetIndex(segment.base_offset), TimeIndex(segment.base_offset)
         latest, latest_offset, since = NO_TIMESTAMP, segment.base_offset, 0
         position, at, piece, damage = 0, 0, memoryview(b""), None
+        aborted: list[AbortedTransaction] = []
         while position < segment.size:
             header = _header(piece, at)
             if header is None:
@@ -299,7 +308,13 @@ class _Opening:
             if epoch > self.epochs.latest:
                 self.epochs.replay(epoch, base_offset)
             if producer_id >= 0:
-                self.producers.replay(RecordBatch.parse(piece, at))
+                try:
+                    transaction = self.producers.replay(RecordBatch.parse(piece, at))
+                except KafkaError as error:
+                    damage = Damage(position, expected, str(error))
+                    break
+                if transaction is not None:
+                    aborted.append(transaction)
             since += size
             position += size
             at += size
@@ -307,6 +322,7 @@ class _Opening:
         if segment is not self.segments[-1]:
             time_index.maybe_append(latest, latest_offset)
         segment.replace_indexes(index, time_index, latest, latest_offset)
+        segment.transactions.replace(aborted)
         return damage, expected
 
     def missing_tail(self, number: int, end: int) -> Damage | None:
@@ -333,6 +349,24 @@ class _Opening:
         if next_offset <= base_offset + delta:
             return f"the batch's base offset {base_offset} leaves a gap, and {next_offset} follows"
         return None
+
+
+def _is_indexed(segment: Segment, sizes: dict[str, int]) -> bool:
+    """Whether the index of aborted transactions can be believed: nobody notices later that it is not there.
+
+    Where the offset index is missing it may be too, as Apache Kafka's ``LogSegment.sanityCheck`` has it.
+    """
+    name = f"{segment.base_offset:020d}"
+    try:
+        if sizes.get(name + TXN_INDEX_SUFFIX):
+            segment.transactions.entries  # noqa: B018 (reading them is the check)
+    except CorruptMessage as error:
+        logger.warning("%s is recovered: %s", segment.path(LOG_SUFFIX), error)
+        return False
+    if segment.size and name + INDEX_SUFFIX not in sizes:
+        logger.warning("%s is recovered: it has no offset index", segment.path(LOG_SUFFIX))
+        return False
+    return True
 
 
 def _header(piece: memoryview, at: int) -> tuple[int, ...] | None:
@@ -375,66 +409,12 @@ def _what_is_wrong(
     return None
 
 
-def remove_leftovers(files: Files, directory: str) -> dict[str, int]:
-    """Finish what a crash left half done, as Apache Kafka does; gives the files that are left, and their sizes.
-
-    ``.deleted`` and ``.tmp`` files go. A ``.cleaned`` segment was not finished: it goes. A ``.swap`` segment was: it
-    takes the place of the segments that it was made from, unless a ``.cleaned`` one shows that its siblings were not.
-    """
-    sizes = files.sizes(directory)
-    if all(name.rpartition(".")[2] in _ORDINARY for name in sizes):
-        return sizes
-    unfinished = [_base(name) for name in sizes if name.endswith(CLEANED_SUFFIX)]
-    swaps = []
-    for name in sizes:
-        path = f"{directory}/{name}"
-        if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")):
-            files.delete(path)
-        elif name.endswith(SWAP_SUFFIX):
-            if unfinished and _base(name) >= min(unfinished):
-                files.delete(path)
-            else:
-                swaps.append(name)
-    _finish_swaps(files, directory, swaps, sizes)
-    return files.sizes(directory)
-
-
-def _finish_swaps(files: Files, directory: str, swaps: list[str], sizes: dict[str, int]) -> None:
-    for name in swaps:
-        if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-            continue
-        base = _base(name)
-        end = _end_of(files, f"{directory}/{name}", base, sizes[name])
-        for other in sizes:
-            is_segment = other.endswith(SUFFIXES) and other.partition(".")[0].isdigit()
-            if is_segment and base < _base(other) < end:
-                files.delete(f"{directory}/{other}")
-    # The indexes before the log: a segment with a missing index is indexed anew, an index of the old log would lie.
-    for name in sorted(swaps, key=lambda name: name.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
-        files.rename(f"{directory}/{name}", f"{directory}/{name.removesuffix(SWAP_SUFFIX)}")
-
-
-def _end_of(files: Files, path: str, base: int, size: int) -> int:
-    """The offset after the last record of a segment that is not in place yet."""
-    data, at, end = files.open(path), 0, base
-    with contextlib.closing(data):
-        while at + HEADER_SIZE <= size:
-            base_offset, length, _, _, _, _, delta = HEADER.unpack(data.pread(HEADER_SIZE, at))[:7]
-            at, end = at + LOG_OVERHEAD + length, base_offset + delta + 1
-    return end
-
-
-def _base(name: str) -> int:
-    return int(name[:_DIGITS]) if name[:_DIGITS].isdigit() else 0
-
-
 def _delete_segment(files: Files, segment: Segment) -> None:
     segment.close()
     for suffix in (*SUFFIXES, SNAPSHOT_SUFFIX):
         files.delete(segment.path(suffix))
 
 
-_ORDINARY = {"log", "index", "timeindex", "txnindex", "snapshot", "metadata", leader_epochs.FILE_NAME, "checkpoint"}
 MAX_OFFSET = 2**63 - 1
 
 
