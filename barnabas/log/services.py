@@ -34,6 +34,9 @@ class LogServices:
     def flush_due(self, log: "PartitionLog", up_to: int) -> None:
         """It is time to flush the log below ``up_to``: a segment was closed, or ``flush.messages`` says so."""
 
+    def truncated(self, log: "PartitionLog", end: int) -> None:
+        """The log ends at ``end`` now: what is known of later offsets is not true any more."""
+
     def failed(self, log: "PartitionLog", error: OSError) -> None:
         """The disk failed under this log, which is offline now."""
         logger.error("%s is offline: %s", log, error)
