@@ -9,6 +9,7 @@ from typing import Any
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.message_sets import MessageSets
 from barnabas.api_handlers.registry import api
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSession, Key, SessionPartition
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
@@ -16,18 +17,33 @@ from barnabas.errors import (
     FencedLeaderEpoch,
     InconsistentTopicId,
     KafkaError,
+    KafkaStorageError,
     NotLeaderOrFollower,
     OffsetOutOfRange,
     UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
+    UnsupportedCompressionType,
 )
+from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID
 
 TopicData = FetchResponse.FetchableTopicResponse
 PartitionData = TopicData.PartitionData
 Told = tuple[Key, SessionPartition, PartitionData]
+
+MINIMUM_ONE_SINCE = 3
+"""From this version on the first batch is given whole, whatever the limits (KIP-74)."""
+
+BATCHES_SINCE = 4
+"""Clients that speak an earlier version read message sets (KIP-98)."""
+
+STORAGE_ERROR_SINCE = 6
+"""Clients that speak an earlier version do not know KAFKA_STORAGE_ERROR (KIP-112)."""
+
+ZSTD_SINCE = 10
+"""Clients that speak an earlier version get nothing out of a topic whose ``compression.type`` is zstd (KIP-110)."""
 
 BY_ID = 13
 """From this version on topics are named by their ids (KIP-516)."""
@@ -46,7 +62,7 @@ NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
 """What Apache Kafka finds out before it asks a log, and tells after what the logs said, in a shape of its own."""
 
 
-@api(FetchRequest, versions="4-18")
+@api(FetchRequest, versions="0-18")
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
     """Read each partition of the request, or of its session, as far as the limits let it."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
@@ -86,8 +102,8 @@ class Reading:
     """One fetch request being served: what is wanted, within which limits, in which session."""
 
     __slots__ = (
-        "_context", "_has_waited", "_is_follower", "_version", "broker", "is_incremental", "isolation_level",
-        "max_bytes", "min_bytes", "session", "wanted",
+        "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker", "is_incremental",
+        "isolation_level", "max_bytes", "min_bytes", "session", "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -104,6 +120,7 @@ class Reading:
         self.is_incremental = False
         self.wanted: dict[Key, SessionPartition]
         self._enter(request)
+        self._message_sets = MessageSets(self._version, len(self.wanted)) if self._version < BATCHES_SINCE else None
 
     # ------------------------------------------------------------ sessions
 
@@ -160,9 +177,10 @@ class Reading:
         """What to tell of which partitions, how many bytes that is, and whether there is no point in waiting."""
         told: list[Told] = []
         not_there: list[Told] = []
-        left, size, minimum_one, is_complete = self.max_bytes, 0, True, not self.wanted
+        left, size, is_complete = self.max_bytes, 0, not self.wanted
+        minimum_one, knows_zstd = self._version >= MINIMUM_ONE_SINCE, self._version >= ZSTD_SINCE
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
-        is_follower = self._is_follower
+        is_follower, message_sets = self._is_follower, self._message_sets
         for key, want in self.wanted.items():
             asked = want.asked
             try:
@@ -172,6 +190,8 @@ class Reading:
                     partition.check_leader(max(epoch, -1))  # any that is negative is none
                     if is_follower:
                         raise NotLeaderOrFollower("whoever asks has no replica of this partition")
+                if not knows_zstd and log.config.compression_type == "zstd":
+                    raise UnsupportedCompressionType
                 up_to = log.last_stable_offset if isolation_level else log.high_watermark
                 if asked.last_fetched_epoch >= 0 and (diverging := diverged(partition, asked)):
                     told.append((key, want, diverging))
@@ -182,8 +202,11 @@ class Reading:
                     raise UnknownServerError(f"{limit} bytes cannot be read")
                 if offset == up_to:
                     records = b""
-                else:
+                elif message_sets is None:
                     records = partition.read(offset, limit, up_to=up_to, minimum_one=minimum_one)
+                else:
+                    records = message_sets.read(partition, offset, limit, up_to=up_to, minimum_one=minimum_one)
+                aborted = aborted_in(log, offset, records) if isolation_level else None
             except KafkaError as error:
                 want.high_watermark = -1
                 is_told_last = isinstance(error, NOT_THERE) and not self._has_waited
@@ -206,7 +229,7 @@ class Reading:
                 high_watermark=log.high_watermark,
                 last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.log_start_offset,
-                aborted_transactions=[] if isolation_level else None,
+                aborted_transactions=aborted,
                 records=records,
             )
             told.append((key, want, data))
@@ -228,6 +251,8 @@ class Reading:
         return self.broker.partition(name, want.asked.partition)
 
     def _failed(self, want: SessionPartition, error: KafkaError) -> PartitionData:
+        if isinstance(error, KafkaStorageError) and self._version < STORAGE_ERROR_SINCE:
+            error = NotLeaderOrFollower()
         data = failed(want.asked.partition, error)
         if self._has_waited or not isinstance(error, NOT_THERE):
             data.aborted_transactions = None
@@ -271,6 +296,17 @@ class Reading:
         return response
 
 
+def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[PartitionData.AbortedTransaction]:
+    """What a reader of committed transactions has to leave out of ``records``.
+
+    :raises CorruptMessage: the index of aborted transactions cannot be read
+    """
+    return [
+        PartitionData.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+        for each in log.aborted_transactions(offset, records)
+    ]
+
+
 def diverged(partition: Partition, asked: Asked) -> PartitionData | None:
     """Whether the reader's last batch is of an epoch that ended earlier here (KIP-595): then where it must go back to.
 
@@ -306,7 +342,7 @@ class Waiting:
         hosted = reading.hosted
         self._partitions = [partition for key in reading.wanted if (partition := hosted.get(key)) is not None]
         for partition in self._partitions:
-            partition.add_waiter(self._grown)
+            partition.add_waiter(self._grown, reading.isolation_level)
         self._scheduler = reading.broker.scheduler
         self._timer = self._scheduler.call_later(max_wait_ms / 1000, self._finish)
 

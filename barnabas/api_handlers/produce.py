@@ -31,8 +31,8 @@ from barnabas.errors import (
     UnsupportedCompressionType,
 )
 from barnabas.log.partition_log import PartitionLog
-from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
-from barnabas.records.validation import NoMessage, NotOneBatch, validate_produced
+from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT, Buffer, RecordBatch
+from barnabas.records.validation import NoMessage, NotOneBatch, ProducePolicy, validate_produced
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
@@ -48,6 +48,9 @@ class Unflushed(NamedTuple):
 
 BY_ID = 13
 """From this version on topics are named by their ids (KIP-516)."""
+
+BATCHES_SINCE = 3
+"""Clients that speak an earlier version send message sets (KIP-98)."""
 
 ZSTD_SINCE = 7
 """Clients that speak an earlier version are not to be trusted with zstd (KIP-110)."""
@@ -69,7 +72,7 @@ NOT_TOLD_LOG_START = (
 """Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
 
 
-@api(ProduceRequest, versions="3-13", advertised="0-13")  # librdkafka wants 0-2 listed (KAFKA-18659)
+@api(ProduceRequest, versions="0-13")
 def produce(request: ProduceRequest, context: Context) -> ProduceResponse | Later[ProduceResponse] | None:
     """Append each partition's batch to its log; where ``flush.messages`` wants it on the disk, wait for that."""
     broker, version = context.broker, context.api_version
@@ -145,7 +148,7 @@ def append(
 
     :raises KafkaError: what is wrong with the batch, or with asking us
     """
-    broker, acks = context.broker, request.acks
+    broker, acks, version = context.broker, request.acks, context.api_version
     if acks not in (-1, 0, 1):
         raise InvalidRequiredAcks
     name = topic_name(topic, context)
@@ -155,9 +158,12 @@ def append(
     partition.check_leader()
     if asked.records is None:
         raise InvalidRecord("there is no batch of records")
-    batch = validate_produced(
-        asked.records, partition.produce_policy, now_ms, allows_zstd=context.api_version >= ZSTD_SINCE
-    )
+    if version < BATCHES_SINCE:
+        batch = converted(asked.records, partition.produce_policy, now_ms)
+        if batch is None:
+            return Answer(index=asked.index, base_offset=-1)
+    else:
+        batch = validate_produced(asked.records, partition.produce_policy, now_ms, allows_zstd=version >= ZSTD_SINCE)
     if batch.is_transactional:
         # As when the transaction coordinator that would have to be asked is not available (KIP-890).
         raise NotEnoughReplicas("no transaction coordinator is available")
@@ -172,6 +178,13 @@ def append(
     if appended.last_offset - log.recovery_point >= log.config.flush_messages - 1:
         unflushed.append(Unflushed(log, appended.last_offset + 1, answer))
     return answer
+
+
+def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatch | None:
+    """An old client's messages as the batch that the log takes; None where it sent none."""
+    from barnabas.records.up_conversion import validate_message_set
+
+    return validate_message_set(records, policy, now_ms)
 
 
 def when_flushed(response: ProduceResponse, unflushed: list[Unflushed]) -> Later[ProduceResponse]:
