@@ -9,6 +9,7 @@ from collections.abc import Callable
 from barnabas.cluster.image import PartitionImage
 from barnabas.errors import (
     FencedLeaderEpoch,
+    KafkaError,
     KafkaStorageError,
     NotEnoughReplicas,
     NotLeaderOrFollower,
@@ -30,6 +31,7 @@ class Partition:
     """A partition that this node hosts."""
 
     __slots__ = (
+        "_committed_waiters",
         "_waiters",
         "image",
         "index",
@@ -55,6 +57,7 @@ class Partition:
         self.leads = False  #: whether this node is the leader
         self.leader_epoch = -1
         self._waiters: set[Waiter] = set()
+        self._committed_waiters: set[Waiter] = set()
 
     def __repr__(self) -> str:
         return f"Partition({self.topic}-{self.index}, leader epoch {self.leader_epoch})"
@@ -94,14 +97,29 @@ class Partition:
                 raise NotEnoughReplicas(
                     f"{len(self.image.isr)} replicas are in sync, min.insync.replicas wants {enough}"
                 )
+        stable = self.log.last_stable_offset
         appended = self.log.append_as_leader(batch, leader_epoch=self.leader_epoch, now_ms=now_ms)
         if not appended.is_duplicate:
             self._commit()
+            if self._committed_waiters and self.log.last_stable_offset > stable:
+                self._tell_committed(stable, batch)
             if self._waiters:
                 size = batch.size_in_bytes
                 for waiter in list(self._waiters):
                     waiter(size)
         return appended
+
+    def _tell_committed(self, stable: int, batch: RecordBatch) -> None:
+        """Who reads committed transactions may see more than up to ``stable``: the batch, or whole transactions."""
+        if stable == batch.base_offset:
+            size = batch.size_in_bytes
+        else:
+            try:
+                size = self.log.bytes_between(stable, self.log.last_stable_offset)
+            except KafkaError:
+                size = 0  # they will find out for themselves
+        for waiter in list(self._committed_waiters):
+            waiter(size)
 
     def _commit(self) -> None:
         """What every replica in sync has is committed: on one node, what the log has."""
@@ -130,13 +148,15 @@ class Partition:
 
     # ------------------------------------------------------------ waiting
 
-    def add_waiter(self, waiter: Waiter) -> None:
-        self._waiters.add(waiter)
+    def add_waiter(self, waiter: Waiter, isolation_level: int = READ_UNCOMMITTED) -> None:
+        """Tell the waiter of every append, or of what ends of transactions make readable."""
+        (self._committed_waiters if isolation_level == READ_COMMITTED else self._waiters).add(waiter)
 
     def remove_waiter(self, waiter: Waiter) -> None:
         self._waiters.discard(waiter)
+        self._committed_waiters.discard(waiter)
 
     def wake(self) -> None:
         """Something else than an append happened: whoever waits must look again."""
-        for waiter in list(self._waiters):
+        for waiter in [*self._waiters, *self._committed_waiters]:
             waiter(0)
