@@ -18,6 +18,7 @@ COMMANDS = {
     "produce": "Send records, a line each, to a topic.",
     "consume": "Read records, and print a line for each.",
     "groups": "List, describe, delete groups, and reset their offsets.",
+    "dump-log": "Show what is in the files of a log directory.",
     "explain": "Say what a message, an error code or a config is.",
 }
 
@@ -33,7 +34,8 @@ class Commands(click.Group):
             return None
         if name == "serve":
             return serve_command()
-        command = getattr(importlib.import_module(f"barnabas.cli.{name}"), name)
+        module = name.replace("-", "_")
+        command = getattr(importlib.import_module(f"barnabas.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command
 

@@ -7,6 +7,7 @@ import pytest
 
 from barnabas.cli import main
 from barnabas.testing import Broker
+from tests.cli.lively import make
 
 
 class Outcome(NamedTuple):
@@ -46,3 +47,9 @@ def barnabas(broker, capsys, monkeypatch):
         return Outcome(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="session")
+def lively(tmp_path_factory):
+    """A data directory with something of everything, whose broker was stopped; not to be changed."""
+    return make(tmp_path_factory.mktemp("lively") / "data")

@@ -1,0 +1,158 @@
+"""``barnabas dump-log``: what is in the files of a log directory, line by line.
+
+Knows nothing of the layouts, and asks no broker: the files may be a running broker's, which this only reads.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from barnabas.cli.dumping.rows import Row
+
+DECODER_OPTIONS = {
+    "offsets": "--offsets-decoder",
+    "transactions": "--transaction-log-decoder",
+    "metadata": "--cluster-metadata-decoder",
+    "shares": "--share-group-state-decoder",
+}
+TOPICS = {
+    "offsets": "__consumer_offsets",
+    "transactions": "__transaction_state",
+    "metadata": "__cluster_metadata",
+    "shares": "__share_group_state",
+}
+
+
+def _decoder_option(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    words = f"Take the records for those of {TOPICS[name]}."
+    return click.option(DECODER_OPTIONS[name], "decoder", flag_value=name, help=words)
+
+
+@click.command("dump-log")
+@click.argument("paths", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--files", help="Files, with commas between: as Kafka's own tool wants them.")
+@click.option("--print-data", "--print-data-log", "print_data", is_flag=True, help="Show keys, values and headers.")
+@click.option("--deep", "--deep-iteration", "deep", is_flag=True, help="Show each record, not only the batches.")
+@_decoder_option("offsets")
+@_decoder_option("transactions")
+@_decoder_option("metadata")
+@_decoder_option("shares")
+@click.option("--max-messages", type=click.IntRange(1), help="Stop after so many records of a log.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Stop after so many bytes of a log.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line, for programs.")
+def dump_log(
+    paths: tuple[Path, ...],
+    files: str | None,
+    print_data: bool,
+    deep: bool,
+    decoder: str | None,
+    max_messages: int | None,
+    max_bytes: int | None,
+    as_json: bool,
+) -> int:
+    """Show what is in files of a log directory: segments, indexes, snapshots, checkpoints; or in all of a directory.
+
+    With --print-data the records of internal topics are taken apart: what they are, the directory's name says, or one
+    of the decoders. Damage is shown where it is, and the exit code is 1 then.
+
+    \b
+    barnabas dump-log data/orders-0/00000000000000000000.log --print-data
+    barnabas dump-log data/__consumer_offsets-3 --print-data | grep billing
+    """
+    wanted = [*paths, *(Path(name) for name in (files or "").split(",") if name)]
+    if not wanted:
+        raise click.UsageError("There is no file to show.")
+    try:
+        from barnabas.cli.dumping import logs
+    except ModuleNotFoundError as error:
+        hint = "pip install 'barnabas[cli]'"
+        raise click.ClickException(f"{error.name} is not installed, which comes with the extra cli: {hint}") from None
+    options = logs.Options(deep or print_data or decoder is not None, print_data, decoder, max_messages, max_bytes)
+    is_damaged = False
+    try:
+        for path in _files(wanted):
+            for row in _rows_of(path, options):
+                is_damaged |= row.is_damage
+                click.echo(as_line(row, path) if as_json else as_text(row))
+    except BrokenPipeError:
+        raise  # ``| head`` has seen enough, and click knows
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+    return int(is_damaged)
+
+
+def _files(wanted: list[Path]) -> Iterator[Path]:
+    from barnabas.cli.dumping.files import files_in
+
+    for path in wanted:
+        if path.is_dir():
+            yield from files_in(path)
+        else:
+            yield path
+
+
+def _rows_of(path: Path, options: Any) -> "Iterator[Row]":
+    from barnabas.cli.dumping.files import LOG_LIKE, decoder_of, kind_of, rows
+    from barnabas.cli.dumping.rows import Row, Source
+
+    kind = kind_of(path)
+    if kind is None:
+        raise click.ClickException(f"{path} is no file of a log directory, as far as its name says")
+    if kind in LOG_LIKE and options.print_data and options.decoder is None:
+        options = options._replace(decoder=decoder_of(path))
+    with Source(path) as source:
+        yield Row("file", {"path": str(path), "type": kind, "size": source.size})
+        yield from rows(source, kind, options)
+
+
+# ---------------------------------------------------------------- printing
+
+
+def as_text(row: "Row") -> str:
+    """``kind name=value name=value``; text in quotes, other bytes in hexadecimal, ``-`` where there is nothing."""
+    words = [f"{name}={_word(value)}" for name, value in row.fields.items()]
+    return f"{'  ' * row.depth}{row.kind} {' '.join(words)}".rstrip()
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        text = as_printable(value)
+        return f"0x{value.hex()}" if text is None else json.dumps(text, ensure_ascii=False)
+    if isinstance(value, str):
+        return value if value and value.isascii() and not set(value) & set(' "\\=\n\t\r') else json.dumps(value)
+    if isinstance(value, dict | list):
+        return json.dumps(_for_json(value), ensure_ascii=False, separators=(",", ":"))
+    return str(value)
+
+
+def as_line(row: "Row", path: Path) -> str:
+    """The row as one JSON object. Bytes are text, or ``{"hex": …}`` where they are none."""
+    return json.dumps({"kind": row.kind, "file": str(path), **_for_json(row.fields)}, ensure_ascii=False)
+
+
+def _for_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        text = as_printable(value)
+        return {"hex": value.hex()} if text is None else text
+    if isinstance(value, dict):
+        return {str(name): _for_json(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_for_json(each) for each in value]
+    return value
+
+
+def as_printable(value: bytes) -> str | None:
+    """The text that the bytes are, if they are UTF-8 that a terminal stands."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if all(letter.isprintable() or letter in "\n\t" for letter in text) else None

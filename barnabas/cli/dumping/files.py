@@ -1,0 +1,76 @@
+"""Which file of a log directory is what, by its name; and the rows of any of them.
+
+Knows nothing of what is in the files.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from barnabas.cli.dumping import beside, logs
+from barnabas.cli.dumping.rows import Row, Source
+from barnabas.cli.layouts.coordinators import OF_TOPIC
+
+#: What a file's name ends with while it is deleted, compacted or swapped in; it is what it was all the same.
+PASSING = (".deleted", ".cleaned", ".swap", ".tmp")
+
+LOG_LIKE = ("log", "metadata-snapshot")
+
+_BY_SUFFIX = {
+    ".log": "log",
+    ".index": "index",
+    ".timeindex": "timeindex",
+    ".txnindex": "txnindex",
+    ".snapshot": "producer-snapshot",
+    ".checkpoint": "metadata-snapshot",
+}
+_BY_NAME = {
+    "recovery-point-offset-checkpoint": "offset-checkpoint",
+    "log-start-offset-checkpoint": "offset-checkpoint",
+    "replication-offset-checkpoint": "offset-checkpoint",
+    "cleaner-offset-checkpoint": "offset-checkpoint",
+    "leader-epoch-checkpoint": "epoch-checkpoint",
+    "meta.properties": "properties",
+    "partition.metadata": "properties",
+    "quorum-state": "json",
+    ".kafka_cleanshutdown": "json",
+}
+_ROWS: dict[str, Callable[[Source], Iterator[Row]]] = {
+    "index": beside.offset_index,
+    "timeindex": beside.time_index,
+    "txnindex": beside.transaction_index,
+    "producer-snapshot": beside.producer_snapshot,
+    "offset-checkpoint": partial(beside.checkpoint, columns=beside.PARTITION_OFFSETS),
+    "epoch-checkpoint": partial(beside.checkpoint, columns=beside.EPOCHS),
+    "properties": beside.properties,
+    "json": beside.json_file,
+}
+
+
+def kind_of(path: Path) -> str | None:
+    """What the file is, None if it is none of a log directory's (or nothing is in it, as in ``.lock``)."""
+    name = path.name
+    while name.endswith(PASSING):
+        name = name[: name.rindex(".")]
+    return _BY_NAME.get(name) or _BY_SUFFIX.get(Path(name).suffix)
+
+
+def files_in(directory: Path) -> Iterator[Path]:
+    """The files in there that can be shown, also those in directories of partitions; in order of their names."""
+    for path in sorted(directory.iterdir()):
+        if path.is_dir():
+            yield from files_in(path)
+        elif kind_of(path) is not None:
+            yield path
+
+
+def decoder_of(path: Path) -> str | None:
+    """What the records of a log are, as the name of its partition's directory says."""
+    if path.name.endswith(".checkpoint"):
+        return OF_TOPIC["__cluster_metadata"]
+    return OF_TOPIC.get(path.resolve().parent.name.rpartition("-")[0])
+
+
+def rows(source: Source, kind: str, options: logs.Options) -> Iterator[Row]:
+    """What is in a file of that kind."""
+    return logs.rows(source, options) if kind in LOG_LIKE else _ROWS[kind](source)
