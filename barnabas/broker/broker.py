@@ -23,6 +23,7 @@ from barnabas.cluster.commands import (
     NewTopic,
     RegisterBroker,
     RegisterController,
+    ShutDownBroker,
     UnfenceBroker,
 )
 from barnabas.cluster.controller import Controller
@@ -160,8 +161,12 @@ class Broker:
         self.group_log.start()
 
     def close(self) -> None:
-        """Flush everything, and leave the directories as a clean stop does."""
+        """Say that it stops, flush everything, and leave the directories as a clean stop does."""
         self.group_log.stop()
+        try:
+            self.controller.submit(ShutDownBroker(self.node_id))
+        except KafkaStorageError as error:
+            logger.warning("that this broker stops could not be written down: %s", error)
         registered = self.image.brokers.get(self.node_id)
         self.log_manager.close(-1 if registered is None else registered.epoch)
 

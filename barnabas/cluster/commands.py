@@ -147,6 +147,12 @@ class UnfenceBroker(NamedTuple):
     id: int
 
 
+class ShutDownBroker(NamedTuple):
+    """The broker stops cleanly: what it leads others lead, or nobody until it is back, and it is fenced."""
+
+    id: int
+
+
 class RegisterController(NamedTuple):
     id: int
     incarnation_id: bytes

@@ -24,6 +24,7 @@ DECIDE: dict[type, Decide] = {
     commands.AlterPartitionReassignments: leader_decisions.alter_partition_reassignments,
     commands.RegisterBroker: node_decisions.register_broker,
     commands.UnfenceBroker: node_decisions.unfence_broker,
+    commands.ShutDownBroker: node_decisions.shut_down_broker,
     commands.RegisterController: node_decisions.register_controller,
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
 }

@@ -16,7 +16,7 @@ from barnabas.cluster.commands import (
 )
 from barnabas.cluster.decision import Decision, Surroundings
 from barnabas.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from barnabas.cluster.topic_decisions import check_assignment, directories_of, is_active
+from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS, check_assignment, directories_of, is_active
 from barnabas.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -126,6 +126,29 @@ def candidates(partition: PartitionImage, image: MetadataImage, *, unclean: bool
         for replica in partition.replicas:
             if is_active(replica, image):
                 yield replica
+
+
+def led_by_others(broker_id: int, image: MetadataImage) -> Iterator[PartitionChangeRecord]:
+    """The changes that take a broker, which has everything and stops, out of the leaders and those in sync.
+
+    Where nobody else is in sync nobody leads, and the broker stays eligible: it leads again when it is back (KIP-966).
+    """
+    keeps_elr = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
+    for topic in image.topics_by_id.values():
+        for index, partition in topic.partitions.items():
+            if partition.leader != broker_id and broker_id not in partition.isr:
+                continue
+            isr = [replica for replica in partition.isr if replica != broker_id]
+            change = PartitionChangeRecord(partition_id=index, topic_id=topic.id)
+            if isr or keeps_elr:
+                change.isr = isr
+            if partition.leader == broker_id:
+                others = (each for each in partition.replicas if each in isr and is_active(each, image))
+                change.leader = next(others, NO_LEADER)
+            if not isr and keeps_elr:
+                change.eligible_leader_replicas = [*(each for each in partition.elr if each != broker_id), broker_id]
+                change.last_known_elr = [broker_id]
+            yield change
 
 
 # ---------------------------------------------------------------- reassignment

@@ -7,10 +7,16 @@ and ``ProducerIdControlManager``.
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
-from barnabas.cluster.commands import AllocateProducerIds, RegisterBroker, RegisterController, UnfenceBroker
+from barnabas.cluster.commands import (
+    AllocateProducerIds,
+    RegisterBroker,
+    RegisterController,
+    ShutDownBroker,
+    UnfenceBroker,
+)
 from barnabas.cluster.decision import Decision, Surroundings
 from barnabas.cluster.image import NO_LEADER, MetadataImage
-from barnabas.cluster.leader_decisions import led_again
+from barnabas.cluster.leader_decisions import led_again, led_by_others
 from barnabas.cluster.snapshot import METADATA_VERSION, endpoint_records
 from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS
 from barnabas.errors import BrokerIdNotRegistered
@@ -139,6 +145,22 @@ def unfence_broker(command: UnfenceBroker, image: MetadataImage, around: Surroun
                 if change is not None:
                     records.append(change)
     return Decision(records, None)
+
+
+def shut_down_broker(command: ShutDownBroker, image: MetadataImage, around: Surroundings) -> Decision:
+    """The broker says that it stops, hands on what it leads, and is fenced (KIP-966).
+
+    What Apache Kafka's controller writes at a controlled shutdown, and when the broker is gone after it. A fenced
+    broker may register again at once; for one that is not, Apache Kafka waits until its session would have ended.
+    """
+    broker = image.brokers.get(command.id)
+    if broker is None or broker.fenced:
+        return Decision([], None)
+    epoch = broker.epoch
+    leaving = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=epoch, in_controlled_shutdown=1)
+    after, _ = image.apply([leaving])
+    fenced = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=epoch, fenced=1)
+    return Decision([leaving, *led_by_others(broker.id, after), fenced], None)
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:

@@ -12,14 +12,19 @@ UNDEFINED = -1
 
 
 class LeaderEpochs:
-    """Epochs and their start offsets, both ascending; each change is written to the file before it is told."""
+    """Epochs and their start offsets, both ascending.
 
-    __slots__ = ("_files", "entries", "path")
+    An epoch that has records is in the file before they are in the log. One without is nowhere but in memory: the file
+    would be thousands, one for each partition that a broker begins to lead when it starts.
+    """
+
+    __slots__ = ("_files", "_is_written", "entries", "path")
 
     def __init__(self, files: Files, path: str, entries: list[tuple[int, int]] | None = None) -> None:
         self._files = files
         self.path = path
         self.entries = entries if entries is not None else []
+        self._is_written = True
 
     @classmethod
     def load(cls, files: Files, path: str) -> "LeaderEpochs":
@@ -32,11 +37,22 @@ class LeaderEpochs:
         return self.entries[-1][0] if self.entries else UNDEFINED
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """``epoch`` starts at ``start_offset``; entries that contradict it go. False when that was known already."""
-        if not self._admit(epoch, start_offset):
+        """``epoch`` starts at ``start_offset``; entries that contradict it go. False when the file said so already."""
+        if not self._admit(epoch, start_offset) and self._is_written:
             return False
         self.write()
         return True
+
+    def begin(self, epoch: int, start_offset: int) -> None:
+        """:meth:`assign` for an epoch that has no record yet: the file is written when there is one."""
+        if self._admit(epoch, start_offset):
+            self._is_written = False
+
+    def forget_empty(self, log_end_offset: int) -> None:
+        """Forget the epochs that the file has and the log, which was closed well, has no record of."""
+        while self.entries and self.entries[-1][1] == log_end_offset:
+            self.entries.pop()
+            self._is_written = False
 
     def _admit(self, epoch: int, start_offset: int) -> bool:
         if self.entries and epoch == self.entries[-1][0] and start_offset >= self.entries[-1][1]:
@@ -94,3 +110,4 @@ class LeaderEpochs:
     def write(self) -> None:
         """Write the file anew. It reaches the disk with the log's next flush: only then does the log it tells of."""
         write_entries(self._files, self.path, self.entries, sync=False)
+        self._is_written = True

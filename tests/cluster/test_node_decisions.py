@@ -2,7 +2,13 @@
 
 import pytest
 
-from barnabas.cluster.commands import AllocateProducerIds, NewTopic, RegisterController, UnfenceBroker
+from barnabas.cluster.commands import (
+    AllocateProducerIds,
+    NewTopic,
+    RegisterController,
+    ShutDownBroker,
+    UnfenceBroker,
+)
 from barnabas.cluster.node_decisions import FEATURES
 from barnabas.errors import BrokerIdNotRegistered
 from barnabas.wire.messages.metadata_records import (
@@ -40,11 +46,66 @@ def test_a_stranger_is_not_unfenced(cluster):
         cluster.submit(UnfenceBroker(9))
 
 
-def test_after_a_clean_stop_leaders_stay_leaders(cluster):
+def test_a_broker_that_was_not_fenced_when_it_stopped_cleanly_still_leads(cluster):
+    """A version of ours before this one left it so."""
     cluster.create(NewTopic("orders", 1, 1))
     before = cluster.partition("orders")
     cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)
     assert cluster.partition("orders") == before
+
+
+def test_a_clean_stop_is_written_as_apache_kafka_writes_it(cluster):
+    cluster.create(NewTopic("orders", 2, 1))
+    epoch = cluster.image.brokers[1].epoch
+    cluster.submit(ShutDownBroker(1))
+    leaving, first, second, fenced = cluster.records
+    assert leaving == BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=epoch, in_controlled_shutdown=1)
+    assert fenced == BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=epoch, fenced=1)
+    for index, change in enumerate((first, second)):
+        assert change == PartitionChangeRecord(
+            partition_id=index,
+            topic_id=cluster.topic("orders").id,
+            isr=[],
+            leader=-1,
+            eligible_leader_replicas=[1],
+            last_known_elr=[1],
+        )
+    cluster.submit(ShutDownBroker(1))
+    assert cluster.records == []
+
+
+def test_after_a_clean_stop_it_leads_again(cluster):
+    cluster.create(NewTopic("orders", 1, 1))
+    before = cluster.partition("orders")
+    cluster.submit(ShutDownBroker(1))
+    cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)
+    broker = cluster.image.brokers[1]
+    assert (broker.fenced, broker.in_controlled_shutdown) == (False, False)
+    back = cluster.partition("orders")
+    assert (back.leader, back.isr, back.elr, back.last_known_elr) == (1, (1,), (), ())
+    assert back.leader_epoch == before.leader_epoch + 2
+
+
+def test_after_a_clean_stop_without_eligible_leaders_it_leads_again(cluster):
+    cluster.apply([FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=0)])
+    cluster.create(NewTopic("orders", 1, 1))
+    cluster.submit(ShutDownBroker(1))
+    left = cluster.partition("orders")
+    assert (left.leader, left.isr, left.elr, left.last_known_elr) == (-1, (1,), (), ())
+    cluster.start(1, previous_epoch=cluster.image.brokers[1].epoch)
+    assert (cluster.partition("orders").leader, cluster.partition("orders").isr) == (1, (1,))
+
+
+def test_who_stops_hands_on_what_it_leads(make_cluster):
+    cluster = make_cluster(brokers=(1, 2, 3))
+    cluster.create(NewTopic("orders", assignments=[(0, [1, 2]), (1, [2, 1]), (2, [3, 2])]))
+    cluster.submit(ShutDownBroker(1))
+    partitions = [cluster.partition("orders", index) for index in range(3)]
+    assert [(each.leader, each.isr, each.elr) for each in partitions] == [
+        (2, (2,), ()),
+        (2, (2,), ()),
+        (3, (3, 2), ()),
+    ]
 
 
 def test_after_a_crash_the_last_leader_leads_in_a_new_epoch(cluster):

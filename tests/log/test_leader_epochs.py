@@ -116,3 +116,25 @@ def test_replaying_writes_once(three, memory):
     assert LeaderEpochs.load(memory.files, three.path).latest == 6
     three.write()
     assert LeaderEpochs.load(memory.files, three.path).latest == 7
+
+
+def test_an_epoch_without_records_is_not_in_the_file_until_it_has_some(three, memory):
+    written = memory.files.read(three.path)
+    three.begin(7, 200)
+    three.begin(8, 200)
+    assert three.entries[-1] == (8, 200)
+    assert three.latest == 8
+    assert memory.files.read(three.path) == written
+    assert three.assign(8, 200)
+    assert memory.files.read(three.path) == written.replace(b"\n3\n", b"\n4\n") + b"8 200\n"
+    assert not three.assign(8, 200)
+
+
+def test_epochs_that_ended_without_a_record_are_forgotten_when_the_log_is_opened(three, memory):
+    three.assign(7, 200)
+    again = LeaderEpochs.load(memory.files, three.path)
+    again.forget_empty(200)
+    assert again.entries == [(2, 0), (5, 100), (6, 150)]
+    again.begin(7, 200)
+    assert again.assign(7, 200)
+    assert memory.files.read(three.path).endswith(b"6 150\n7 200\n")
