@@ -208,6 +208,12 @@ class Housekeeping:
 
     # ------------------------------------------------------------ checkpoints
 
+    def checkpoint_all(self) -> None:
+        """Write down all that is written down from time to time."""
+        self.checkpoint_recovery_points()
+        self.checkpoint_log_start_offsets()
+        self.checkpoint_high_watermarks()
+
     def checkpoint_recovery_points(self, *, only: LogDirectory | None = None) -> None:
         """Write down up to where each log is safe on the disk."""
         self._checkpoint(checkpoints.RECOVERY_POINTS, lambda log: log.recovery_point, only)
@@ -232,7 +238,8 @@ class Housekeeping:
 
 def offsets_in(directory: LogDirectory, offset: Callable[[PartitionLog], int | None]) -> dict[TopicPartition, int]:
     """One checkpoint's content; like Apache Kafka's it leaves the metadata log out."""
-    offsets = {key: offset(log) for key, log in directory.logs.items() if log.topic != METADATA_TOPIC}
+    logs = directory.logs | directory.futures if directory.futures else directory.logs
+    offsets = {key: offset(log) for key, log in logs.items() if log.topic != METADATA_TOPIC}
     return {key: value for key, value in offsets.items() if value is not None}
 
 

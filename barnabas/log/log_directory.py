@@ -5,7 +5,8 @@ Knows nothing of when checkpoints are written, nor of what is in a partition's d
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from barnabas.log import checkpoints, meta_properties
@@ -47,6 +48,8 @@ class LogDirectory:
         self.was_clean = False  #: whether the broker before us closed its logs
         self.clean_broker_epoch = -1  #: its epoch when it did, if it said so (KIP-966)
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        #: Logs that are being copied to here from another directory.
+        self.futures: dict[TopicPartition, PartitionLog] = {}
         self._lock: Lock | None = None
         self._written: dict[str, Mapping[TopicPartition, int]] = {}
 
@@ -62,13 +65,23 @@ class LogDirectory:
 
         Raises LogDirectoryError when another broker has it; OSError.
         """
-        self.files.makedirs(self.path)
+        self._make()
         self._lock = self.files.lock(f"{self.path}/{LOCK_FILE}")
         if self._lock is None:
             raise LogDirectoryError(
                 f"Failed to acquire the lock on {self.path}/{LOCK_FILE}: another broker, in this or in another "
                 f"process, is using the directory {self.path}."
             )
+
+    def _make(self) -> None:
+        """Make the directory and those above it, and see that their names are on the disk."""
+        missing, path = [], self.path
+        while path != "/" and not self.files.exists(path):
+            missing.append(path)
+            path = os.path.dirname(path) or "."
+        self.files.makedirs(self.path)
+        for each in reversed(missing):
+            self.files.fsync_path(os.path.dirname(each) or ".")
 
     def load_properties(self) -> MetaProperties | None:
         """What ``meta.properties`` says. Raises LogDirectoryError, OSError."""
@@ -129,17 +142,34 @@ class LogDirectory:
     # ------------------------------------------------------------ names
 
     def partitions(self) -> list[PartitionDirectory]:
-        """The partitions' directories, without those that are on their way out. Raises OSError."""
-        found = []
-        for name in self.files.list(self.path):
-            topic, dash, number = name.rpartition("-")
-            if dash and topic and number.isdecimal() and number.isascii():
-                found.append(PartitionDirectory(name, topic, int(number)))
-        return sorted(found)
+        """The partitions' directories, without those that are on their way in or out. Raises OSError."""
+        return _of_partitions((name, name) for name in self.files.list(self.path))
+
+    def future_partitions(self) -> list[PartitionDirectory]:
+        """The directories of partitions that were on their way in. Raises OSError."""
+        return _of_partitions(
+            (name, name.removesuffix(FUTURE_SUFFIX).rpartition(".")[0])
+            for name in self.files.list(self.path)
+            if name.endswith(FUTURE_SUFFIX)
+        )
+
+    def all_logs(self) -> list[PartitionLog]:
+        """Those in use, and those that will be."""
+        return [*self.logs.values(), *self.futures.values()] if self.futures else list(self.logs.values())
 
     def doomed(self) -> list[str]:
         """Paths of directories whose deletion was not finished. Raises OSError."""
         return [f"{self.path}/{name}" for name in self.files.list(self.path) if name.endswith(DELETE_SUFFIX)]
+
+
+def _of_partitions(names: Iterable[tuple[str, str]]) -> list[PartitionDirectory]:
+    """Of names of directories, and what is left of them without an ending, those that are partitions'."""
+    found = []
+    for name, plain in names:
+        topic, dash, number = plain.rpartition("-")
+        if dash and topic and number.isdecimal() and number.isascii():
+            found.append(PartitionDirectory(name, topic, int(number)))
+    return sorted(found)
 
 
 def renamed(name: str, unique_id: str, suffix: str) -> str:

@@ -15,10 +15,18 @@ from barnabas.log import checkpoints
 from barnabas.log.background import Background, Inline
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.files import Files
-from barnabas.log.housekeeping import Housekeeping, LogSettings
+from barnabas.log.housekeeping import METADATA_TOPIC, Housekeeping, LogSettings
 from barnabas.log.index_cache import IndexCache
-from barnabas.log.log_directory import DELETE_SUFFIX, STRAY_SUFFIX, LogDirectory, LogDirectoryError, renamed
+from barnabas.log.log_directory import (
+    DELETE_SUFFIX,
+    FUTURE_SUFFIX,
+    STRAY_SUFFIX,
+    LogDirectory,
+    LogDirectoryError,
+    renamed,
+)
 from barnabas.log.meta_properties import MetaProperties, random_uuid, uuid_text
+from barnabas.log.moving import Moves
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.recovery import create_log, open_log
 from barnabas.log.services import LogServices
@@ -80,7 +88,10 @@ class LogManager:
             settings if settings is not None else LogSettings(),
             self.directory_failed,
         )
-        self._clock = clock
+        self.moves = Moves(self, scheduler)
+        #: Where logs are to be made that are not there yet, as somebody wished.
+        self.preferred: dict[TopicPartition, LogDirectory] = {}
+        self.clock = clock
         self._random_bytes = random_bytes
         self._on_directory_failure = on_directory_failure
         self._index_cache = IndexCache()
@@ -162,10 +173,12 @@ class LogManager:
         self,
         config_of: Callable[[str], TopicConfig],
         is_stray: Callable[[PartitionLog], bool] = lambda log: False,
+        assigned_directory: Callable[[PartitionLog], bytes | None] = lambda log: None,
     ) -> None:
         """Open every partition that is there, recovering those that were not closed; then keep house.
 
         Those of which ``is_stray`` says that they do not belong here any more are set aside under another name.
+        ``assigned_directory`` is the id of the directory that a log should be in, if it is to be in one.
         Raises LogDirectoryError when a partition is there twice.
         """
         for directory in self.online_directories:
@@ -173,8 +186,10 @@ class LogManager:
                 self._open_directory(directory, config_of)
             except OSError as error:
                 self.directory_failed(directory, error)
-        for log in [log for log in self.logs.values() if is_stray(log)]:
-            self._set_aside(log)
+        for directory in self.directories:
+            for log in [log for log in directory.all_logs() if is_stray(log)]:
+                self._set_aside(log)
+        self.moves.settle(assigned_directory)
         for config in {log.config for log in self.logs.values()}:
             self.housekeeping.expect_flushes(config)
         self._has_opened = True
@@ -192,6 +207,9 @@ class LogManager:
             if (topic, partition) not in directory.logs:
                 configs[topic] = configs.get(topic) or config_of(topic)
                 work.append((name, (topic, partition), configs[topic]))
+        for name, topic, partition in directory.future_partitions():
+            configs[topic] = configs.get(topic) or config_of(topic)
+            work.append((name, (topic, partition), configs[topic]))
 
         def open_one(item: tuple[str, TopicPartition, TopicConfig]) -> None:
             name, key, config = item
@@ -220,12 +238,14 @@ class LogManager:
             clean=directory.was_clean,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
-            now_ms=self._clock.time_ms(),
+            now_ms=self.clock.time_ms(),
         )
-        other = self.logs.setdefault(key, log)
+        is_future = name.endswith(FUTURE_SUFFIX)
+        other = (directory.futures if is_future else self.logs).setdefault(key, log)
         if other is not log:
             raise LogDirectoryError(f"{log.directory} and {other.directory} are both there; one of them has to go.")
-        directory.logs[key] = log
+        if not is_future:
+            directory.logs[key] = log
         log.release()
         return log
 
@@ -249,26 +269,31 @@ class LogManager:
             if log.topic_id == topic_id or not any(log.topic_id):
                 return log
             self._set_aside(log)
-        directory = self._place(directory_id)
+        directory = self._place(key, directory_id)
         path = f"{directory.path}/{topic}-{partition}"
-        services, now_ms = self._services[directory], self._clock.time_ms()
+        services, now_ms = self._services[directory], self.clock.time_ms()
         try:
             if self.files.exists(path):
-                self.files.rename(path, f"{directory.path}/{self._renamed(topic, partition, STRAY_SUFFIX)}")
+                self.files.rename(path, self.unique_path(directory, key, STRAY_SUFFIX))
             log = create_log(services, path, topic, partition, topic_id, config, now_ms=now_ms)
         except OSError as error:
             self.directory_failed(directory, error)
             raise KafkaStorageError(f"{path} cannot be made: {error}") from error
         self.logs[key] = directory.logs[key] = log
+        self.preferred.pop(key, None)
         self.housekeeping.expect_flushes(config)
         return log
 
-    def _place(self, directory_id: bytes | None) -> LogDirectory:
+    def _place(self, key: TopicPartition, directory_id: bytes | None) -> LogDirectory:
+        """Where it was wished, else where it is assigned to, else where there are the fewest (``nextLogDirs``)."""
         online = self.online_directories
         if not online:
             raise KafkaStorageError("All log directories are offline.")
+        preferred = self.preferred.get(key)
+        if preferred in online:
+            return preferred
         named = [directory for directory in online if directory.directory_id == directory_id]
-        return named[0] if named else min(online, key=lambda directory: len(directory.logs))
+        return named[0] if named else min(online, key=_partition_count)
 
     def update_config(self, log: PartitionLog, config: TopicConfig) -> None:
         """Let a log go by other settings from now on."""
@@ -278,6 +303,7 @@ class LogManager:
     def delete_async(self, log: PartitionLog) -> None:
         """Take a log out of use, and delete its files ``file.delete.delay.ms`` later."""
         directory = self.directory_of(log)
+        self.moves.abandon((log.topic, log.partition))
         moved = self._move_aside(directory, log, DELETE_SUFFIX)
         if moved is not None:
             self.housekeeping.delete_tree_later(directory, moved, log.config.file_delete_delay_ms)
@@ -289,10 +315,13 @@ class LogManager:
     def _move_aside(self, directory: LogDirectory, log: PartitionLog, suffix: str) -> str | None:
         """Rename a log's directory, so that its partition can be made again; the new path, None if that failed."""
         key = (log.topic, log.partition)
-        self.logs.pop(key, None)
-        directory.logs.pop(key, None)
+        if directory.futures.get(key) is log:
+            del directory.futures[key]
+        else:
+            self.logs.pop(key, None)
+            directory.logs.pop(key, None)
         log.go_offline("it was deleted")
-        moved = f"{directory.path}/{self._renamed(*key, suffix)}"
+        moved = self.unique_path(directory, key, suffix)
         try:
             self.files.rename(log.directory, moved)
         except OSError as error:
@@ -302,8 +331,13 @@ class LogManager:
         self.housekeeping.checkpoint_recovery_points(only=directory)
         return moved
 
-    def _renamed(self, topic: str, partition: int, suffix: str) -> str:
-        return renamed(f"{topic}-{partition}", self._random_bytes(16).hex(), suffix)
+    def unique_path(self, directory: LogDirectory, key: TopicPartition, suffix: str) -> str:
+        """A new name for a partition's directory that is not, or no longer, in use."""
+        return f"{directory.path}/{renamed(f'{key[0]}-{key[1]}', self._random_bytes(16).hex(), suffix)}"
+
+    def services(self, directory: LogDirectory) -> LogServices:
+        """What the logs in a directory need."""
+        return self._services[directory]
 
     def random_below(self, upper: int) -> int:
         """A random number from 0 to below ``upper``."""
@@ -322,7 +356,7 @@ class LogManager:
             return
         directory.offline = str(error)
         logger.error("Log directory %s is offline: %s", directory.path, error)
-        for log in directory.logs.values():
+        for log in directory.all_logs():
             log.go_offline(str(error))
         if self._on_directory_failure is not None:
             self._on_directory_failure(directory)
@@ -334,6 +368,7 @@ class LogManager:
 
         Where :meth:`open_all` did not come to its end, checkpoints stay, and a directory is as clean as it was.
         """
+        self.moves.stop()
         self.housekeeping.stop()
         for directory in self.online_directories:
             try:
@@ -343,9 +378,7 @@ class LogManager:
             except KafkaStorageError:
                 continue  # a log of it failed, which took the directory offline and said so
         if self._has_opened:
-            self.housekeeping.checkpoint_recovery_points()
-            self.housekeeping.checkpoint_log_start_offsets()
-            self.housekeeping.checkpoint_high_watermarks()
+            self.housekeeping.checkpoint_all()
         for directory in self.online_directories:
             try:
                 if self._has_opened or directory.was_clean:
@@ -356,7 +389,7 @@ class LogManager:
 
     def _close_logs(self, directory: LogDirectory) -> None:
         flushes = []
-        for log in directory.logs.values():
+        for log in directory.all_logs():
             log.prepare_close()
             flush = log.begin_flush()
             if flush is not None:
@@ -365,12 +398,17 @@ class LogManager:
         _in_threads(lambda item: item[1].run(), flushes, threads)
         for log, flush in flushes:
             log.finish_flush(flush)
-        for log in directory.logs.values():
+        for log in directory.all_logs():
             log.release()
 
     def _release(self) -> None:
         for directory in self.directories:
             directory.release()
+
+
+def _partition_count(directory: LogDirectory) -> int:
+    """How many partitions a directory has, or will have; the metadata log is none."""
+    return sum(topic != METADATA_TOPIC for topic, _ in directory.logs) + len(directory.futures)
 
 
 def _in_threads(task: Callable[[Item], object], items: Collection[Item], threads: int) -> None:

@@ -183,6 +183,12 @@ class PartitionLog:
                 segment.close()
             self._tell_flushed()
 
+    def supersede(self) -> None:
+        """All that is in here is in another log by now, and on the disk there: that one is to be used."""
+        self.recovery_point = self.log_end_offset
+        self._tell_flushed()
+        self.go_offline("another log has taken its place")
+
     def _check_online(self) -> None:
         if self._offline is not None:
             raise KafkaStorageError(f"The log of {self.topic}-{self.partition} is offline: {self._offline}")

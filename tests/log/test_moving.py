@@ -1,0 +1,632 @@
+"""Moving logs between directories while they are in use: nothing lost, nothing twice, whatever fails and whenever."""
+
+import itertools
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.config.topic import TopicConfig
+from barnabas.errors import KafkaError, KafkaStorageError, NotController
+from barnabas.log import moving
+from barnabas.log.checkpoints import LOG_START_OFFSETS, read_offsets
+from barnabas.log.files import MemoryFiles
+from barnabas.log.log_directory import LogDirectoryError
+from barnabas.log.log_manager import LogManager
+from barnabas.records.batch import batches
+from barnabas.records.record import records_of
+from barnabas.testing.faults import FaultyFiles
+
+ID = bytes(range(16))
+KEY = ("t", 0)
+
+
+class Turns(ManualClock):
+    """A clock by which nothing happens at once: each turn of the loop takes a millisecond."""
+
+    def call_later(self, delay, callback, *args):
+        return super().call_later(max(delay, 0.001), callback, *args)
+
+
+class Node:
+    """A manager over /a and /b, and a log in /a, that lives as long as its files do."""
+
+    def __init__(self, files=None, **config):
+        self.files = files if files is not None else MemoryFiles()
+        self.config = TopicConfig(**config)
+        self.start()
+
+    def start(self, assigned=lambda log: None, is_stray=lambda log: False):
+        self.clock = Turns()
+        self.manager = LogManager(self.files, ["/a", "/b"], clock=self.clock, scheduler=self.clock)
+        self.manager.start(1, "cluster")
+        self.manager.open_all(lambda topic: self.config, is_stray, assigned)
+
+    def kill(self):
+        for directory in self.manager.directories:
+            directory.release()
+
+    def restart(self, *, clean=True, **options):
+        if clean:
+            self.manager.close()
+        self.kill()
+        self.start(**options)
+
+    @property
+    def log(self):
+        return self.manager.logs[KEY]
+
+    @property
+    def future(self):
+        return self.manager.moves.under_way[KEY].future
+
+    @property
+    def directory(self):
+        return self.manager.directory_of(self.log).path
+
+    def create(self):
+        self.manager.preferred[KEY] = self.manager.directories[0]
+        return self.manager.create(*KEY, ID, self.config)
+
+    def append(self, batch, values, epoch=0, **options):
+        log = self.log
+        appended = log.append_as_leader(batch(values, **options), leader_epoch=epoch, now_ms=self.clock.time_ms())
+        log.maybe_set_high_watermark(log.log_end_offset)
+        return appended
+
+    def move(self, name="/b"):
+        self.manager.moves.begin(self.log, next(each for each in self.manager.directories if each.path == name))
+
+    def turn(self):
+        """One turn of the loop."""
+        self.clock.advance(0.001)
+
+    def finish(self):
+        """Until nothing is under way any more."""
+        for _ in range(10_000):
+            if not self.manager.moves.under_way:
+                return
+            self.turn()
+        raise AssertionError("it does not come to an end")
+
+    def values(self, log=None):
+        """(offset, value) of all that a consumer can read."""
+        log = log or self.log
+        found, offset = [], log.log_start_offset
+        while data := log.read(offset, 1 << 20, up_to=log.high_watermark, minimum_one=True):
+            for batch in batches(data):
+                batch.check_crc()
+                found += [
+                    (each.offset, each.value) for each in records_of(batch) if each.offset >= log.log_start_offset
+                ]
+                offset = batch.next_offset
+        return found
+
+    def names(self, directory):
+        return sorted(name for name in self.files.list(directory) if name.startswith("t-0"))
+
+
+@pytest.fixture
+def node():
+    made = Node()
+    made.create()
+    return made
+
+
+@pytest.fixture
+def small_steps(monkeypatch):
+    """So that a few batches take several steps."""
+    monkeypatch.setattr(moving, "STEP_BYTES", 150)
+    monkeypatch.setattr(moving, "TAIL_BYTES", 150)
+
+
+def filled(node, batch, count=20):
+    for number in range(count):
+        node.append(batch, [b"%d" % number])
+    return node.values()
+
+
+# ------------------------------------------------------------ that it moves
+
+
+def test_everything_moves(node, batch):
+    before = filled(node, batch)
+    node.move()
+    node.finish()
+    assert node.directory == "/b"
+    assert node.values() == before
+    assert node.names("/b") == ["t-0"]
+    (aside,) = node.names("/a")
+    assert aside.endswith("-delete")
+    node.clock.advance(node.config.file_delete_delay_ms / 1000)
+    assert node.names("/a") == []
+    assert KEY in node.manager.directories[1].logs
+    assert KEY not in node.manager.directories[0].logs
+
+
+def test_an_empty_log_moves(node, batch):
+    node.move()
+    node.finish()
+    assert node.directory == "/b"
+    assert node.append(batch, 1).base_offset == 0
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_appends_go_on(node, batch):
+    filled(node, batch)
+    node.move()
+    for number in itertools.count():
+        node.append(batch, [b"meanwhile %d" % number])
+        before, log = node.values(), node.log
+        node.turn()
+        node.turn()
+        if node.log is not log:
+            break
+    assert node.values() == before
+    assert node.append(batch, 1).base_offset == before[-1][0] + 1
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_it_is_seen_how_far_it_is(node, batch):
+    filled(node, batch)
+    node.move()
+    move = node.manager.moves.under_way[KEY]
+    assert (move.offset_lag, move.future.size) == (20, 0)
+    assert node.names("/b")[0].startswith("t-0.")
+    assert node.names("/b")[0].endswith("-future")
+    node.turn()
+    assert 0 < move.offset_lag < 20
+    assert move.future.size > 0
+
+
+def test_several_segments(batch):
+    node = Node(segment_bytes=300)
+    node.create()
+    before = filled(node, batch)
+    assert len(node.log.segments) > 3
+    node.move()
+    node.finish()
+    assert node.values() == before
+    assert len(node.log.segments) > 3
+
+
+def test_it_is_on_the_disk_before_the_old_one_goes(batch):
+    files = FaultyFiles(clock=ManualClock())
+    node = Node(files)
+    node.create()
+    before = filled(node, batch)
+    node.log.flush()
+    node.move()
+    node.finish()
+    survivor = Node(files.survivor(power_cut=True))
+    assert survivor.directory == "/b"
+    survivor.log.maybe_set_high_watermark(survivor.log.log_end_offset)
+    assert survivor.values() == before
+
+
+# ------------------------------------------------------------ what belongs to a log beside its records
+
+
+def test_the_start_within_a_batch_moves(node, batch):
+    node.append(batch, 10)
+    node.append(batch, 10)
+    node.log.delete_records_before(4)
+    node.move()
+    node.finish()
+    assert node.log.log_start_offset == 4
+    assert node.values()[0][0] == 4
+    assert read_offsets(node.files, f"/b/{LOG_START_OFFSETS}") == {KEY: 4}
+    node.restart(clean=False)
+    assert node.log.log_start_offset == 4
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_records_that_are_deleted_meanwhile(node, batch):
+    filled(node, batch)
+    node.move()
+    node.turn()
+    node.log.delete_records_before(17)
+    node.finish()
+    assert [offset for offset, _ in node.values()] == [17, 18, 19]
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_all_records_are_deleted_meanwhile(node, batch):
+    filled(node, batch)
+    node.move()
+    node.turn()
+    node.log.delete_records_before(20)
+    node.finish()
+    assert (node.log.log_start_offset, node.log.log_end_offset) == (20, 20)
+    node.restart(clean=False)
+    assert (node.log.log_start_offset, node.log.log_end_offset) == (20, 20)
+
+
+def test_holes_that_compaction_left(node, batch):
+    log = node.log
+    for base_offset in (3, 10, 11, 40):
+        log.append_as_follower(batch([b"x"], base_offset=base_offset).buffer, now_ms=0)
+    log.maybe_set_high_watermark(log.log_end_offset)
+    before = node.values()
+    node.move()
+    node.finish()
+    assert node.values() == before
+    assert node.log.log_end_offset == 41
+
+
+def test_idempotent_producers_go_on(node, batch):
+    sent = [batch([b"%d" % number], producer_id=7, producer_epoch=0, base_sequence=number) for number in range(4)]
+    for each in sent:
+        node.log.append_as_leader(each, leader_epoch=0, now_ms=0)
+    node.move()
+    node.finish()
+    again = batch([b"1"], producer_id=7, producer_epoch=0, base_sequence=1)
+    appended = node.log.append_as_leader(again, leader_epoch=0, now_ms=0)
+    assert (appended.base_offset, appended.is_duplicate) == (1, True)
+    following = batch([b"4"], producer_id=7, producer_epoch=0, base_sequence=4)
+    assert node.log.append_as_leader(following, leader_epoch=0, now_ms=0).base_offset == 4
+
+
+def test_leader_epochs_move(node, batch):
+    node.append(batch, 3, epoch=2)
+    node.append(batch, 3, epoch=5)
+    known = [node.log.end_offset_for_epoch(epoch) for epoch in range(7)]
+    node.move()
+    node.finish()
+    assert [node.log.end_offset_for_epoch(epoch) for epoch in range(7)] == known
+
+
+def test_who_waits_for_a_flush_is_told_that_it_is_safe(batch):
+    node = Node(flush_messages=1_000)
+    node.create()
+    node.append(batch, 1)
+    old, told = node.log, []
+    old.when_flushed(1, lambda: told.append(old.is_offline))
+    node.move()
+    node.finish()
+    assert told == [False]
+    assert old.is_offline
+
+
+def test_whoever_is_interested_is_told(node, batch):
+    heard = []
+    node.manager.moves.before_arrival = lambda log, directory: heard.append((log.directory, directory.path))
+    node.manager.moves.on_arrival = lambda log: heard.append(log.directory)
+    filled(node, batch)
+    node.move()
+    node.finish()
+    assert heard == [("/a/t-0", "/b"), "/b/t-0"]
+
+
+def test_a_wish_goes_before_all(node):
+    b = node.manager.directories[1]
+    node.manager.preferred[("u", 0)] = b
+    first = node.manager.directories[0].directory_id
+    log = node.manager.create("u", 0, ID, node.config, directory_id=first)
+    assert node.manager.directory_of(log) is b
+    assert node.manager.preferred == {}
+
+
+def test_placement_counts_what_is_on_its_way(node):
+    node.move()
+    node.manager.create("u", 0, ID, node.config)  # one each: the first directory
+    assert node.manager.directory_of(node.manager.logs["u", 0]).path == "/a"
+    node.manager.create("v", 0, ID, node.config)
+    assert node.manager.directory_of(node.manager.logs["v", 0]).path == "/b"
+
+
+# ------------------------------------------------------------ how fast
+
+
+def test_no_faster_than_allowed(node, batch):
+    for _ in range(8):
+        node.append(batch, [bytes(100_000)])
+    node.manager.moves.bytes_per_second = lambda: 100_000
+    node.move()
+    node.clock.advance(3)
+    assert 200_000 <= node.future.size <= 600_000
+    node.clock.advance(10)
+    assert node.directory == "/b"
+
+
+def test_not_at_all_while_no_bytes_are_allowed(node, batch):
+    rate = [0]
+    filled(node, batch)
+    node.manager.moves.bytes_per_second = lambda: rate[0]
+    node.move()
+    node.clock.advance(100)
+    assert node.future.size == 0
+    rate[0] = 1_000_000
+    node.clock.advance(2)
+    assert node.directory == "/b"
+
+
+# ------------------------------------------------------------ other wishes
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_back_to_where_it_is(node, batch):
+    before = filled(node, batch)
+    node.move()
+    node.turn()
+    node.move("/a")
+    node.finish()
+    assert node.directory == "/a"
+    assert [name.rpartition("-")[2] for name in node.names("/b")] == ["delete"]
+    assert node.values() == before
+    node.clock.advance(60)
+    assert node.names("/b") == []
+
+
+def test_the_same_again(node, batch):
+    filled(node, batch)
+    node.move()
+    future = node.future
+    node.move()
+    assert node.future is future
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_deleted_partition_takes_its_future_along(node, batch):
+    filled(node, batch)
+    node.move()
+    node.turn()
+    node.manager.delete_async(node.log)
+    node.clock.advance(100)
+    assert node.names("/a") == node.names("/b") == []
+    assert not node.manager.moves.under_way
+
+
+def test_there_and_back(node, batch):
+    before = filled(node, batch)
+    for name in ("/b", "/a", "/b"):
+        node.move(name)
+        node.finish()
+        assert node.directory == name
+    assert node.values() == before
+    node.clock.advance(60)
+    assert node.names("/a") == []
+    assert node.names("/b") == ["t-0"]
+
+
+# ------------------------------------------------------------ restarts
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_restart_goes_on(node, batch, clean):
+    before = filled(node, batch)
+    node.move()
+    for _ in range(3):
+        node.turn()
+    copied = node.future.log_end_offset
+    assert 0 < copied < 20
+    node.restart(clean=clean)
+    assert node.directory == "/a"
+    assert node.future.log_end_offset == copied
+    node.log.maybe_set_high_watermark(20)
+    node.finish()
+    assert node.directory == "/b"
+    assert node.values() == before
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_what_the_log_lost_is_not_kept(node, batch):
+    """After a crash the log may be shorter than what was copied of it."""
+    filled(node, batch)
+    node.move()
+    for _ in range(5):
+        node.turn()
+    assert node.future.log_end_offset > 4
+    node.restart()
+    node.log.truncate_to(2)
+    node.append(batch, [b"new"] * 9, epoch=1)
+    before = node.values()
+    node.finish()
+    assert node.values() == before
+
+
+@pytest.mark.parametrize("known", [[(0, 0), (2, 4)], [(2, 0)], [(3, 0)], []])
+def test_epochs_that_the_log_does_not_have(node, batch, known):
+    """Whatever the two know of epochs, the future log is what the log is in the end."""
+    filled(node, batch)
+    node.move()
+    node.future.append_as_follower(batch([b"other"] * 8, leader_epoch=2).buffer, now_ms=0)
+    node.log.leader_epochs.entries = known
+    node.log.latest_epoch = known[-1][0] if known else -1
+    assert len(node.future.leader_epochs.entries) == 1
+    before = node.values()
+    if known[-1:] == [(2, 0)]:
+        return  # then what was copied in that epoch is the log's: there is nothing to be seen
+    node.finish()
+    assert node.values()[8:] == before[8:]
+
+
+def test_a_future_log_of_another_topic_is_set_aside(node, batch):
+    filled(node, batch)
+    node.move()
+    node.restart(is_stray=lambda log: log.directory.endswith("-future"))
+    assert not node.manager.moves.under_way
+    assert [name.rpartition("-")[2] for name in node.names("/b")] == ["stray"]
+    assert node.directory == "/a"
+
+
+def crashed_between_the_renames(node, batch):
+    before = filled(node, batch)
+    node.move()
+    future = node.future
+    while future.log_end_offset < 20:
+        node.turn()
+    node.manager.close()
+    node.files.rename("/a/t-0", "/a/t-0.1234-delete")
+    return before
+
+
+def test_a_crash_between_the_renames(node, batch):
+    before = crashed_between_the_renames(node, batch)
+    node.kill()
+    node.start()
+    assert node.directory == "/b"
+    node.log.maybe_set_high_watermark(20)
+    assert node.values() == before
+    assert node.names("/a") == []
+    assert not node.manager.moves.under_way
+
+
+class OneGone(MemoryFiles):
+    """Of which one directory cannot be used."""
+
+    gone = ""
+
+    def makedirs(self, path):
+        if path == self.gone:
+            raise OSError(5, "gone", path)
+        super().makedirs(path)
+
+
+@pytest.mark.parametrize("is_assigned_here", [True, False])
+def test_a_future_log_without_a_log_while_a_directory_is_offline(batch, is_assigned_here):
+    node = Node(OneGone())
+    node.create()
+    filled(node, batch)
+    node.move()
+    node.turn()
+    ids = [directory.directory_id for directory in node.manager.directories]
+    node.manager.close()
+    node.files.gone = "/a"
+    node.start(assigned=lambda log: ids[1] if is_assigned_here else ids[0])
+    assert (KEY in node.manager.logs) is is_assigned_here
+    assert node.names("/b")[0].endswith("-future") is not is_assigned_here
+
+
+# ------------------------------------------------------------ failures
+
+
+def test_not_while_a_directory_is_offline(node, batch):
+    node.manager.directory_failed(node.manager.directories[1], OSError(5, "broken"))
+    with pytest.raises(KafkaStorageError):
+        node.move()
+    assert node.directory == "/a"
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_the_target_fails(node, batch):
+    before = filled(node, batch)
+    node.move()
+    node.turn()
+    node.manager.directory_failed(node.manager.directories[1], OSError(5, "broken"))
+    node.finish()
+    assert node.values() == before
+    node.append(batch, 1)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_the_source_fails(node, batch):
+    filled(node, batch)
+    node.move()
+    node.turn()
+    node.manager.directory_failed(node.manager.directories[0], OSError(5, "broken"))
+    node.finish()
+    assert node.log.is_offline
+    assert node.names("/b")[0].endswith("-future")
+
+
+def test_a_damaged_batch_is_not_copied(node, batch):
+    filled(node, batch)
+    node.files.open("/a/t-0/00000000000000000000.log").content[-1] ^= 1
+    node.move()
+    node.finish()
+    assert node.directory == "/a"
+    assert not node.log.is_offline
+    assert [name.rpartition("-")[2] for name in node.names("/b")] == ["delete"]
+
+
+def test_the_metadata_says_no(node, batch):
+    before = filled(node, batch)
+
+    def refuse(log, directory):
+        raise NotController
+
+    node.manager.moves.before_arrival = refuse
+    node.move()
+    node.finish()
+    assert node.directory == "/a"
+    assert node.values() == before
+
+
+def run_with_faults(files, batch):
+    """Appends, moves, appends; gives what was acknowledged, what of it was flushed, and the node."""
+    node, acknowledged, flushed = None, [], 0
+    try:
+        node = Node(files, segment_bytes=400)
+        node.create()
+        for number in range(12):
+            node.append(batch, [b"%d" % number])
+            acknowledged.append((number, b"%d" % number))
+        node.log.flush()
+        flushed = 12
+        node.move()
+        number = 12
+        while node.manager.moves.under_way:
+            node.turn()
+            if number < 30:
+                node.append(batch, [b"%d" % number])
+                acknowledged.append((number, b"%d" % number))
+                number += 1
+        node.append(batch, [b"%d" % number])
+        acknowledged.append((number, b"%d" % number))
+        node.log.flush()
+        flushed = len(acknowledged)
+        node.clock.advance(100)
+        node.manager.close()
+    except (OSError, KafkaError, LogDirectoryError):
+        pass
+    return node, acknowledged, flushed
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("torn", [0, 40])
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_killed_at_any_moment(batch, power_cut, torn):
+    for fail_at in itertools.count(1):
+        files = FaultyFiles(fail_at, torn=torn, clock=ManualClock())
+        _, acknowledged, flushed = run_with_faults(files, batch)
+        survivor = Node(files.survivor(power_cut=power_cut), segment_bytes=400)
+        promised = acknowledged[:flushed] if power_cut else acknowledged
+        if KEY not in survivor.manager.logs:
+            assert not promised
+            continue
+        for _ in range(2):
+            log = survivor.log
+            log.maybe_set_high_watermark(log.log_end_offset)
+            found = survivor.values()
+            assert found[: len(promised)] == promised, f"operation {fail_at}: {files.changes[fail_at - 1]}"
+            assert [offset for offset, _ in found] == list(range(len(found)))
+            survivor.finish()
+        assert survivor.append(batch, [b"more"]).base_offset == len(found)
+        if not files.has_failed:
+            assert survivor.directory == "/b"
+            break
+    assert fail_at > 100
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_any_operation_may_fail_once(batch):
+    """The broker goes on: the log is online with all that was acknowledged, or says that it is not."""
+    outcomes = set()
+    for fail_at in itertools.count(1):
+        files = FaultyFiles(fail_at, lasting="once", clock=ManualClock())
+        node, acknowledged, _ = run_with_faults(files, batch)
+        if not files.has_failed:
+            break
+        if node is None or KEY not in node.manager.logs:
+            continue
+        outcomes.add((node.directory, node.log.is_offline))
+        if not node.log.is_offline:
+            assert node.values()[: len(acknowledged)] == acknowledged
+        node.kill()
+        survivor = Node(files.survivor(), segment_bytes=400)
+        survivor.log.maybe_set_high_watermark(survivor.log.log_end_offset)
+        assert survivor.values()[: len(acknowledged)] == acknowledged, files.changes[fail_at - 1]
+        survivor.finish()
+        assert survivor.values()[: len(acknowledged)] == acknowledged
+    assert {("/a", False), ("/a", True), ("/b", True)} <= outcomes
