@@ -154,9 +154,9 @@ def test_only_a_consumer_has_an_isolation_level(node, partition):
 
 
 @pytest.mark.parametrize(("isolation_level", "end"), [(0, 6), (1, 4)])
-def test_a_consumer_sees_what_is_committed(node, partition, monkeypatch, isolation_level, end):
-    monkeypatch.setattr(type(partition.log), "last_stable_offset", 4)
-    partition.log.high_watermark = 6
+def test_a_consumer_sees_what_is_committed(node, partition, isolation_level, end):
+    partition.log.producers.transactions.begin(4, producer_id=7)
+    partition.log._set_offsets(0, 6, 8)
     assert tell(node, LATEST, isolation_level=isolation_level) == (NONE, -1, end, 0)
     assert tell(node, 4501, isolation_level=isolation_level) == (NONE, 4501, 3, 0)
     partition.log.delete_records_before(4)

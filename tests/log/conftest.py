@@ -1,6 +1,7 @@
 """Logs over real files and over files in memory: most tests run on both."""
 
 import pathlib
+import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from barnabas.log.recovery import create_log, open_log
 from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlType, control_key
 from barnabas.records.record import Record, records_of
 
 NOW_MS = 1_700_000_000_000
@@ -56,6 +58,14 @@ def make_batch(
     timestamps = timestamp if isinstance(timestamp, list) else [timestamp] * len(values)
     records = [(None, value, at) for value, at in zip(values, timestamps, strict=True)]
     return RecordBatch.parse(build_batch(records, **keywords))
+
+
+def make_marker(producer_id: int, *, abort: bool, coordinator_epoch: int = 0, timestamp: int = NOW_MS) -> RecordBatch:
+    """The end of a producer's transaction, as a transaction coordinator writes it."""
+    key = control_key(ControlType.ABORT if abort else ControlType.COMMIT)
+    record = (key, struct.pack(">hi", 0, coordinator_epoch), timestamp)
+    batch = build_batch([record], producer_id=producer_id, producer_epoch=0, is_control=True, is_transactional=True)
+    return RecordBatch.parse(batch)
 
 
 class Tool:
@@ -137,6 +147,11 @@ def memory_tool(memory: Place) -> Tool:
 @pytest.fixture
 def batch() -> Callable[..., RecordBatch]:
     return make_batch
+
+
+@pytest.fixture
+def marker() -> Callable[..., RecordBatch]:
+    return make_marker
 
 
 @pytest.fixture
