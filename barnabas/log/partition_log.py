@@ -304,6 +304,7 @@ class PartitionLog:
 
     def _index_aborted(self, transaction: AbortedTransaction) -> None:
         """The active segment has the marker of an abort."""
+        self._unsynced.add(self.directory)  # there may be a new file
         try:
             self.segments.active.transactions.append(transaction)
         except OSError as error:
