@@ -69,11 +69,10 @@ class Consumer(base.Consumer):
         self.inner.assign([TopicPartition(*place) for place in places])
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        for topic in topics:
-            # A member that joins before it knows of the partitions is given none, and kafka-python 3.0.12 may then
-            # never join again: seen with Apache Kafka, too.
-            self.inner.partitions_for_topic(topic)
         self.inner.subscribe(list(topics))
+        # With metadata from before its subscription a leader joins once more as soon as newer comes; and kafka-python
+        # 3.0.12 forgets a join that is over between two polls, with Apache Kafka too: no partitions, no heartbeats.
+        self.inner.topics()
 
     def poll(self, seconds: float = 0.1) -> list[Record]:
         if self.ahead:
