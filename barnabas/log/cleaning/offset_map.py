@@ -20,8 +20,8 @@ from barnabas.records.varint import read_varint, read_varlong
 
 DIGEST_SIZE: Final = 40
 
-#: What a key in the map takes, in bytes: 80 for the longest that stands for itself, 32 for the offset, and the dict's
-#: own 35 to 75, as full as it happens to be. Most keys are shorter, so this is rather too much.
+#: What a key in the map takes, in bytes, give or take a tenth: 80 for one of 39 bytes or a digest, 32 for the offset,
+#: and the dict's own 33 to 61, as full as it happens to be. Shorter keys take up to 40 less.
 BYTES_PER_ENTRY: Final = 160
 
 

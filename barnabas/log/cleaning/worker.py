@@ -11,7 +11,6 @@ import os
 import select
 import signal
 import sys
-import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
@@ -38,10 +37,12 @@ def main() -> None:
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
     """Do the jobs that come in, until there is an end to them."""
-    ended = ends(jobs)
+    poll = select.poll()
+    poll.register(jobs, select.POLLIN | select.POLLHUP)
 
-    def go_on() -> None:
-        if ended():
+    def wait(seconds: float = 0) -> None:
+        # While a job runs, the other side sends no other. What there is to read is the end.
+        if poll.poll(min(seconds, 1e6) * 1000):
             raise Orphaned
 
     def answer(kind: str, what: Any) -> None:
@@ -51,19 +52,19 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
     files = DiskFiles()
     try:
         while line := jobs.readline():
-            kind, what = run(files, line, go_on, lambda group: answer("group", group))
+            kind, what = run(files, line, wait, lambda group: answer("group", group))
             answer(kind, what)
     except (Orphaned, BrokenPipeError):
         return
 
 
 def run(
-    files: DiskFiles, line: bytes, go_on: Callable[[], object], on_group: Callable[[CleanedGroup], None]
+    files: DiskFiles, line: bytes, wait: Callable[..., None], on_group: Callable[[CleanedGroup], None]
 ) -> tuple[str, Any]:
-    """Do a job; how it ended, as a line says it."""
+    """Do a job; how it ended, as a line says it. ``wait`` raises Orphaned when nobody wants it any more."""
     try:
         job = CleaningJob.from_json(json.loads(line))
-        passing = clean(files, job, SystemClock(), sleep=time.sleep, go_on=go_on)
+        passing = clean(files, job, SystemClock(), sleep=wait, go_on=wait)
         while True:
             try:
                 on_group(next(passing))
@@ -80,13 +81,6 @@ def run(
         import traceback
 
         return "error", {"kind": "CleaningFailed", "message": traceback.format_exc()}
-
-
-def ends(jobs: BinaryIO) -> Callable[[], bool]:
-    """What tells, without waiting, whether the other side has closed the pipe: while a job runs it sends no other."""
-    poll = select.poll()
-    poll.register(jobs, select.POLLIN | select.POLLHUP)
-    return lambda: bool(poll.poll(0))
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ DIRECTORY = "/data/orders-0"
 class LogBuilder:
     """Batches at offsets that follow one another, in segments; and what a broker would know of their producers."""
 
-    def __init__(self, files: Files, directory: str = DIRECTORY) -> None:
-        self.files, self.directory = files, directory
+    def __init__(self, files: Files, directory: str = DIRECTORY, leader_epoch: int = 3) -> None:
+        self.files, self.directory, self.leader_epoch = files, directory, leader_epoch
         self.segments: list[list[RecordBatch]] = [[]]
         self.bases = [0]
         self.offset = 0
@@ -74,7 +74,7 @@ class LogBuilder:
 
     def _append(self, data: bytearray, horizon: int | None) -> RecordBatch:
         batch = RecordBatch.parse(data)
-        batch.stamp(self.offset, 3)
+        batch.stamp(self.offset, self.leader_epoch)
         if horizon is not None:
             fields = list(HEADER.unpack_from(data))
             fields[8] += horizon - fields[7]
