@@ -158,9 +158,10 @@ class Housekeeping:
                 return
 
     def enforce_retention(self) -> None:
-        """Drop the segments of all logs that are past their time."""
+        """Drop the segments of all logs that are past their time; those of compacted logs are the cleaner's to drop."""
         now_ms = self._clock.time_ms()
-        self._visit(self._logs(), lambda log: log.enforce_retention(now_ms))
+        logs = [log for log in self._logs() if not log.config.compacts]
+        self._visit(logs, lambda log: log.enforce_retention(now_ms))
 
     def expire_producers(self) -> None:
         """Forget the producers that have not written for ``producer.id.expiration.ms``."""

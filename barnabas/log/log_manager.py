@@ -14,6 +14,8 @@ from barnabas.errors import KafkaStorageError
 from barnabas.log import checkpoints
 from barnabas.log.background import Background, Inline
 from barnabas.log.checkpoints import TopicPartition
+from barnabas.log.cleaner import CleanerSettings, LogCleaner
+from barnabas.log.cleaner_hands import Hand, InlineHand
 from barnabas.log.files import Files
 from barnabas.log.housekeeping import METADATA_TOPIC, Housekeeping, LogSettings
 from barnabas.log.index_cache import IndexCache
@@ -53,6 +55,9 @@ class _Services(LogServices):
     def flush_due(self, log: PartitionLog, up_to: int) -> None:
         self._manager.housekeeping.flush(log, up_to)
 
+    def truncated(self, log: PartitionLog, end: int) -> None:
+        self._manager.cleaner.truncated(log, end)
+
     def failed(self, log: PartitionLog, error: OSError) -> None:
         self._manager.directory_failed(self._directory, error)
 
@@ -61,7 +66,7 @@ class LogManager:
     """The logs of one broker: :meth:`start` first, then :meth:`open_all`; :meth:`close` at the end.
 
     ``scheduler`` and ``background`` do what is to be done later, or off the loop; without them it is done at once, and
-    nothing happens from time to time.
+    nothing happens from time to time. ``new_hand`` makes what logs are cleaned by; without it that is done at once.
     """
 
     def __init__(
@@ -73,6 +78,8 @@ class LogManager:
         scheduler: Scheduler | None = None,
         background: Background | None = None,
         settings: LogSettings | None = None,
+        cleaner_settings: CleanerSettings | None = None,
+        new_hand: Callable[[], Hand] | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         on_directory_failure: Callable[[LogDirectory], object] | None = None,
     ) -> None:
@@ -89,6 +96,13 @@ class LogManager:
             self.directory_failed,
         )
         self.moves = Moves(self, scheduler)
+        self.cleaner = LogCleaner(
+            self,
+            clock,
+            scheduler,
+            cleaner_settings if cleaner_settings is not None else CleanerSettings(),
+            new_hand if new_hand is not None else lambda: InlineHand(files, clock),
+        )
         #: Where logs are to be made that are not there yet, as somebody wished.
         self.preferred: dict[TopicPartition, LogDirectory] = {}
         self.clock = clock
@@ -194,11 +208,13 @@ class LogManager:
             self.housekeeping.expect_flushes(config)
         self._has_opened = True
         self.housekeeping.start()
+        self.cleaner.start()
 
     def _open_directory(self, directory: LogDirectory, config_of: Callable[[str], TopicConfig]) -> None:
         recovery_points = directory.read_checkpoint(checkpoints.RECOVERY_POINTS)
         start_offsets = directory.read_checkpoint(checkpoints.LOG_START_OFFSETS)
         high_watermarks = directory.read_checkpoint(checkpoints.HIGH_WATERMARKS)
+        cleaned = directory.read_checkpoint(checkpoints.CLEANER_OFFSETS)
         for path in directory.doomed():
             self.housekeeping.delete_tree_later(directory, path, 0)
         configs: dict[str, TopicConfig] = {}
@@ -213,7 +229,8 @@ class LogManager:
 
         def open_one(item: tuple[str, TopicPartition, TopicConfig]) -> None:
             name, key, config = item
-            log = self._open(directory, name, key, config, recovery_points.get(key, 0), start_offsets.get(key, 0))
+            points = recovery_points.get(key, 0), start_offsets.get(key, 0)
+            log = self._open(directory, name, key, config, *points, was_compacted=key in cleaned)
             if key in high_watermarks:
                 log.maybe_set_high_watermark(min(high_watermarks[key], log.log_end_offset))
 
@@ -229,6 +246,8 @@ class LogManager:
         config: TopicConfig,
         recovery_point: int,
         log_start_offset: int,
+        *,
+        was_compacted: bool = False,
     ) -> PartitionLog:
         log = open_log(
             self._services[directory],
@@ -238,6 +257,7 @@ class LogManager:
             clean=directory.was_clean,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            was_compacted=was_compacted,
             now_ms=self.clock.time_ms(),
         )
         is_future = name.endswith(FUTURE_SUFFIX)
@@ -256,12 +276,20 @@ class LogManager:
         return self.logs.get((topic, partition))
 
     def create(
-        self, topic: str, partition: int, topic_id: bytes, config: TopicConfig, *, directory_id: bytes | None = None
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: TopicConfig,
+        *,
+        directory_id: bytes | None = None,
+        is_new: bool = True,
     ) -> PartitionLog:
         """The log of that partition: the one that is there, or a new one.
 
         It is made in the directory of that id, or else in the one that has the fewest. A log that is there for another
-        topic id is set aside. Raises KafkaStorageError.
+        topic id is set aside. Raises KafkaStorageError; also when it is not new, and may be in a directory that is
+        offline.
         """
         key = (topic, partition)
         log = self.logs.get(key)
@@ -269,6 +297,8 @@ class LogManager:
             if log.topic_id == topic_id or not any(log.topic_id):
                 return log
             self._set_aside(log)
+        if not is_new and len(self.online_directories) < len(self.directories):
+            raise KafkaStorageError(f"The log of {topic}-{partition} may be in a directory that is offline.")
         directory = self._place(key, directory_id)
         path = f"{directory.path}/{topic}-{partition}"
         services, now_ms = self._services[directory], self.clock.time_ms()
@@ -297,6 +327,8 @@ class LogManager:
 
     def update_config(self, log: PartitionLog, config: TopicConfig) -> None:
         """Let a log go by other settings from now on."""
+        if log.config.compacts and not config.compacts:
+            self.cleaner.abort(log)
         log.update_config(config)
         self.housekeeping.expect_flushes(config)
 
@@ -318,6 +350,7 @@ class LogManager:
         if directory.futures.get(key) is log:
             del directory.futures[key]
         else:
+            self.cleaner.forget(log)
             self.logs.pop(key, None)
             directory.logs.pop(key, None)
         log.go_offline("it was deleted")
@@ -358,6 +391,7 @@ class LogManager:
         logger.error("Log directory %s is offline: %s", directory.path, error)
         for log in directory.all_logs():
             log.go_offline(str(error))
+            self.cleaner.abort(log)
         if self._on_directory_failure is not None:
             self._on_directory_failure(directory)
 
@@ -369,6 +403,7 @@ class LogManager:
         Where :meth:`open_all` did not come to its end, checkpoints stay, and a directory is as clean as it was.
         """
         self.moves.stop()
+        self.cleaner.stop()
         self.housekeeping.stop()
         for directory in self.online_directories:
             try:

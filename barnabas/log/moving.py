@@ -284,6 +284,7 @@ class Moves:
         self._adopt_epochs(log, future)
         future.close()
         self.before_arrival(log, target)
+        manager.cleaner.moved(log, source, target)
         plain = f"{target.path}/{key[0]}-{key[1]}"
         aside = manager.unique_path(source, key, DELETE_SUFFIX)
         if not self._exchange_names(log, aside, future, plain):

@@ -92,14 +92,18 @@ def open_log(
     clean: bool,
     recovery_point: int,
     log_start_offset: int = 0,
+    was_compacted: bool = False,
     now_ms: int,
 ) -> PartitionLog:
     """The log in ``directory``, which is there.
 
     ``clean`` says that it was closed; otherwise what is past ``recovery_point`` is read and checked, and the log is cut
-    at the first batch that is damaged. Raises OSError.
+    at the first batch that is damaged. ``was_compacted`` says that records may be missing in between, as they may where
+    the topic is compacted now. Raises OSError.
     """
-    return _Opening(services, directory, config, recovery_point, now_ms).open(topic, partition, clean, log_start_offset)
+    opening = _Opening(services, directory, config, recovery_point, now_ms)
+    opening.may_have_holes = was_compacted or config.compacts
+    return opening.open(topic, partition, clean, log_start_offset)
 
 
 class _Opening:
@@ -116,6 +120,7 @@ class _Opening:
         self.now_ms = now_ms
         self.segments: list[Segment] = []
         self.first_unindexed: int | None = None
+        self.may_have_holes = config.compacts
         self.snapshots: list[int] = []
         self.next_offset = 0
 
@@ -327,7 +332,7 @@ class _Opening:
 
     def missing_tail(self, number: int, end: int) -> Damage | None:
         """A power cut can leave a segment shorter than it was, and the next one's name in the directory."""
-        if number + 1 == len(self.segments) or self.config.compacts or self.segments[number + 1].base_offset == end:
+        if number + 1 == len(self.segments) or self.may_have_holes or self.segments[number + 1].base_offset == end:
             return None
         segment = self.segments[number]
         return Damage(segment.size, end, f"the next segment begins at offset {self.segments[number + 1].base_offset}")
@@ -339,7 +344,7 @@ class _Opening:
         """
         base_offset, length, *_, delta = header[:7]
         following = self.segments.index(segment) + 1
-        if following == len(self.segments) and not self.config.compacts:
+        if following == len(self.segments) and not self.may_have_holes:
             return f"the batch's base offset {base_offset} leaves a gap"
         next_position, next_offset = position + LOG_OVERHEAD + length, MAX_OFFSET
         if next_position + HEADER_SIZE <= segment.size:
