@@ -1,0 +1,161 @@
+"""A directory that Apache Kafka filled in transactions, opened by Barnabas: consumers see in it what they saw before.
+
+Must not look at how Barnabas finds that out; the index files that it makes anew are laid beside Apache Kafka's.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.running import BarnabasProcess
+
+from .apache import CURRENT, ApacheKafka, run_java
+
+TOPIC = "ledger"
+LEVELS = ("read_committed", "read_uncommitted")
+DEADLINE_SECONDS = 60.0
+
+Seen = list[tuple[int, bytes]]
+"""Offsets and values, in the order in which they came."""
+
+
+def by_librdkafka(bootstrap: str, level: str) -> Seen:
+    settings = {"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": level, "enable.partition.eof": True}
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
+    seen: Seen = []
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is None:
+            continue
+        error, offset, value = message.error(), message.offset(), message.value()
+        if error is None and offset is not None and value is not None:
+            seen.append((offset, value))
+        elif error is not None and error.code() == KafkaError._PARTITION_EOF:
+            break
+    consumer.close()
+    return seen
+
+
+def by_kafka_python(bootstrap: str, level: str) -> Seen:
+    import kafka
+
+    consumer = kafka.KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=level, enable_auto_commit=False)
+    place = kafka.TopicPartition(TOPIC, 0)
+    consumer.assign([place])
+    consumer.seek_to_beginning(place)
+    end = consumer.end_offsets([place])[place]
+    seen: Seen = []
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while consumer.position(place) < end and time.monotonic() < deadline:
+        for messages in consumer.poll(500).values():
+            seen += [(message.offset, message.value) for message in messages]
+    consumer.close()
+    return seen
+
+
+READERS: dict[str, Callable[[str, str], Seen]] = {"librdkafka": by_librdkafka, "kafka-python": by_kafka_python}
+
+
+def fill(bootstrap: str) -> None:
+    """Transactions beside and after one another, over several segments; the last of them stays open."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(TOPIC, 1, config={"segment.bytes": str(1 << 20)})]).values():
+        future.result()
+    codecs = ["none", "lz4", "gzip"]
+    writers = [
+        Producer(
+            {"bootstrap.servers": bootstrap, "transactional.id": f"w-{n}", "compression.type": codec, "linger.ms": 0}
+        )
+        for n, codec in enumerate(codecs)
+    ]
+    plain = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    for writer in writers:
+        writer.init_transactions(DEADLINE_SECONDS)
+
+    def write(producer: Producer, text: str) -> None:
+        for n in range(3):
+            producer.produce(TOPIC, f"{text} {n} ".encode() + b"." * 60_000, partition=0)
+        producer.flush(DEADLINE_SECONDS)
+
+    for round_ in range(6):
+        for number, writer in enumerate(writers):
+            writer.begin_transaction()
+            write(writer, f"first of {number} in {round_}")
+        write(plain, f"plain in {round_}")
+        for number, writer in enumerate(writers):
+            write(writer, f"more of {number} in {round_}")
+            if round_ == 5 and number == 1:
+                continue
+            end = writer.abort_transaction if (round_ + number) % 3 == 0 else writer.commit_transaction
+            end(DEADLINE_SECONDS)
+    write(plain, "plain at last")
+
+
+class Filled(NamedTuple):
+    """What Apache Kafka left, and what it had shown."""
+
+    data: Path
+    seen: dict[str, Seen]
+
+
+@pytest.fixture(scope="module")
+def filled(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    home = tmp_path_factory.mktemp("ledger")
+    few = {"transaction.state.log.num.partitions": "1", "offsets.topic.num.partitions": "1"}
+    with ApacheKafka(home, few) as apache:
+        fill(apache.bootstrap)
+        seen = {level: by_librdkafka(apache.bootstrap, level) for level in LEVELS}
+        apache.stop()
+    committed, everything = (seen[level] for level in LEVELS)
+    assert 25 < len(committed) < len(everything) == 6 * 21 + 3
+    return Filled(home / "data", seen)
+
+
+def indexes(data: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (data / f"{TOPIC}-0").glob("*.txnindex")}
+
+
+@pytest.fixture(scope="module", params=["closed", "killed and without indexes"])
+def opened(request: pytest.FixtureRequest, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where Barnabas serves a copy of it."""
+    home = tmp_path_factory.mktemp("opened")
+    shutil.copytree(filled.data, home / "data")
+    if request.param != "closed":
+        for path in [home / "data/.kafka_cleanshutdown", home / "data/recovery-point-offset-checkpoint"]:
+            path.unlink()
+        for path in (home / "data" / f"{TOPIC}-0").glob("*.txnindex"):
+            path.unlink()
+    broker = BarnabasProcess(home, {"node.id": "1"}).start()
+    try:
+        made = {name: data for name, data in indexes(home / "data").items() if data}
+        assert made == {name: data for name, data in indexes(filled.data).items() if data}
+        assert len(made) > 2
+        yield broker.bootstrap
+        assert broker.complaints() == []
+    finally:
+        broker.stop()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("reader", READERS)
+def test_consumers_see_what_they_saw(opened: str, filled: Filled, reader: str, level: str) -> None:
+    assert READERS[reader](opened, level) == filled.seen[level]
+
+
+@pytest.mark.parametrize("opened", ["killed and without indexes"], indirect=True)
+def test_the_java_consumer_does_too(opened: str, filled: Filled) -> None:
+    committed = filled.seen["read_committed"]
+    arguments = ["--bootstrap-server", opened, "--topic", TOPIC, "--from-beginning", "--timeout-ms", "30000"]
+    arguments += ["--isolation-level", "read_committed", "--max-messages", str(len(committed))]
+    arguments += ["--formatter-property", "print.offset=true"]
+    consumed = run_java(CURRENT, "org.apache.kafka.tools.consumer.ConsoleConsumer", *arguments)
+    expected = [f"Offset:{offset}\t{value.decode()}" for offset, value in committed]
+    assert consumed.stdout.splitlines() == expected, consumed.stderr
