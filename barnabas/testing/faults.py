@@ -8,41 +8,56 @@ that every operation has failed once::
         ...
         if not files.has_failed:
             break
+
+What a power cut leaves goes by what POSIX promises, which is little: a file's content is safe as of the last fsync of
+the file, a name as of the last fsync of the directory that it is in, and neither says anything of the other.
 """
 
 import errno
+import os
 from collections.abc import Callable
+from random import Random
 from typing import Literal
 
 from barnabas.clock import Clock
 from barnabas.log.files import Data, MemoryFile, MemoryFiles
 
 Failure = Literal["once", "for ever"]
+"""Whether one operation fails and the next goes on, or nothing works any more: the process was killed."""
 
 
 class FaultyFile(MemoryFile):
     """A file of :class:`FaultyFiles`."""
 
-    __slots__ = ("_files", "safe")
+    __slots__ = ("_files", "_unsynced", "safe")
 
-    def __init__(self, files: "FaultyFiles", path: str) -> None:
-        super().__init__(files.clock, path)
+    def __init__(self, files: "FaultyFiles", path: str, content: bytes = b"") -> None:
+        super().__init__(files.clock, path, content)
         self._files = files
-        self.safe = b""  #: what a power cut leaves of the content
+        self.safe = content  #: what was fsynced
+        self._unsynced: list[bytes | int] = []  # since then: what was written, or the size it was cut to
 
     def write(self, data: Data) -> None:
         written = self._files.step("write", self.path, len(data))
-        super().write(memoryview(data)[:written])
+        part = bytes(memoryview(data)[:written])
+        super().write(part)
+        self._unsynced.append(part)
         if written != len(data):
             raise self._files.error(self.path)
 
     def truncate(self, size: int) -> None:
         self._files.step("truncate", self.path)
         super().truncate(size)
+        self._unsynced.append(size)
 
     def fsync(self) -> None:
         self._files.step("fsync", self.path)
+        self.keep()
+
+    def keep(self) -> None:
+        """All that was written is on the disk."""
         self.safe = bytes(self.content)
+        self._unsynced.clear()
 
     def syncer(self) -> Callable[[], None]:
         return self.fsync
@@ -51,71 +66,169 @@ class FaultyFile(MemoryFile):
         self._files.reads += 1
         return super().pread(size, at)
 
+    def after_power_cut(self, chance: Random | None) -> bytes:
+        """What is left: of what was not fsynced nothing, or as much as chance has it, the last of it as zeros maybe."""
+        if chance is None:
+            return self.safe
+        content, reached = bytearray(self.safe), chance.randint(0, len(self._unsynced))
+        for number, change in enumerate(self._unsynced[:reached], 1):
+            if isinstance(change, int):
+                del content[change:]
+            elif number < reached:
+                content += change
+            else:
+                part = change[: chance.randint(0, len(change))]
+                content += bytes(len(part)) if chance.random() < 0.3 else part
+        return bytes(content)
+
+
+class Folder:
+    """A directory as the disk knows it: ``names`` as they are, ``safe`` as they were when it was last fsynced."""
+
+    __slots__ = ("names", "safe", "unsynced")
+
+    def __init__(self) -> None:
+        self.names: dict[str, FaultyFile | Folder] = {}
+        self.safe: dict[str, FaultyFile | Folder] = {}
+        self.unsynced: list[dict[str, FaultyFile | Folder | None]] = []  #: since then, in order; None: the name is gone
+
+    def change(self, changes: dict[str, "FaultyFile | Folder | None"]) -> None:
+        """Give these names, or take them away, at once or not at all."""
+        self.unsynced.append(changes)
+        apply(self.names, changes)
+
+    def keep(self) -> None:
+        """All names are on the disk."""
+        self.safe = dict(self.names)
+        self.unsynced.clear()
+
+    def after_power_cut(self, chance: Random | None) -> "dict[str, FaultyFile | Folder]":
+        """The names that are left: a file system brings changes to the disk in their order."""
+        names = dict(self.safe)
+        for changes in self.unsynced[: chance.randint(0, len(self.unsynced)) if chance is not None else 0]:
+            apply(names, changes)
+        return names
+
+
+def apply(names: dict[str, FaultyFile | Folder], changes: dict[str, FaultyFile | Folder | None]) -> None:
+    for name, node in changes.items():
+        if node is None:
+            names.pop(name, None)
+        else:
+            names[name] = node
+
+
+def parent_of(path: str) -> str:
+    return os.path.split(path)[0]
+
 
 class FaultyFiles(MemoryFiles):
     """Files in memory whose ``fail_at``-th change fails with ``code``.
 
-    A failing write still writes ``torn`` bytes, or as many as there are. With ``lasting="for ever"`` everything after
-    it fails too, as if the process had been killed at that moment; then :meth:`survivor` is what a new one finds.
+    A failing write still writes ``torn`` bytes, or as many as there are; given a :class:`Random`, any number of them.
+    With ``lasting="for ever"`` everything after it fails too, as if the process had been killed at that moment; then
+    :meth:`survivor` is what a new one finds. ``under`` confines the failure, and the count, to one directory's tree.
     """
 
     def __init__(
         self,
         fail_at: int = 0,
         *,
-        torn: int = 0,
+        torn: int | Random = 0,
         lasting: Failure = "for ever",
         code: int = errno.EIO,
         clock: Clock | None = None,
+        under: str = "",
     ) -> None:
         super().__init__(clock)
         self.fail_at = fail_at
         self.torn = torn
         self.lasting = lasting
         self.code = code
+        self.under = under
         self.changes: list[tuple[str, str]] = []  #: kind and path of each operation so far
         self.reads = 0
         self.has_failed = False
+        self.root = Folder()
+        self._folders: dict[str, Folder] = {"/": self.root, "": self.root}
+        self.directories["/"] = {}
+
+    # ------------------------------------------------------------ failing
 
     def step(self, kind: str, path: str, size: int = 0) -> int:
         """Count a change. Raises OSError if it is the one that fails; gives how much of a write goes through."""
+        if not path.startswith(self.under):
+            return size
         self.changes.append((kind, path))
         if len(self.changes) == self.fail_at:
             self.has_failed = True
-            if kind == "write" and self.torn < size:
-                return self.torn
-            if kind != "write":
+            if kind != "write" or not size:
                 raise self.error(path)
-            return size
+            return min(self.torn, size - 1) if isinstance(self.torn, int) else self.torn.randrange(size)
         if self.has_failed and self.lasting == "for ever":
             raise self.error(path)
         return size
 
+    def fail_now(self, code: int) -> None:
+        """From now on every change fails with that error number."""
+        self.code, self.has_failed, self.lasting = code, True, "for ever"
+
     def error(self, path: str) -> OSError:
         """What the operating system would raise."""
-        return OSError(self.code, "This operation was told to fail", path)
+        return OSError(self.code, os.strerror(self.code), path)
 
     def count(self, kind: str) -> int:
         """How many changes of that kind there were."""
         return sum(change == kind for change, _ in self.changes)
 
-    def survivor(self, *, power_cut: bool = False) -> "FaultyFiles":
-        """The files that the next process finds; after a power cut only with the content that was fsynced."""
+    # ------------------------------------------------------------ surviving
+
+    def survivor(self, *, power_cut: bool = False, chance: Random | None = None) -> "FaultyFiles":
+        """The files that the next process finds.
+
+        After a power cut that is what was fsynced, names and contents each for itself; with ``chance`` each thing that
+        was not may have reached the disk all the same.
+        """
         files = FaultyFiles(clock=self.clock)
-        for directory, names in self.directories.items():
-            files.directories[directory] = {}
-            for name, file in names.items():
-                assert isinstance(file, FaultyFile)
-                copy = files.directories[directory][name] = FaultyFile(files, file.path)
-                copy.content += file.safe if power_cut else file.content
-                copy.safe = file.safe
+        self._copy(self.root, "", files, power_cut, chance)
+        files.keep()
+        files.changes.clear()
         return files
+
+    def _copy(self, folder: Folder, path: str, files: "FaultyFiles", power_cut: bool, chance: Random | None) -> None:
+        if path:
+            files.makedirs(path)
+        for name, node in (folder.after_power_cut(chance) if power_cut else folder.names).items():
+            if isinstance(node, Folder):
+                self._copy(node, f"{path}/{name}", files, power_cut, chance)
+            else:
+                content = node.after_power_cut(chance) if power_cut else bytes(node.content)
+                copy = FaultyFile(files, f"{path}/{name}", content)
+                copy.modified_ms = node.modified_ms
+                files.directories[path][name] = files._folder(path).names[name] = copy
+
+    def keep(self) -> None:
+        """All that is there, is on the disk."""
+        for path, folder in self._folders.items():
+            folder.keep()
+            for file in self.directories.get(path, {}).values():
+                assert isinstance(file, FaultyFile)
+                file.keep()
+
+    def _folder(self, path: str) -> Folder:
+        try:
+            return self._folders[path]
+        except KeyError:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
+
+    # ------------------------------------------------------------ changes
 
     def create(self, path: str) -> FaultyFile:
         self.step("create", path)
         directory, name = self._place(path)
         file = FaultyFile(self, path)
         directory[name] = file
+        self._folder(parent_of(path)).change({name: file})
         return file
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
@@ -124,26 +237,60 @@ class FaultyFiles(MemoryFiles):
         if sync:
             file.fsync()
         self.rename(path + ".tmp", path)
+        if sync:
+            self.fsync_path(parent_of(path))
 
     def rename(self, old: str, new: str) -> None:
         self.step("rename", old)
-        super().rename(old, new)
+        (old_parent, old_name), (new_parent, new_name) = os.path.split(old), os.path.split(new)
+        source, target = self._folder(old_parent), self._folder(new_parent)
+        node = source.names.get(old_name)
+        super().rename(old, new)  # raises where there is nothing
+        assert node is not None
+        if source is target:
+            source.change({old_name: None, new_name: node})
+        else:
+            target.change({new_name: node})
+            source.change({old_name: None})
+        inside = old + "/"
+        for path in [path for path in self._folders if path == old or path.startswith(inside)]:
+            self._folders[new + path[len(old) :]] = self._folders.pop(path)
 
     def delete(self, path: str) -> None:
         self.step("delete", path)
-        super().delete(path)
+        directory, name = self._place(path)
+        if directory.pop(name, None) is not None:
+            self._folder(parent_of(path)).change({name: None})
 
     def delete_tree(self, path: str) -> None:
-        self.step("delete_tree", path)
-        super().delete_tree(path)
+        if path not in self.directories:
+            return
+        for name in self.list(path):
+            inner = f"{path}/{name}"
+            if inner in self.directories:
+                self.delete_tree(inner)
+            else:
+                self.delete(inner)
+        self.step("delete", path)
+        del self.directories[path], self._folders[path]
+        parent, name = os.path.split(path)
+        self._folder(parent).change({name: None})
 
     def makedirs(self, path: str) -> None:
+        if path in self.directories or path in self._folders:
+            return
+        parent, name = os.path.split(path)
+        self.makedirs(parent)
         self.step("makedirs", path)
-        super().makedirs(path)
+        self.directories[path] = {}
+        folder = self._folders[path] = Folder()
+        self._folders[parent].change({name: folder})
 
     def fsync_path(self, path: str) -> None:
         self.step("fsync", path)
-        if path not in self.directories:
+        if path in self._folders:
+            self._folders[path].keep()
+        else:
             file = self.open(path)
             assert isinstance(file, FaultyFile)
-            file.safe = bytes(file.content)
+            file.keep()
