@@ -26,6 +26,7 @@ from barnabas.api_handlers import (  # noqa: I001
     offset_for_leader_epoch,
     describe_configs,
     alter_configs,
+    alter_replica_log_dirs,
     describe_log_dirs,
     create_partitions,
     delete_groups,
@@ -44,6 +45,7 @@ from barnabas.api_handlers import (  # noqa: I001
 __all__ = [
     "alter_configs",
     "alter_partition_reassignments",
+    "alter_replica_log_dirs",
     "api_versions",
     "create_partitions",
     "create_topics",

@@ -54,6 +54,17 @@ def describe(
                 partitions.append(
                     Partition(partition_index=key[1], partition_size=log.size, offset_lag=0, is_future_key=False)
                 )
+    for key, future in directory.futures.items():
+        partitions = topics.setdefault(key[0], [])
+        if key in asked:
+            partitions.append(
+                Partition(
+                    partition_index=key[1],
+                    partition_size=future.size,
+                    offset_lag=max(logs[key].log_end_offset - future.log_end_offset, 0) if key in logs else 0,
+                    is_future_key=True,
+                )
+            )
     try:
         space = files.space(directory.path)
     except OSError:  # the volume is gone, which the next append will find out as well

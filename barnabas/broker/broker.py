@@ -6,7 +6,7 @@ hosted here follows it.
 
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.commands import (
     AllocateProducerIds,
     AlterConfigs,
+    AssignReplicasToDirs,
     ConfigResource,
     CreateTopics,
     DeleteTopics,
@@ -39,15 +40,23 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaStorageError, UnknownTopicOrPartition
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.background import Background
+from barnabas.log.cleaner import CleanerSettings
+from barnabas.log.cleaner_hands import Hand
 from barnabas.log.files import Files
 from barnabas.log.housekeeping import LogSettings
+from barnabas.log.log_directory import LogDirectory
 from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.schema import Versions
 
 logger = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
 """How long a fetch session is safe from others that want its place; Apache Kafka has no config for it."""
+
+
+ASSIGNMENTS_AT_ONCE = 2250
+"""Partitions whose directories are told in one go (``AssignReplicasToDirsRequestBuilder``)."""
 
 
 class Node(NamedTuple):
@@ -75,6 +84,7 @@ class Broker:
         scheduler: Scheduler,
         random: Random,
         background: Background,
+        new_hand: Callable[[], Hand] | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -91,6 +101,8 @@ class Broker:
             scheduler=scheduler,
             background=background,
             settings=LogSettings.from_config(config),
+            cleaner_settings=CleanerSettings.from_config(config),
+            new_hand=new_hand,
             random_bytes=random.randbytes,
         )
         self.hosting = Hosting(self.node_id, self.log_manager)
@@ -103,6 +115,11 @@ class Broker:
             random,
         )
         self._producer_ids = iter(range(0))
+        self._is_registered = False
+        moves = self.log_manager.moves
+        moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
+        moves.before_arrival = self._tell_directory
+        moves.on_arrival = self.hosting.arrived
 
     # ------------------------------------------------------------ life
 
@@ -120,6 +137,7 @@ class Broker:
             self.log_manager.open_all(
                 lambda topic: self.hosting.topic_config(topic, image, self.config),
                 lambda log: self.hosting.is_stray(log, image),
+                lambda log: self.hosting.assigned_directory(log, image),
             )
             self.hosting.host_all(image, self.config)
             self.controller.listeners.append(self._follow)
@@ -158,6 +176,8 @@ class Broker:
             )
         )
         self.controller.submit(UnfenceBroker(self.node_id))
+        self._is_registered = True
+        self._tell_directories()
         self.group_log.start()
 
     def close(self) -> None:
@@ -205,6 +225,21 @@ class Broker:
             self._take_dynamic_configs()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.group_log.on_image(delta)
+        if self._is_registered:
+            self._tell_directories(delta)
+
+    def _tell_directories(self, delta: MetadataDelta | None = None) -> None:
+        """Say in the metadata in which directories partitions are, where it does not know (KIP-858)."""
+        misplaced = self.hosting.misplaced(self.image, delta)
+        for at in range(0, len(misplaced), ASSIGNMENTS_AT_ONCE):
+            self.controller.submit(AssignReplicasToDirs(self.node_id, misplaced[at : at + ASSIGNMENTS_AT_ONCE]))
+
+    def _tell_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
+        """Say in the metadata that a log is about to be in that directory. :raises KafkaError: it cannot be"""
+        assignment = log.topic_id, log.partition, directory.directory_id
+        (error,) = self.controller.submit(AssignReplicasToDirs(self.node_id, [assignment]))
+        if error is not None:
+            raise error
 
     def _take_dynamic_configs(self) -> None:
         """What was set for all brokers, and for this one, goes before what it was started with."""
@@ -212,6 +247,7 @@ class Broker:
         for_all, for_me = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
         self.config = self.config.with_dynamic(for_all, for_me)
         self.controller.controller.settings = self.config
+        self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
 
     # ------------------------------------------------------------ what handlers ask
 

@@ -6,7 +6,7 @@ Knows nothing of clients; it turns what the metadata image says into logs and :c
 import logging
 from collections.abc import Iterable
 
-from barnabas.cluster.image import MetadataDelta, MetadataImage, TopicImage
+from barnabas.cluster.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
@@ -45,6 +45,42 @@ class Hosting:
             return True
         return any(log.topic_id) and log.topic_id != topic.id
 
+    def assigned_directory(self, log: PartitionLog, image: MetadataImage) -> bytes | None:
+        """The id of the directory in which the metadata has that log; None when it does not know the partition."""
+        topic = image.topics_by_name.get(log.topic)
+        partition = None if topic is None else topic.partitions.get(log.partition)
+        return None if partition is None else self._directory_of(partition)
+
+    def _directory_of(self, partition: PartitionImage) -> bytes | None:
+        """Of this node's replica."""
+        return dict(zip(partition.replicas, partition.directories, strict=True)).get(self._node_id)
+
+    def misplaced(self, image: MetadataImage, delta: MetadataDelta | None = None) -> list[tuple[bytes, int, bytes]]:
+        """Topic ids, partitions and directory ids of what is in another directory than the metadata has it in.
+
+        Of what ``delta`` has changed, or of everything; not of what is about to be there.
+        """
+        manager, found = self._log_manager, []
+        changed = delta.partitions if delta is not None else image.topics_by_id.keys()
+        for topic_id in changed:
+            topic = image.topics_by_id[topic_id]
+            for index in delta.partitions[topic_id] if delta is not None else topic.partitions:
+                partition = self.partitions.get((topic.name, index))
+                if partition is None or (topic.name, index) in manager.moves.under_way:
+                    continue
+                directory_id = manager.directory_of(partition.log).directory_id
+                if self._directory_of(topic.partitions[index]) != directory_id:
+                    found.append((topic_id, index, directory_id))
+        return found
+
+    def arrived(self, log: PartitionLog) -> None:
+        """A log has moved to another directory, and is another object there."""
+        partition = self.partitions.get((log.topic, log.partition))
+        if partition is not None:
+            partition.log = log
+            if partition.leads:
+                log.assign_leader_epoch(partition.leader_epoch)
+
     def host_all(self, image: MetadataImage, config: BrokerConfig) -> None:
         for topic in image.topics_by_id.values():
             self._host(topic, topic.partitions, image, config)
@@ -71,7 +107,14 @@ class Hosting:
             partition = self.partitions.get((topic.name, index))
             if partition is None:
                 try:
-                    log = self._log_manager.create(topic.name, index, topic.id, topic_config)
+                    log = self._log_manager.create(
+                        topic.name,
+                        index,
+                        topic.id,
+                        topic_config,
+                        directory_id=self._directory_of(of_image),
+                        is_new=of_image.partition_epoch == 0,
+                    )
                 except KafkaStorageError as error:
                     logger.error("%s-%d can't be hosted: %s", topic.name, index, error)
                     continue

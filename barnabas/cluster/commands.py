@@ -153,6 +153,13 @@ class ShutDownBroker(NamedTuple):
     id: int
 
 
+class AssignReplicasToDirs(NamedTuple):
+    """The broker has these partitions in these directories; answered with an error or None for each."""
+
+    broker_id: int
+    assignments: Sequence[tuple[bytes, int, bytes]]  #: topic id, partition, directory id
+
+
 class RegisterController(NamedTuple):
     id: int
     incarnation_id: bytes

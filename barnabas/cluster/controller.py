@@ -8,7 +8,14 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from barnabas.cluster import commands, config_decisions, leader_decisions, node_decisions, topic_decisions
+from barnabas.cluster import (
+    commands,
+    config_decisions,
+    directory_decisions,
+    leader_decisions,
+    node_decisions,
+    topic_decisions,
+)
 from barnabas.cluster.decision import ConfigRules, Decision, Settings, Surroundings
 from barnabas.cluster.image import MetadataImage
 
@@ -25,6 +32,7 @@ DECIDE: dict[type, Decide] = {
     commands.RegisterBroker: node_decisions.register_broker,
     commands.UnfenceBroker: node_decisions.unfence_broker,
     commands.ShutDownBroker: node_decisions.shut_down_broker,
+    commands.AssignReplicasToDirs: directory_decisions.assign_replicas_to_dirs,
     commands.RegisterController: node_decisions.register_controller,
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
 }

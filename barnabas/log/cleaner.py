@@ -174,7 +174,7 @@ class LogCleaner:
     def _due(self, log: PartitionLog, now_ms: int) -> LogToClean | None:
         if not log.config.compacts or len(log.segments) == 1 or log.is_offline:
             return None
-        if log in self.passes or log in self.uncleanable:
+        if log in self.passes or log in self.uncleanable or (log.topic, log.partition) in self._manager.moves.under_way:
             return None
         directory = self._manager.directory_of(log)
         try:

@@ -115,6 +115,7 @@ class Moves:
 
     def _start(self, log: PartitionLog, future: PartitionLog) -> None:
         move = self.under_way[log.topic, log.partition] = Move(log, future)
+        self._manager.cleaner.abort(log)  # what is copied must not be cleaned less than is believed
         self._again(move, 0)
 
     def abandon(self, key: TopicPartition) -> None:
@@ -300,6 +301,7 @@ class Moves:
             return
         arrived.maybe_set_high_watermark(log.high_watermark)
         arrived.producers.entries.update(log.producers.entries)  # which remember more than a snapshot does
+        manager.cleaner.moved(log, source, target)
         source.logs.pop(key, None)
         self._install(key, target, arrived)
         log.supersede()

@@ -12,7 +12,8 @@ from barnabas.log.checkpoints import LOG_START_OFFSETS, read_offsets
 from barnabas.log.files import MemoryFiles
 from barnabas.log.log_directory import LogDirectoryError
 from barnabas.log.log_manager import LogManager
-from barnabas.records.batch import batches
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
 
@@ -630,3 +631,26 @@ def test_any_operation_may_fail_once(batch):
         survivor.finish()
         assert survivor.values()[: len(acknowledged)] == acknowledged
     assert {("/a", False), ("/a", True), ("/b", True)} <= outcomes
+
+
+def test_what_is_on_its_way_is_not_cleaned(batch):
+    """Else its copy would be taken for cleaner than it is."""
+    node = Node(cleanup_policy=frozenset({"compact"}), segment_bytes=300, min_cleanable_dirty_ratio=0.0)
+    node.create()
+    for number in range(20):
+        keyed = RecordBatch.parse(build_batch([(b"same", b"%d" % number, 0)]))
+        node.append(lambda _, keyed=keyed: keyed, None)
+    cleaner = node.manager.cleaner
+    node.move()
+    cleaner.look()
+    assert not cleaner.passes
+    node.finish()
+    cleaner.look()
+    node.clock.advance(60)
+    assert cleaner.checkpoints[node.manager.directories[1]][KEY] > 0
+    assert len(node.values()) < 20
+    cleaned = cleaner.checkpoints[node.manager.directories[1]][KEY]
+    node.move("/a")
+    node.finish()
+    assert cleaner.checkpoints[node.manager.directories[0]][KEY] == cleaned
+    assert KEY not in cleaner.checkpoints[node.manager.directories[1]]

@@ -127,5 +127,6 @@ CONFIGS = (
         "How many bytes a second may move between log directories.",
         CLUSTER_WIDE,
         internal=True,
+        in_effect=True,
     ),
 )

@@ -29,6 +29,7 @@ MODULES = (
     "offset_for_leader_epoch",
     "describe_configs",
     "alter_configs",
+    "alter_replica_log_dirs",
     "describe_log_dirs",
     "create_partitions",
     "delete_groups",

@@ -1,0 +1,55 @@
+"""In which of its directories a broker has a partition: it chooses itself, and says so (KIP-858).
+
+Knows nothing of what is in a directory. Rules of Apache Kafka's ``ReplicationControlManager``
+(``handleAssignReplicasToDirs``).
+"""
+
+from barnabas.cluster.commands import AssignReplicasToDirs
+from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.image import MetadataImage
+from barnabas.errors import (
+    BrokerIdNotRegistered,
+    KafkaError,
+    NotLeaderOrFollower,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+
+
+def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage, around: Surroundings) -> Decision:
+    """Write down each that is news; the answer has an error or None for each."""
+    if command.broker_id not in image.brokers:
+        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
+    records: list[object] = []
+    results: list[KafkaError | None] = []
+    for topic_id, index, directory_id in command.assignments:
+        try:
+            change = assigned(command.broker_id, topic_id, index, directory_id, image)
+        except KafkaError as error:
+            results.append(error)
+        else:
+            results.append(None)
+            if change is not None:
+                records.append(change)
+    return Decision(records, results)
+
+
+def assigned(
+    broker_id: int, topic_id: bytes, index: int, directory_id: bytes, image: MetadataImage
+) -> PartitionChangeRecord | None:
+    topic = image.topics_by_id.get(topic_id)
+    if topic is None:
+        raise UnknownTopicId
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise UnknownTopicOrPartition
+    if broker_id not in partition.replicas:
+        raise NotLeaderOrFollower(f"Broker {broker_id} has no replica of this partition")
+    directories = [
+        directory_id if replica == broker_id else before
+        for replica, before in zip(partition.replicas, partition.directories, strict=True)
+    ]
+    if directories == list(partition.directories):
+        return None
+    return PartitionChangeRecord(partition_id=index, topic_id=topic_id, directories=directories)

@@ -1,0 +1,197 @@
+"""AlterReplicaLogDirs: errors as Apache Kafka 4.3.1 answered them, and what becomes of a wish."""
+
+import pytest
+
+from barnabas.api_handlers.alter_replica_log_dirs import alter_replica_log_dirs
+from barnabas.api_handlers.describe_log_dirs import describe_log_dirs
+from barnabas.cluster.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
+from barnabas.errors import (
+    NONE,
+    InvalidTopicException,
+    KafkaStorageError,
+    LogDirNotFound,
+    ReplicaNotAvailable,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+
+Directory = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+Topic = Directory.AlterReplicaLogDirTopic
+
+
+@pytest.fixture
+def partition(node):
+    """In /a, with a record."""
+    made = node.create_topic("T", partitions=2)
+    node.append(made, 1000)
+    assert directory_of(node, "T", 0) == "/a"
+    return made
+
+
+def ask(node, *wishes, version=2):
+    """Error codes by topic and partition, in the answer's order; a wish is a path, a topic and partitions."""
+    dirs = [
+        Directory(path=path, topics=[Topic(name=topic, partitions=list(indexes))]) for path, topic, *indexes in wishes
+    ]
+    answer = node.ask(alter_replica_log_dirs, AlterReplicaLogDirsRequest(dirs=dirs), version)
+    return {
+        (result.topic_name, told.partition_index): told.error_code
+        for result in answer.results
+        for told in result.partitions
+    }
+
+
+def directory_of(node, topic, index):
+    manager = node.broker.log_manager
+    return manager.directory_of(manager.logs[topic, index]).path
+
+
+def in_metadata(node, topic, index):
+    """The path of the directory that the metadata has the partition in."""
+    (directory_id,) = node.broker.image.topics_by_name[topic].partitions[index].directories
+    (path,) = [each.path for each in node.broker.log_manager.directories if each.directory_id == directory_id]
+    return path
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_it_moves(node, partition, version):
+    assert ask(node, ("/b", "T", 0), version=version) == {("T", 0): NONE}
+    assert directory_of(node, "T", 0) == "/a"
+    node.clock.advance(0)
+    assert directory_of(node, "T", 0) == in_metadata(node, "T", 0) == "/b"
+    assert node.append(partition, 2000).base_offset == 1
+    assert partition.log.directory == "/b/T-0"
+
+
+def test_the_metadata_knows_where_partitions_are(node):
+    node.create_topic("T", partitions=4)
+    assert [in_metadata(node, "T", index) for index in range(4)] == ["/a", "/b", "/a", "/b"]
+    assert [directory_of(node, "T", index) for index in range(4)] == ["/a", "/b", "/a", "/b"]
+
+
+def test_both_are_described_meanwhile(node, partition):
+    ask(node, ("/b", "T", 0))
+    future = node.broker.log_manager.directories[1].futures["T", 0]
+    described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
+    told = {
+        (result.log_dir, each.partition_index): (each.partition_size, each.offset_lag, each.is_future_key)
+        for result in described.results
+        for topic in result.topics
+        for each in topic.partitions
+    }
+    assert told == {
+        ("/a", 0): (partition.log.size, 0, False),
+        ("/b", 1): (0, 0, False),
+        ("/b", 0): (future.size, 1, True),
+    }
+
+
+def test_where_it_is_already(node, partition):
+    assert ask(node, ("/a", "T", 0)) == {("T", 0): NONE}
+    assert not node.broker.log_manager.moves.under_way
+
+
+def test_called_off(node, partition):
+    ask(node, ("/b", "T", 0))
+    assert ask(node, ("/a", "T", 0)) == {("T", 0): NONE}
+    node.clock.advance(0)
+    assert directory_of(node, "T", 0) == in_metadata(node, "T", 0) == "/a"
+
+
+@pytest.mark.parametrize("path", ["/c", "/b/", "/a/../b", "b", ""])
+def test_a_directory_has_one_name(node, partition, path):
+    assert ask(node, (path, "T", 0)) == {("T", 0): LogDirNotFound.code}
+    assert ask(node, (path, "nope", 0)) == {("nope", 0): LogDirNotFound.code}
+
+
+@pytest.mark.parametrize(("topic", "index"), [("T", 7), ("T", -1), ("nope", 0), ("a b", 0), ("__cluster_metadata", 0)])
+def test_what_is_not_there(node, partition, topic, index):
+    assert ask(node, ("/b", topic, index)) == {(topic, index): UnknownTopicOrPartition.code}
+
+
+def test_a_wish_for_what_is_not_there_is_remembered(node):
+    ask(node, ("/b", "T", 0, 1, 2))
+    node.create_topic("T", partitions=4)
+    assert [directory_of(node, "T", index) for index in range(4)] == ["/b", "/b", "/b", "/a"]
+    assert [in_metadata(node, "T", index) for index in range(4)] == ["/b", "/b", "/b", "/a"]
+
+
+def test_somebody_elses_partition(node, partition, monkeypatch):
+    monkeypatch.setattr(type(node.broker), "partition", raise_not_ours)
+    assert ask(node, ("/b", "T", 0)) == {("T", 0): ReplicaNotAvailable.code}
+
+
+def raise_not_ours(broker, topic, index):
+    from barnabas.errors import NotLeaderOrFollower
+
+    raise NotLeaderOrFollower
+
+
+def test_names_that_are_too_long_to_be_moved(node):
+    just, over = "x" * 213, "x" * 214
+    assert ask(node, ("/b", just, 0), ("/b", over, 0)) == {
+        (just, 0): UnknownTopicOrPartition.code,
+        (over, 0): InvalidTopicException.code,
+    }
+
+
+def test_the_later_of_two_wishes_stands(node, partition):
+    assert ask(node, ("/a", "T", 0), ("/b", "T", 0)) == {("T", 0): NONE}
+    assert ("T", 0) in node.broker.log_manager.moves.under_way
+
+
+def test_the_order_of_the_answer(node, partition):
+    assert list(ask(node, ("/nope", "t", 0, 1, 2))) == [("t", 2), ("t", 1), ("t", 0)]
+
+
+def test_nothing(node):
+    assert ask(node) == {}
+
+
+def test_the_target_is_offline(node, partition):
+    manager = node.broker.log_manager
+    manager.directory_failed(manager.directories[1], OSError(5, "broken"))
+    assert ask(node, ("/b", "T", 0), ("/a", "T", 1)) == {
+        ("T", 0): KafkaStorageError.code,
+        ("T", 1): KafkaStorageError.code,
+    }
+    assert ask(node, ("/a", "T", 0)) == {("T", 0): NONE}
+
+
+def test_a_deleted_topic_takes_its_future_log_along(node, partition):
+    ask(node, ("/b", "T", 0))
+    node.broker.controller.submit(DeleteTopics([("T", bytes(16))]))
+    node.clock.advance(100)
+    assert [name for path in ("/a", "/b") for name in node.files.list(path) if name.startswith("T-")] == []
+
+
+def test_no_faster_than_the_config_allows(node, partition):
+    rate = ConfigChange("replica.alter.log.dirs.io.max.bytes.per.second", 0, "0")
+    (altered,) = node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), [rate])]))
+    assert altered.error is None
+    ask(node, ("/b", "T", 0))
+    node.clock.advance(100)
+    assert directory_of(node, "T", 0) == "/a"
+    rate = ConfigChange("replica.alter.log.dirs.io.max.bytes.per.second", 1, None)
+    node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), [rate])]))
+    node.clock.advance(2)
+    assert directory_of(node, "T", 0) == "/b"
+
+
+def test_a_consumer_that_waits_notices_nothing(node, partition):
+    woken = []
+    partition.add_waiter(woken.append)
+    ask(node, ("/b", "T", 0))
+    node.clock.advance(0)
+    assert woken == []
+    node.append(partition, 2000)
+    assert len(woken) == 1
+    assert woken[0] > 0
+
+
+def test_leader_epochs_stay(node, partition):
+    before = partition.log.end_offset_for_epoch(partition.leader_epoch)
+    ask(node, ("/b", "T", 0))
+    node.clock.advance(0)
+    assert partition.log.end_offset_for_epoch(partition.leader_epoch) == before
