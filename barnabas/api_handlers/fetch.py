@@ -42,9 +42,6 @@ BATCHES_SINCE = 4
 STORAGE_ERROR_SINCE = 6
 """Clients that speak an earlier version do not know KAFKA_STORAGE_ERROR (KIP-112)."""
 
-ZSTD_SINCE = 10
-"""Clients that speak an earlier version get nothing out of a topic whose ``compression.type`` is zstd (KIP-110)."""
-
 BY_ID = 13
 """From this version on topics are named by their ids (KIP-516)."""
 
@@ -178,9 +175,9 @@ class Reading:
         told: list[Told] = []
         not_there: list[Told] = []
         left, size, is_complete = self.max_bytes, 0, not self.wanted
-        minimum_one, knows_zstd = self._version >= MINIMUM_ONE_SINCE, self._version >= ZSTD_SINCE
+        minimum_one, message_sets = self._version >= MINIMUM_ONE_SINCE, self._message_sets
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
-        is_follower, message_sets = self._is_follower, self._message_sets
+        is_follower = self._is_follower
         for key, want in self.wanted.items():
             asked = want.asked
             try:
@@ -190,8 +187,8 @@ class Reading:
                     partition.check_leader(max(epoch, -1))  # any that is negative is none
                     if is_follower:
                         raise NotLeaderOrFollower("whoever asks has no replica of this partition")
-                if not knows_zstd and log.config.compression_type == "zstd":
-                    raise UnsupportedCompressionType
+                if message_sets is not None:
+                    message_sets.check(log)
                 up_to = log.last_stable_offset if isolation_level else log.high_watermark
                 if asked.last_fetched_epoch >= 0 and (diverging := diverged(partition, asked)):
                     told.append((key, want, diverging))
@@ -254,7 +251,9 @@ class Reading:
         if isinstance(error, KafkaStorageError) and self._version < STORAGE_ERROR_SINCE:
             error = NotLeaderOrFollower()
         data = failed(want.asked.partition, error)
-        if self._has_waited or not isinstance(error, NOT_THERE):
+        if isinstance(error, UnsupportedCompressionType):
+            data.records = None
+        elif self._has_waited or not isinstance(error, NOT_THERE):
             data.aborted_transactions = None
         if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
             partition = self.broker.partitions.get((want.topic, want.asked.partition))

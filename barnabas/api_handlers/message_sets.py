@@ -5,6 +5,8 @@ Knows nothing of requests and responses. How much is read follows Apache Kafka 3
 """
 
 from barnabas.cluster.partition import Partition
+from barnabas.errors import UnsupportedCompressionType
+from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import batches
 from barnabas.records.down_conversion import down_convert
 from barnabas.records.message_set import MAGIC_V0, MAGIC_V1
@@ -30,6 +32,11 @@ class MessageSets:
     def __init__(self, version: int, partitions: int) -> None:
         self._magic = MAGIC_V0 if version < HAS_TIMESTAMPS else MAGIC_V1
         self._share = max(AT_ONCE // max(partitions, 1), AT_LEAST)
+
+    def check(self, log: PartitionLog) -> None:
+        """Raise UnsupportedCompressionType for a topic whose batches are all of zstd, before any is looked at."""
+        if log.config.compression_type == "zstd":
+            raise UnsupportedCompressionType
 
     def read(self, partition: Partition, offset: int, limit: int, *, up_to: int, minimum_one: bool) -> bytes:
         """Messages from ``offset`` on, of batches that come to ``limit`` bytes.

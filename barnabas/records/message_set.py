@@ -47,6 +47,10 @@ _V1 = Struct(">BBqi")
 _KEY_AT = (2, 10)  # in what the CRC covers, by magic
 
 
+class Unreadable(CorruptMessage):
+    """A message whose CRC may be right and whose content makes no sense all the same."""
+
+
 class Message(NamedTuple):
     """One entry of a set; its content stays where it lies."""
 
@@ -76,7 +80,7 @@ class Message(NamedTuple):
 
     @property
     def timestamp(self) -> int:
-        """In ms; -1 in v0, which has none. Raises CorruptMessage where the message is too short for one."""
+        """In ms; -1 in v0, which has none. Raises Unreadable where the message is too short for one."""
         if self.magic == MAGIC_V0:
             return NO_TIMESTAMP
         self._check_length()
@@ -84,25 +88,25 @@ class Message(NamedTuple):
         return timestamp
 
     def key_and_value(self) -> tuple[bytes | None, bytes | None]:
-        """Raises CorruptMessage where their lengths do not fit the message."""
+        """Raises Unreadable where their lengths do not fit the message."""
         self._check_length()
         key, at = self._sized(_KEY_AT[self.magic])
         return key, self._sized(at)[0]
 
     def _check_length(self) -> None:
         if self.magic == MAGIC_V1 and len(self.content) + 4 < MESSAGE_MIN_V1:
-            raise CorruptMessage(f"A message of format v1 has only {len(self.content) + 4} bytes.")
+            raise Unreadable(f"A message of format v1 has only {len(self.content) + 4} bytes.")
 
     def _sized(self, at: int) -> tuple[bytes | None, int]:
         content = self.content
         start = at + 4
         if start > len(content):
-            raise CorruptMessage("A message ends before its value.")
+            raise Unreadable("A message ends before its value.")
         (size,) = _INT32.unpack_from(content, at)
         if size < 0:
             return None, start
         if size > len(content) - start:
-            raise CorruptMessage(f"A key or value of {size} bytes does not fit into its message.")
+            raise Unreadable(f"A key or value of {size} bytes does not fit into its message.")
         return bytes(content[start : start + size]), start + size
 
 
@@ -128,27 +132,37 @@ def messages_in(data: Buffer) -> Iterator[Message]:
 def unwrapped(wrapper: Message, limit: int = UNPACKED_LIMIT) -> list[Message]:
     """The messages in a wrapper, with the offsets that they have in there.
 
-    Raises CorruptMessage where the value does not unpack, MessageTooLarge where it unpacks to more than ``limit``
-    bytes, UnsupportedCompressionType for zstd, which these formats never had, InvalidRecord where nothing is inside.
+    Raises Unreadable where the value does not unpack, MessageTooLarge where it unpacks to more than ``limit`` bytes,
+    CorruptMessage at a length that no message has, InvalidRecord for zstd, which these formats never had, where nothing
+    is inside, and where a v1 wrapper's offset is below those inside.
     """
     _, value = wrapper.key_and_value()
     codec = wrapper.codec
     if codec > Compression.ZSTD:
-        raise CorruptMessage(f"Unknown compression type {codec}.")
+        raise Unreadable(f"Unknown compression type {codec}.")
     if codec == Compression.ZSTD:
-        raise UnsupportedCompressionType(f"Message format v{wrapper.magic} has no zstd.")
+        raise InvalidRecord(f"Message format v{wrapper.magic} has no zstd.")
     if value is None:
         raise InvalidRecord("A compressed message has no value.")
+    inside = list(messages_in(_unpacked(value, codec, wrapper.magic, limit)))
+    if not inside:
+        raise InvalidRecord("A compressed message has no messages in it.")
+    if wrapper.magic == MAGIC_V1 and wrapper.offset and wrapper.offset < inside[-1].offset:
+        raise InvalidRecord(f"A wrapper at offset {wrapper.offset} has messages up to {inside[-1].offset} in it.")
+    return inside
+
+
+def _unpacked(value: bytes, codec: int, magic: int, limit: int) -> bytes:
     from barnabas.records.compression import decompress
 
-    if codec == Compression.LZ4 and wrapper.magic == MAGIC_V0:
+    if codec == Compression.LZ4 and magic == MAGIC_V0:
         from barnabas.records.old_lz4 import with_right_checksum
 
         value = with_right_checksum(value)
-    inside = list(messages_in(decompress(Compression(codec), value, limit)))
-    if not inside:
-        raise InvalidRecord("A compressed message has no messages in it.")
-    return inside
+    try:
+        return decompress(Compression(codec), value, limit)
+    except CorruptMessage as error:
+        raise Unreadable(str(error)) from error
 
 
 def records_of_message(message: Message, limit: int = UNPACKED_LIMIT) -> list[Record]:
@@ -159,11 +173,7 @@ def records_of_message(message: Message, limit: int = UNPACKED_LIMIT) -> list[Re
     if not message.codec:
         return [Record(message.offset, message.timestamp, *message.key_and_value())]
     inside = unwrapped(message, limit)
-    base = 0
-    if message.magic == MAGIC_V1 and message.offset:
-        base = message.offset - inside[-1].offset
-        if base < 0:
-            raise InvalidRecord(f"A wrapper at offset {message.offset} has messages up to {inside[-1].offset} in it.")
+    base = message.offset - inside[-1].offset if message.magic == MAGIC_V1 and message.offset else 0
     append_time = message.timestamp if message.is_log_append_time else None
     return [
         Record(each.offset + base, each.timestamp if append_time is None else append_time, *each.key_and_value())

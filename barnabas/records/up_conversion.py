@@ -11,10 +11,11 @@ from barnabas.errors import (
     KafkaError,
     MessageTooLarge,
     RecordListTooLarge,
+    UnknownServerError,
 )
 from barnabas.records.batch import MAGIC, NO_TIMESTAMP, Buffer, Compression, RecordBatch
 from barnabas.records.builder import NewRecord, build_batch
-from barnabas.records.message_set import Message, messages_in, unwrapped
+from barnabas.records.message_set import Message, Unreadable, messages_in, unwrapped
 from barnabas.records.validation import NAMED_ERRORS, UNPACKED_PER_MESSAGE_BYTE, ProducePolicy, validate_produced
 
 Fault = tuple[type[KafkaError], str]
@@ -42,7 +43,10 @@ def validate_message_set(data: Buffer, policy: ProducePolicy, now_ms: int) -> Re
     for message in shallow:
         if message.magic != magic:
             raise InvalidRecord(f"A message of format v{message.magic} stands among those of v{magic}.")
-    batch = _converted(shallow[0] if codec else None, shallow, policy, now_ms)
+    try:
+        batch = _converted(shallow[0] if codec else None, shallow, policy, now_ms)
+    except Unreadable as error:  # Apache's readers fail where it does not expect them to, and it answers so
+        raise UnknownServerError(str(error)) from error
     if batch.size_in_bytes > policy.max_message_bytes:
         raise MessageTooLarge(f"The messages make a batch of {batch.size_in_bytes} bytes: too large.")
     if batch.size_in_bytes > policy.segment_bytes:
@@ -118,8 +122,8 @@ def _fault_of_record(
         return InvalidRecord, "A compacted topic does not take a record without a key."
     if not policy.log_append_time and timestamp != NO_TIMESTAMP:
         oldest, newest = now_ms - policy.timestamp_before_max_ms, now_ms + policy.timestamp_after_max_ms
-        if not oldest <= timestamp <= newest:
-            return InvalidTimestamp, f"Timestamp {timestamp} is not within {oldest} and {newest}."
+        if not max(oldest, 0) <= timestamp <= newest:
+            return InvalidTimestamp, f"Timestamp {timestamp} is not within {max(oldest, 0)} and {newest}."
     elif is_append_time:
         return InvalidTimestamp, "LogAppendTime is the broker's to set, not the producer's."
     return None

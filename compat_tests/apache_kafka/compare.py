@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import message_sets
 from .batches import T0, parse
 from .codec import ZERO_UUID, message
 from .steps import ADVERTISED
@@ -39,6 +40,9 @@ UNORDERED = {
 
 KEYED = {"ApiKeys": "ApiKey", "Configs": "Name"}
 """Arrays whose entries are told apart by a field."""
+
+MAGIC_AT = 16
+"""The byte of a batch, or of a message of the older formats, that tells which it is."""
 
 COMPARED = frozenset(message(f"{api}Request").api_key for api in ADVERTISED)
 """The APIs that both serve; which others there are is told by ApiVersions, and no matter of this table."""
@@ -107,7 +111,11 @@ class Normal:
 
     def records(self, data: bytes | None) -> Any:
         """Whole batches: Apache Kafka cuts what it sends at the limit's byte, and clients throw the torn one away."""
-        return None if data is None else [self.answer(each) for each in parse(data) if "rest" not in each]
+        if data is None:
+            return None
+        if len(data) > MAGIC_AT and data[MAGIC_AT] < 2:
+            return [self.answer(each) for each in message_sets.parse(data)]
+        return [self.answer(each) for each in parse(data) if "rest" not in each]
 
     def assignment(self, data: bytes) -> str:
         text = data.decode("latin-1")

@@ -1,0 +1,113 @@
+"""Message sets of formats v0 and v1 made to order, good and bad, and taken apart again.
+
+Must not know anything of ``barnabas.records``: it is a second reading of the format.
+"""
+
+import contextlib
+import struct
+import zlib
+from typing import Any, NamedTuple
+
+from .batches import COMPRESS, DECOMPRESS, T0
+
+LZ4 = 3
+
+
+class M(NamedTuple):
+    """One message to be sent; what is None is made right."""
+
+    value: bytes | None = b"value"
+    key: bytes | None = None
+    timestamp: int = T0
+    magic: int | None = None
+    attributes: int = 0
+    offset: int | None = None
+    crc: int | None = None
+    length: int | None = None
+    content: bytes | None = None  #: instead of timestamp, key and value
+
+
+def sized(data: bytes | None) -> bytes:
+    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
+
+
+def message(told: M, magic: int, index: int) -> bytes:
+    magic = magic if told.magic is None else told.magic
+    covered = struct.pack(">bb", magic, told.attributes)
+    if told.content is not None:
+        covered += told.content
+    else:
+        covered += (struct.pack(">q", told.timestamp) if magic else b"") + sized(told.key) + sized(told.value)
+    crc = zlib.crc32(covered) if told.crc is None else told.crc
+    length = len(covered) + 4 if told.length is None else told.length
+    return struct.pack(">qiI", index if told.offset is None else told.offset, length, crc) + covered
+
+
+def message_set(magic: int, *told: M | bytes) -> bytes:
+    """Messages one behind the other; bytes stand for a message with that value."""
+    return b"".join(message(each if isinstance(each, M) else M(each), magic, i) for i, each in enumerate(told))
+
+
+def wrapper(magic: int, codec: int, *told: M | bytes, inside: bytes | None = None, **fields: Any) -> bytes:
+    """A compressed message around the others; `inside` replaces what they make, `fields` are the wrapper's own."""
+    data = message_set(magic, *told) if inside is None else inside
+    packed = COMPRESS[codec](data)
+    if codec == LZ4 and magic == 0:
+        at = checksum_at(packed)
+        packed = packed[:at] + bytes([packed[at] ^ 0xFF]) + packed[at + 1 :]  # wrong anyway in v0: nobody looks
+    fields = {"value": packed, "attributes": codec, "offset": max(len(told) - 1, 0)} | fields
+    return message(M(**fields), magic, 0)
+
+
+def checksum_at(frame: bytes) -> int:
+    """Where a frame's header has its checksum: behind the content's size, if that is told."""
+    return 14 if frame[4] & 8 else 6
+
+
+def unlz4(frame: bytes) -> bytes:
+    """What is in a frame whatever its header's checksum says: one of 256 is right."""
+    at = checksum_at(frame)
+    for guess in range(256):
+        with contextlib.suppress(RuntimeError):
+            return DECOMPRESS[LZ4](frame[:at] + bytes([guess]) + frame[at + 1 :])
+    raise ValueError("no lz4 frame")
+
+
+def parse(data: bytes) -> list[dict[str, Any]]:
+    """The whole messages in a set, wrappers with those in them."""
+    found, at = [], 0
+    while len(data) - at >= 12:
+        offset, length = struct.unpack_from(">qi", data, at)
+        body = data[at + 12 : at + 12 + length]
+        if len(body) < length:
+            break
+        found.append({"offset": offset} | parsed(body))
+        at += 12 + length
+    return found
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    crc, magic, attributes = struct.unpack_from(">IBB", body)
+    if magic > 1:
+        return {"odd": body.hex()}
+    at = 14 if magic else 6
+    content = []
+    for _ in range(2):
+        (size,) = struct.unpack_from(">i", body, at)
+        content.append(None if size < 0 else body[at + 4 : at + 4 + size])
+        at += 4 + max(size, 0)
+    key, value = content
+    codec = attributes & 7
+    told: dict[str, Any] = {
+        "magic": magic,
+        "attributes": attributes,
+        "crc_holds": zlib.crc32(body[4:]) == crc,
+        "max_timestamp": struct.unpack_from(">q", body, 6)[0] if magic else None,
+        "key": None if key is None else key.hex(),
+        "left_over": len(body) - at,
+    }
+    if not codec or value is None:
+        return told | {"value": None if value is None else value.hex()}
+    if codec == LZ4:
+        return told | {"frame": value[:7].hex(), "inside": parse(unlz4(value))}
+    return told | {"inside": parse(DECOMPRESS[codec](value))}
