@@ -183,9 +183,9 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
     return earliest, latest, in_order, keyless
 
 
-def first_timestamp_delta(data: bytes) -> int:
-    """What the first of the records in ``data``, one or more, adds to the base timestamp."""
-    _, at = read_varint(data, 0)
+def first_timestamp_delta(data: bytes, at: int = 0) -> int:
+    """What the record in ``data`` that starts there adds to the base timestamp."""
+    _, at = read_varint(data, at)
     return read_varlong(data, at + 1)[0]
 
 

@@ -5,12 +5,12 @@ Must not decide which log is to be cleaned, nor put the new segments in place. R
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import Final
 
 from barnabas.clock import Clock
 from barnabas.errors import CorruptMessage, KafkaError
-from barnabas.log.cleaning.filtering import emptied, rebuild, record_starts, sift
+from barnabas.log.cleaning.filtering import emptied, pick, rebuild, record_starts, sift
 from barnabas.log.cleaning.grouping import Group, groups
 from barnabas.log.cleaning.job import CleanedGroup, CleaningJob, CleaningResult, SegmentFile, Statistics
 from barnabas.log.cleaning.offset_map import OffsetMap
@@ -74,6 +74,7 @@ class Pass:
         transactions = self._transactions_from(job.first_dirty_offset, sizes)
         with self._told_where():
             is_full = self._learn(transactions)
+        self._known.complete()
         next_dirty_offset = self._known.latest_offset + 1
         if job.segments:
             transactions = self._transactions_from(job.segments[0].base_offset, sizes)
@@ -186,7 +187,7 @@ class Pass:
         self._bytes_kept += len(data)
         self._unthrottled += len(data)
 
-    def _sift(self, batch: RecordBatch, transactions: CleanedTransactions) -> tuple[bytes, list[int], bool]:
+    def _sift(self, batch: RecordBatch, transactions: CleanedTransactions) -> tuple[bytes, Sequence[int], bool]:
         """A batch's unpacked body, where in it those records start that stay, and whether some stay only for now."""
         is_over = batch.has_delete_horizon and batch.base_timestamp <= self._job.now_ms
         if batch.is_control:
@@ -197,6 +198,15 @@ class Pass:
             return body, record_starts(body, batch.count), has_nothing_to_mark
         if transactions.is_aborted(batch) or not batch.count:
             return b"", [], False
+        if batch.base_offset >= self._job.first_dirty_offset and batch.count == batch.last_offset_delta + 1:
+            survivors = self._known.survivors(batch.base_offset, batch.last_offset)
+            if survivors is not None:
+                if len(survivors) in (0, batch.count):
+                    return b"", survivors, False
+                body = body_of(batch)
+                picked = pick(body, batch.count, batch.base_offset, survivors)
+                if picked is not None:
+                    return body, picked, False
         body = body_of(batch)
         starts, has_tombstones = sift(body, batch.count, batch.base_offset, self._known, drops_tombstones=is_over)
         return body, starts, has_tombstones

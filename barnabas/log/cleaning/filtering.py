@@ -12,6 +12,7 @@ those that Apache Kafka 4.3 writes (``MemoryRecords.filterTo``; KIP-534), but fo
 - the latest timestamp is that of the records that are left.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from barnabas.errors import InvalidRecord
@@ -33,6 +34,7 @@ from barnabas.records.batch import (
     RecordBatch,
 )
 from barnabas.records.checksum import crc32c
+from barnabas.records.record import MIN_INT64, first_timestamp_delta
 from barnabas.records.varint import read_varint, read_varlong, write_varint
 
 _KEPT_BITS: Final = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
@@ -44,9 +46,7 @@ def sift(
 ) -> tuple[list[int], bool]:
     """Where those records start that are the latest of their keys, or newer than what is known.
 
-    Also whether there is a tombstone among them.
-
-    Raises InvalidRecord when the records do not fill the body.
+    Also whether there is a tombstone among them. Raises InvalidRecord when the records do not fill the body.
     """
     latest, latest_offset = known.latest.get, known.latest_offset
     starts: list[int] = []
@@ -57,48 +57,98 @@ def sift(
             start = at
             number = body[at]
             if number < 0x80:
-                end = at + 1 + (number >> 1)
-            elif body[at + 1] < 0x80:
-                end = at + 2 + ((number & 0x7F | body[at + 1] << 7) >> 1)
                 at += 1
+                end = at + (number >> 1)
+            elif (upper := body[at + 1]) < 0x80:
+                at += 2
+                end = at + ((upper << 7 | number & 0x7F) >> 1)
             else:
                 number, at = read_varint(body, at)
                 end = at + number
-                at -= 1
-            at += 2
+            at += 1
             while body[at] >= 0x80:
                 at += 1
-            number = body[at + 1]
-            if number < 0x80:
-                offset = base_offset + (number >> 1 ^ -(number & 1))
-                at += 2
-            else:
-                number, at = read_varint(body, at + 1)
-                offset = base_offset + number
-            number = body[at]
-            if number < 0x80:
+            at += 1
+            offset = body[at]
+            if offset < 0x80:
                 at += 1
-                number = number >> 1 ^ -(number & 1)
+                offset = base_offset + (offset >> 1)
+            elif (upper := body[at + 1]) < 0x80:
+                at += 2
+                offset = base_offset + ((upper << 7 | offset & 0x7F) >> 1)
             else:
                 number, at = read_varint(body, at)
-            if number >= 0:
-                key = body[at : at + number]
-                at += number
-                if latest(key if number < DIGEST_SIZE else digest(key), -1) <= offset:
-                    if body[at] != 1:  # a length of -1: no value
+                offset = base_offset + number
+            number = body[at]
+            if number < DIGEST_SIZE * 2:
+                if number & 1:  # no key
+                    if offset > latest_offset:
+                        has_tombstones = has_tombstones or body[at + 1] == 1
                         keep(start)
-                    elif not drops_tombstones or offset > latest_offset:
-                        has_tombstones = True
-                        keep(start)
-            elif offset > latest_offset:
-                has_tombstones = has_tombstones or body[at] == 1
-                keep(start)
+                    at = end
+                    continue
+                at += 1
+                number = at + (number >> 1)
+                key = body[at:number]
+            else:
+                number, at = read_varint(body, at)
+                number += at
+                key = digest(body[at:number])
+            if latest(key, -1) <= offset:
+                if body[number] != 1:  # a length of -1: no value
+                    keep(start)
+                elif not drops_tombstones or offset > latest_offset:
+                    has_tombstones = True
+                    keep(start)
             at = end
     except IndexError:
         raise InvalidRecord("A batch ends in the middle of a record.") from None
     if at != total:
         raise InvalidRecord(f"{count} records have {at} bytes, and their batch {total}.")
     return starts, has_tombstones
+
+
+def pick(body: bytes, count: int, base_offset: int, offsets: Sequence[int]) -> list[int] | None:
+    """Where the records with these ascending offsets start, if offsets count up by one from record to record.
+
+    None if they do not. Raises InvalidRecord when the records do not fill the body.
+    """
+    starts: list[int] = []
+    at = 0
+    wanted = iter(offsets)
+    next_index = next(wanted) - base_offset
+    try:
+        for index in range(count):
+            start = at
+            number = body[at]
+            if number < 0x80:
+                at += 1 + (number >> 1)
+            elif (upper := body[at + 1]) < 0x80:
+                at += 2 + ((upper << 7 | number & 0x7F) >> 1)
+            else:
+                number, at = read_varint(body, at)
+                at += number
+            if index == next_index:
+                if offset_delta_at(body, start) != index:
+                    return None
+                starts.append(start)
+                next_index = next(wanted, -1 + base_offset) - base_offset
+    except IndexError:
+        raise InvalidRecord("A batch ends in the middle of a record.") from None
+    if at != len(body):
+        raise InvalidRecord(f"{count} records have {at} bytes, and their batch {len(body)}.")
+    return starts
+
+
+def offset_delta_at(body: bytes, at: int) -> int:
+    """What the record that starts there adds to the base offset."""
+    while body[at] >= 0x80:
+        at += 1
+    at += 2
+    while body[at] >= 0x80:
+        at += 1
+    delta = body[at + 1]
+    return delta >> 1 if delta < 0x80 else read_varint(body, at + 1)[0]
 
 
 def record_starts(body: bytes, count: int) -> list[int]:
@@ -113,25 +163,26 @@ def record_starts(body: bytes, count: int) -> list[int]:
     return starts
 
 
-def rebuild(batch: RecordBatch, body: bytes, starts: list[int], delete_horizon_ms: int | None) -> tuple[bytes, int]:
+def rebuild(batch: RecordBatch, body: bytes, starts: Sequence[int], delete_horizon_ms: int | None) -> tuple[bytes, int]:
     """``batch`` with only the records, one at least, that start at these places of its unpacked body.
 
     Also the latest timestamp of these. With a delete horizon, that is the new base timestamp.
     """
     codec = batch.attributes & CODEC_MASK
     attributes = batch.attributes & _KEPT_BITS | codec
-    if batch.attributes & LOG_APPEND_TIME_BIT:
-        base_timestamp = max_timestamp = batch.max_timestamp
-        deltas = None
-    else:
-        deltas = _timestamp_deltas(body, starts)
-        base_timestamp = batch.base_timestamp + deltas[0]
-        max_timestamp = max(batch.base_timestamp + max(deltas), NO_TIMESTAMP)
+    append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     if delete_horizon_ms is not None:
         base_timestamp = delete_horizon_ms
         attributes |= DELETE_HORIZON_BIT
-    shift = None if deltas is None else batch.base_timestamp - base_timestamp
-    kept = _cut(body, starts, shift, max_timestamp - base_timestamp)
+    elif append_time is not None:
+        base_timestamp = append_time
+    else:
+        base_timestamp = batch.base_timestamp + first_timestamp_delta(body, starts[0])
+    if append_time is not None:
+        kept, max_timestamp = _cut_to_one_time(body, starts, append_time - base_timestamp), append_time
+    else:
+        kept, latest = _cut(body, starts, batch.base_timestamp - base_timestamp)
+        max_timestamp = max(base_timestamp + latest, NO_TIMESTAMP)
     if codec:
         from barnabas.records.compression import compress
 
@@ -144,46 +195,68 @@ def emptied(batch: RecordBatch) -> bytes:
     return _written(batch, batch.attributes & _KEPT_BITS, NO_TIMESTAMP, batch.max_timestamp, 0, b"")
 
 
-def _timestamp_deltas(body: bytes, starts: list[int]) -> list[int]:
-    deltas = []
-    for at in starts:
-        while body[at] >= 0x80:
-            at += 1
-        number = body[at + 2]
-        deltas.append(number >> 1 ^ -(number & 1) if number < 0x80 else read_varlong(body, at + 2)[0])
-    return deltas
+class _Varints(dict[int, bytes]):
+    """Numbers as they are written, made when first needed; those that come up often are remembered."""
+
+    def __init__(self, prefix: bytes) -> None:
+        self._prefix = prefix
+
+    def __missing__(self, number: int) -> bytes:
+        data = bytearray(self._prefix)
+        write_varint(number, data)
+        written = bytes(data)
+        if -_REMEMBERED < number < _REMEMBERED:
+            self[number] = written
+        return written
 
 
-def _cut(body: bytes, starts: list[int], shift: int | None, same_delta: int) -> bytes:
-    """The records that start there, each with ``shift`` added to its timestamp delta.
+_REMEMBERED: Final = 8192  # from there on numbers have three bytes, and are seldom
+_lengths = _Varints(b"")
+_timestamps = _Varints(b"\0")  # the attributes, which mean nothing, stand before them
 
-    Where ``shift`` is None the log gave them all one timestamp, and ``same_delta`` is everybody's.
-    """
+
+def _cut(body: bytes, starts: Sequence[int], shift: int) -> tuple[bytes, int]:
+    """The records that start there, ``shift`` added to their timestamp deltas; and the greatest of these now."""
     pieces: list[bytes] = []
-    prefixes: dict[tuple[int, int], bytes] = {}
+    latest, lengths, timestamps = MIN_INT64, _lengths, _timestamps
+    for start in starts:
+        number = body[start]
+        if number < 0x80:
+            at = start + 1
+            end = at + (number >> 1)
+        elif (upper := body[start + 1]) < 0x80:
+            at = start + 2
+            end = at + ((upper << 7 | number & 0x7F) >> 1)
+        else:
+            number, at = read_varint(body, start)
+            end = at + number
+        delta = body[at + 1]
+        if delta < 0x80:
+            at += 2
+            delta = delta >> 1 ^ -(delta & 1)
+        else:
+            delta, at = read_varlong(body, at + 1)
+        delta += shift
+        if delta > latest:
+            latest = delta
+        if shift:
+            timestamp = timestamps[delta]
+            pieces += lengths[len(timestamp) + end - at], timestamp, body[at:end]
+        else:
+            pieces.append(body[start:end])
+    return b"".join(pieces), latest
+
+
+def _cut_to_one_time(body: bytes, starts: Sequence[int], delta: int) -> bytes:
+    """The records that start there, all of them with one timestamp delta: the log gave them its own time."""
+    pieces: list[bytes] = []
+    timestamp = _timestamps[delta]
     for start in starts:
         size, at = read_varint(body, start)
         end = at + size
-        if shift == 0:
-            pieces.append(body[start:end])
-            continue
-        delta, at = read_varlong(body, at + 1)
-        what = (end - at, same_delta if shift is None else delta + shift)
-        prefix = prefixes.get(what)
-        if prefix is None:
-            prefix = prefixes[what] = _prefix(*what)
-        pieces.append(prefix)
-        pieces.append(body[at:end])
+        _, at = read_varlong(body, at + 1)
+        pieces += _lengths[len(timestamp) + end - at], timestamp, body[at:end]
     return b"".join(pieces)
-
-
-def _prefix(rest: int, timestamp_delta: int) -> bytes:
-    """How a record begins: length, attributes (none), timestamp delta; ``rest`` is what else it has."""
-    delta = bytearray(1)
-    write_varint(timestamp_delta, delta)
-    prefix = bytearray()
-    write_varint(len(delta) + rest, prefix)
-    return bytes(prefix + delta)
 
 
 def _written(

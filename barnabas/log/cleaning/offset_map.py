@@ -11,6 +11,8 @@ object has 33 bytes without its content. A longer key is stood for by a digest o
 stands for itself can be; two keys with one digest are less likely than with MD5, by far.
 """
 
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
@@ -21,8 +23,9 @@ from barnabas.records.varint import read_varint, read_varlong
 DIGEST_SIZE: Final = 40
 
 #: What a key in the map takes, in bytes, give or take a tenth: 80 for one of 39 bytes or a digest, 32 for the offset,
-#: and the dict's own 33 to 61, as full as it happens to be. Shorter keys take up to 40 less.
-BYTES_PER_ENTRY: Final = 160
+#: 33 to 61 of the dict, as full as it happens to be, and 16 while the offsets are sorted. Shorter keys take up to 40
+#: less.
+BYTES_PER_ENTRY: Final = 176
 
 
 def entries_for(buffer_bytes: int, load_factor: float) -> int:
@@ -38,13 +41,15 @@ def digest(key: bytes) -> bytes:
 class OffsetMap:
     """At most ``max_entries`` keys; :attr:`latest_offset` is how far the log is known."""
 
-    __slots__ = ("latest", "latest_offset", "max_entries")
+    __slots__ = ("_survivors", "_with_tombstones", "latest", "latest_offset", "max_entries")
 
     def __init__(self, max_entries: int, latest_offset: int) -> None:
         self.max_entries = max_entries
         self.latest: dict[bytes, int] = {}  #: by the key, or by what stands for it
         #: All records up to this offset are in the map, but those that do not count.
         self.latest_offset = latest_offset
+        self._with_tombstones: set[int] = set()
+        self._survivors = array("q")
 
     def __len__(self) -> int:
         return len(self.latest)
@@ -62,50 +67,61 @@ class OffsetMap:
         room = self.max_entries - len(latest)
         if count > room or base_offset < from_offset:
             return self._add_some(body, count, base_offset, from_offset)
-        at, total = 0, len(body)
+        at, total, has_tombstones = 0, len(body), False
         try:
             for _ in range(count):
-                # Lengths of one and two bytes are read in line: a call costs as much as the rest.
+                # Numbers of one and two bytes are read in line: a call costs as much as the rest.
                 number = body[at]
                 if number < 0x80:
-                    end = at + 1 + (number >> 1)
-                elif body[at + 1] < 0x80:
-                    end = at + 2 + ((number & 0x7F | body[at + 1] << 7) >> 1)
                     at += 1
+                    end = at + (number >> 1)
+                elif (upper := body[at + 1]) < 0x80:
+                    at += 2
+                    end = at + ((upper << 7 | number & 0x7F) >> 1)
                 else:
                     number, at = read_varint(body, at)
                     end = at + number
-                    at -= 1
-                at += 2  # the length's last byte, and the attributes
+                at += 1  # attributes
                 while body[at] >= 0x80:  # the timestamp
                     at += 1
-                number = body[at + 1]
-                if number < 0x80:
-                    delta = number >> 1 ^ -(number & 1)
+                at += 1
+                delta = body[at]
+                if delta < 0x80:
+                    at += 1
+                    offset = base_offset + (delta >> 1)
+                elif (upper := body[at + 1]) < 0x80:
                     at += 2
+                    offset = base_offset + ((upper << 7 | delta & 0x7F) >> 1)
                 else:
-                    delta, at = read_varint(body, at + 1)
+                    delta, at = read_varint(body, at)
+                    offset = base_offset + delta
                 number = body[at]
-                if number < 0x80:
+                if number < DIGEST_SIZE * 2:
                     at += 1
                     if number & 1:  # no key
                         at = end
                         continue
-                    number >>= 1
+                    number = at + (number >> 1)
+                    latest[body[at:number]] = offset
                 else:
                     number, at = read_varint(body, at)
-                key = body[at : at + number]
-                latest[key if number < DIGEST_SIZE else digest(key)] = base_offset + delta
+                    number += at
+                    latest[digest(body[at:number])] = offset
+                if body[number] == 1:  # a length of -1: no value
+                    has_tombstones = True
                 at = end
         except IndexError:
             raise InvalidRecord("A batch ends in the middle of a record.") from None
         if at != total:
             raise InvalidRecord(f"{count} records have {at} bytes, and their batch {total}.")
+        if has_tombstones:
+            self._with_tombstones.add(base_offset)
         return True
 
     def _add_some(self, body: bytes, count: int, base_offset: int, from_offset: int) -> bool:
         """:meth:`add`, looking at the room that is left, and at where to begin, for each record."""
         latest, max_entries = self.latest, self.max_entries
+        self._with_tombstones.add(base_offset)  # there may be some
         try:
             for key, offset in keys_in(body, count, base_offset):
                 if key is None or offset < from_offset:
@@ -117,6 +133,22 @@ class OffsetMap:
         except IndexError:
             raise InvalidRecord("A batch ends in the middle of a record.") from None
         return True
+
+    def complete(self) -> None:
+        """Nothing more will be added; now :meth:`survivors` can be asked."""
+        self._survivors = array("q", sorted(self.latest.values()))
+
+    def survivors(self, first_offset: int, last_offset: int) -> "array[int] | None":
+        """The offsets of the records of this batch that are the latest of their keys, all of which was added.
+
+        None if there may be tombstones among them, which takes a closer look. There need be no look at the keys for
+        this, nor at the records at all if none of them stays, or all do.
+        """
+        if first_offset in self._with_tombstones or last_offset > self.latest_offset:
+            return None
+        survivors = self._survivors
+        start = bisect_left(survivors, first_offset)
+        return survivors[start : bisect_right(survivors, last_offset, start)]
 
 
 def keys_in(body: bytes, count: int, base_offset: int) -> Iterator[tuple[bytes | None, int]]:

@@ -1,0 +1,114 @@
+"""What cleaning a log costs: records and bytes for each second of the processor that the cleaner's process takes.
+
+Knows nothing of the broker: a log lies there in segments, and a worker cleans it.
+"""
+
+import math
+import random
+import shutil
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from barnabas.log.cleaning.job import CleaningJob, SegmentFile, Statistics
+from barnabas.log.cleaning.process import Worker
+from barnabas.log.files import DiskFiles
+from barnabas.records.batch import Compression, RecordBatch
+from barnabas.records.builder import build_batch, recompress
+from barnabas.records.record import body_of
+from benchmarks.measure import Row
+
+MIB = 1 << 20
+LOG_BYTES = 32 * MIB  #: of records, before they are packed
+BATCH_BYTES = 16_384  #: what Java's producer gathers by default
+SEGMENT_BYTES = 8 * MIB
+NOW_MS = 1_700_000_000_000
+WORDS = [b"castle ", b"village ", b"messenger ", b"letter ", b"office ", b"surveyor ", b"inn ", b"snow ", b"0123456789"]
+
+
+def made_batches(record_bytes: int) -> list[RecordBatch]:
+    """Records of about that size, text in them, whose keys come up twice each, in any order, as time goes on."""
+    chance = random.Random(record_bytes)
+    count, each = LOG_BYTES // record_bytes, BATCH_BYTES // record_bytes
+    text = b"".join(chance.choices(WORDS, k=100_000))
+    value_bytes = record_bytes - 16 - 8  # but for the key and what frames a record
+    found = []
+    for at in range(0, count - each, each):
+        records = []
+        for number in range(at, at + each):
+            start = chance.randrange(len(text) - value_bytes)
+            key = b"customer-%07d" % chance.randrange(count // 2)
+            records.append((key, text[start : start + value_bytes], NOW_MS + number))
+        batch = RecordBatch.parse(build_batch(records))
+        batch.stamp(at, 0)
+        found.append(batch)
+    return found
+
+
+def written(directory: Path, batches: list[RecordBatch], codec: Compression) -> list[SegmentFile]:
+    """The segments of a log with these batches, each packed with this codec."""
+    directory.mkdir()
+    segments: list[SegmentFile] = []
+    content, base = bytearray(), 0
+    for batch in batches:
+        if len(content) > SEGMENT_BYTES:
+            segments.append(saved(directory, base, content))
+            content, base = bytearray(), batch.base_offset
+        content += recompress(batch, body_of(batch), codec).buffer if codec else batch.buffer
+    segments.append(saved(directory, base, content))
+    return segments
+
+
+def saved(directory: Path, base: int, content: bytearray) -> SegmentFile:
+    (directory / f"{base:020d}.log").write_bytes(content)
+    return SegmentFile(base, len(content), NOW_MS)
+
+
+def cleaned(worker: Worker, directory: Path, segments: list[SegmentFile], end_offset: int) -> Statistics:
+    """One pass over all of it, nothing of which was cleaned before."""
+    job = CleaningJob(
+        directory=str(directory),
+        segments=segments,
+        first_dirty_offset=0,
+        end_offset=end_offset,
+        now_ms=NOW_MS,
+        delete_retention_ms=86_400_000,
+        segment_bytes=SEGMENT_BYTES,
+        segment_index_bytes=10 * MIB,
+        index_interval_bytes=4096,
+        map_entries=5_000_000,
+        max_bytes_per_second=math.inf,
+        producers={},
+    )
+    files = DiskFiles()
+
+    def drop(group: object) -> None:
+        for path in directory.glob("*.cleaned"):
+            files.delete(str(path))
+
+    return worker.run(job, drop).statistics
+
+
+def throughput(folder: Path, rounds: int) -> Iterator[Row]:
+    """Both readings and the writing of a log that is dirty all over; half its records, or a little more, go."""
+    worker = Worker()
+    try:
+        for size in (100, 1024):
+            batches = made_batches(size)
+            for codec in Compression:
+                directory = folder / f"cleaning-{size}-{codec.name}"
+                segments = written(directory, batches, codec)
+                runs = [cleaned(worker, directory, segments, batches[-1].next_offset) for _ in range(rounds)]
+                shutil.rmtree(directory)
+                records = statistics.median(run.records_read / run.cpu_seconds for run in runs)
+                in_log = statistics.median(run.bytes_read / run.cpu_seconds / 1e6 for run in runs)
+                yield Row(
+                    f"cleaning {size} B, {codec.name.lower()}, for each CPU second",
+                    f"{records:,.0f} records, {records * size / 1e6:,.0f} MB ({in_log:,.0f} MB of log)",
+                    "",
+                    None,
+                    "",
+                    None,
+                )
+    finally:
+        worker.close()
