@@ -27,6 +27,7 @@ THEMES = {
     "security": "TLS, principals, tokens",
     "sasl": "SASL",
     "remote": "Remote storage",
+    "own": "Our own",
 }
 LIMITS = {
     str(MAX_INT): "2³¹ - 1",

@@ -6,7 +6,7 @@ Knows nothing of what any API does.
 import re
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.registry import APIS, api
+from barnabas.api_handlers.registry import api
 from barnabas.errors import InvalidRequest, UnsupportedVersion
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -19,6 +19,9 @@ SAYS_ITS_SOFTWARE = 3
 TAKES_MINIMUM_ZERO = 4
 """From this version on features whose minimum is 0 are told; older clients cannot read them (KAFKA-17011)."""
 
+NO_EPOCH = -1
+"""Of the finalized features, where there are none."""
+
 
 @api(ApiVersionsRequest, versions="0-4")
 def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
@@ -29,32 +32,39 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     ):
         return ApiVersionsResponse(error_code=InvalidRequest.code, api_keys=[])
     broker = context.broker
+    features, epoch = broker.supported_features, broker.image.offset
+    if context.release is not None:
+        from barnabas.api_handlers import releases
+
+        features = releases.features(context.release, features)
+        epoch = epoch if features else NO_EPOCH
     return ApiVersionsResponse(
         api_keys=[
             ApiVersionsResponse.ApiVersion(
                 api_key=key, min_version=each.advertised.first, max_version=each.advertised.last
             )
-            for key, each in sorted(APIS.items())
+            for key, each in sorted(context.apis.items())
         ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
-            for name, levels in broker.supported_features.items()
+            for name, levels in features.items()
             if levels.first > 0 or version >= TAKES_MINIMUM_ZERO
         ],
-        finalized_features_epoch=broker.image.offset,
+        finalized_features_epoch=epoch,
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in broker.image.features.items()
+            if name in features
         ],
     )
 
 
-def unsupported_version() -> ApiVersionsResponse:
+def unsupported_version(context: Context) -> ApiVersionsResponse:
     """What every client can read, whatever version it asked for (KIP-511): it was the wrong one, and these are right.
 
     It goes out in version 0.
     """
-    mine = APIS[ApiVersionsRequest.api_key].advertised
+    mine = context.apis[ApiVersionsRequest.api_key].advertised
     return ApiVersionsResponse(
         error_code=UnsupportedVersion.code,
         api_keys=[

@@ -6,6 +6,8 @@ at hand; a handler that answers later takes what it needs before it returns.
 
 from typing import TYPE_CHECKING
 
+from barnabas.api_handlers.registry import Promise
+
 if TYPE_CHECKING:
     from barnabas.broker import Broker
 
@@ -13,11 +15,19 @@ if TYPE_CHECKING:
 class Context:
     """The surroundings of one request."""
 
-    __slots__ = ("api_version", "broker", "client_host", "client_id", "correlation_id", "listener")
+    __slots__ = ("api_version", "apis", "broker", "client_host", "client_id", "correlation_id", "listener", "release")
 
-    def __init__(self, broker: "Broker", *, listener: str, client_host: str) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        *,
+        listener: str,
+        client_host: str,
+        promise: Promise = Promise(),  # noqa: B008
+    ) -> None:
         # Per connection
         self.broker = broker
+        self.apis, self.release = promise
         self.listener = listener  #: name of the listener that was asked, as in ``listeners``
         self.client_host = client_host  #: the client's address, "127.0.0.1"
         # Per request

@@ -3,7 +3,7 @@
 Knows nothing of what any API means.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.wire.message import Request
@@ -23,6 +23,13 @@ class Api(NamedTuple):
 
 
 APIS: dict[int, Api] = {}
+
+
+class Promise(NamedTuple):
+    """What the clients of a broker are told of, and are answered."""
+
+    apis: Mapping[int, Api] = APIS
+    release: str | None = None  #: of Apache Kafka, which the broker is to look like; None: its newest
 
 
 def api(request: type[Request], *, versions: str, advertised: str | None = None) -> Callable[[H], H]:

@@ -45,6 +45,7 @@ class Options(NamedTuple):
     dev: bool = False
     log_dirs: str | None = None
     port: str | None = None
+    compatible_with: str | None = None
     log_level: str = "INFO"
 
 
@@ -54,6 +55,7 @@ OPTIONS = (
     Option(("--dev",), "dev", "One broker is enough, nobody waits, and the data goes when it stops.", is_flag=True),
     Option(("--log-dirs", "--log-dir"), "log_dirs", "Where the data is kept: short for log.dirs."),
     Option(("--port",), "port", "Listen on this port of 127.0.0.1 and nowhere else; 0 takes a free one."),
+    Option(("--compatible-with",), "compatible_with", "Tell clients of the APIs of that Apache Kafka: 0.8 to 4.4."),
     Option(("--log-level",), "log_level", "How much to say: DEBUG, INFO, WARNING or ERROR. INFO."),
 )
 
@@ -118,6 +120,8 @@ def gathered(options: Options, environment: "os._Environ[str] | dict[str, str]")
         short["log.dirs"] = options.log_dirs
     if options.port is not None:
         short["listeners"] = f"PLAINTEXT://127.0.0.1:{options.port}"
+    if options.compatible_with is not None:
+        short["barnabas.compatible.with"] = options.compatible_with
     overrides = {**short, **sources.parse_overrides(options.override)}
     return sources.merged(file=file, environment=sources.from_environment(environment), overrides=overrides)
 

@@ -7,11 +7,11 @@ between a connection and the functions of ``api_handlers``.
 import logging
 from typing import Any
 
-from barnabas import api_handlers  # noqa: F401  (imports every handler, and so fills APIS)
+from barnabas import api_handlers  # noqa: F401  (imports every handler, and so registers it)
 from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.registry import APIS, Api
+from barnabas.api_handlers.registry import Api
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
@@ -35,12 +35,12 @@ def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] |
     context.api_version = version
     context.correlation_id = correlation_id
     context.client_id = header.client_id
-    api = APIS.get(api_key)
+    api = context.apis.get(api_key)
     if api is None:
         raise CloseConnection(f"API key {api_key} is not answered here")
     if not api.versions.first <= version <= api.versions.last:
         if api_key == ApiVersionsRequest.api_key:
-            return unsupported_version().encode_frame(correlation_id, 0)
+            return unsupported_version(context).encode_frame(correlation_id, 0)
         raise CloseConnection(f"{api.request.__name__} in version {version} is not answered here")
     request = api.request.decode(frame, version=version, at=body)
     answer = handle(api, request, context)

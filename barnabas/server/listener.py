@@ -10,6 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import Promise
 from barnabas.broker import Broker
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection
@@ -64,8 +65,18 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
 class Listener:
     """One entry of ``listeners``, bound; it accepts once :meth:`start` is called."""
 
-    def __init__(self, name: str, host: str, port: int, broker: Broker, buffers: BufferPool, census: "Census") -> None:
+    def __init__(
+        self,
+        name: str,
+        host: str,
+        port: int,
+        broker: Broker,
+        buffers: BufferPool,
+        census: "Census",
+        promise: Promise,
+    ) -> None:
         self.name = name
+        self._promise = promise
         self.buffers = buffers
         self.census = census
         self._broker = broker
@@ -115,7 +126,7 @@ class Listener:
             self.census.leave(connection.peer[0])
 
     def new_context(self, client_host: str) -> Context:
-        return Context(self._broker, listener=self.name, client_host=client_host)
+        return Context(self._broker, listener=self.name, client_host=client_host, promise=self._promise)
 
     # ------------------------------------------------------------ the clock calls
 

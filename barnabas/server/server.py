@@ -5,12 +5,15 @@ Knows nothing of processes and signals; whoever runs it owns the event loop.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from random import Random
 
+from barnabas.api_handlers.registry import Promise
 from barnabas.broker import Broker
 from barnabas.clock import Clock, SystemClock
 from barnabas.config import BrokerConfig
 from barnabas.log.background import BackgroundThread
+from barnabas.log.cleaner_hands import ThreadHand
 from barnabas.log.files import DiskFiles, Files
 from barnabas.server.buffers import BufferPool
 from barnabas.server.listener import SWEEPS_PER_IDLE_TIME, Census, Listener
@@ -24,7 +27,10 @@ LAST_ANSWERS_S = 5.0
 class Server:
     """One node: opens its data, listens, answers, closes.
 
-    ``clock``, ``files`` and ``random`` are the machine's unless others are passed in.
+    ``clock``, ``files`` and ``random`` are the machine's unless others are passed in. ``on_fatal`` is called with the
+    reason when the broker cannot go on; somebody has to stop it then.
+
+    :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
 
     def __init__(
@@ -34,8 +40,11 @@ class Server:
         files: Files | None = None,
         clock: Clock | None = None,
         random: Random | None = None,
+        on_fatal: Callable[[str], object] = lambda reason: None,
     ) -> None:
         self.config = config
+        self._on_fatal = on_fatal
+        self._promise = promise(config["barnabas.compatible.with"])
         self._files = files or DiskFiles()
         self._clock = clock or SystemClock()
         self._random = random or Random()
@@ -56,13 +65,16 @@ class Server:
             scheduler=loop,
             random=self._random,
             background=BackgroundThread(loop.call_soon_threadsafe),
+            # A process cannot clean what is in this one's memory.
+            new_hand=(lambda: ThreadHand(loop.call_soon_threadsafe)) if isinstance(self._files, DiskFiles) else None,
         )
+        self.broker.on_fatal = self._on_fatal
         self.broker.open()
         try:
             buffers, census = BufferPool(), Census()
             for endpoint in self.config.listeners:
                 self.listeners.append(
-                    Listener(endpoint.name, endpoint.host, endpoint.port, self.broker, buffers, census)
+                    Listener(endpoint.name, endpoint.host, endpoint.port, self.broker, buffers, census, self._promise)
                 )
             self.broker.register({listener.name: listener.port for listener in self.listeners})
             for listener in self.listeners:
@@ -98,3 +110,22 @@ class Server:
             for listener in self.listeners:
                 listener.close_idle(loop.time(), longest)
         self._sweeper = loop.call_later(max(longest / SWEEPS_PER_IDLE_TIME, 0.1), self._sweep)
+
+
+def promise(release: str | None) -> Promise:
+    """What clients are told of: all that there is, or what they were told of by a release of Apache Kafka.
+
+    :raises ConfigError: there is no such release
+    """
+    if release is None:
+        return Promise()
+    from barnabas.api_handlers import releases
+
+    found = releases.find(release)
+    if missing := releases.missing(found):
+        logger.info(
+            "Clients see the APIs of Apache Kafka %s, but for these keys and versions, which are not answered: %s",
+            found,
+            ", ".join(f"{key} ({versions})" for key, versions in missing.items()),
+        )
+    return Promise(releases.narrowed(found), found)

@@ -41,15 +41,27 @@ class Broker:
 
     Configs are Kafka's, as a mapping by their names or as keywords with underscores for dots:
     ``Broker(num_partitions=3)`` is ``Broker({"num.partitions": 3})``. The ``--dev`` profile is the ground they are
-    laid on: no initial rebalance delay, replication factors clamped to one.
+    laid on: no initial rebalance delay, replication factors clamped to one. ``compatible_with="2.8"`` makes it answer
+    what Apache Kafka 2.8 did, and nothing else. ``files`` are for it to write to, when they are to fail: see
+    :mod:`barnabas.testing.faults`.
     """
 
     def __init__(
-        self, configs: Mapping[str, object] | None = None, *, on_disk: bool = False, **keywords: object
+        self,
+        configs: Mapping[str, object] | None = None,
+        *,
+        on_disk: bool = False,
+        compatible_with: str | None = None,
+        files: Files | None = None,
+        **keywords: object,
     ) -> None:
         named = {name.replace("_", "."): value for name, value in keywords.items()}
+        if compatible_with is not None:
+            named["barnabas.compatible.with"] = compatible_with
         self.configs = {name: as_property(value) for name, value in {**(configs or {}), **named}.items()}
         self._on_disk = on_disk
+        self._files = files
+        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._cleanup = contextlib.ExitStack()
         self._server: Server
         self._loop: asyncio.AbstractEventLoop
@@ -76,8 +88,12 @@ class Broker:
                 directory = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
                 properties["log.dirs"] = self._cleanup.enter_context(directory)
         else:
-            files = MemoryFiles()
-        self._server = Server(BrokerConfig.from_properties(properties, dev=True), files=files)
+            files = self._files or MemoryFiles()
+        self._server = Server(
+            BrokerConfig.from_properties(properties, dev=True),
+            files=files,
+            on_fatal=lambda reason: self.on_fatal(reason),
+        )
         self._loop = loop_factory()()
         self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas", daemon=True)
         self._thread.start()

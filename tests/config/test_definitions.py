@@ -34,7 +34,9 @@ def test_a_config_is_declared_as_in_kafka(row):
 @pytest.mark.parametrize("resource", TABLES)
 def test_nothing_is_declared_that_kafka_does_not_have(resource):
     theirs = {row[1] for row in ROWS if row[0] == resource}
-    assert set(TABLES[resource]) - theirs == (DYNAMIC_ONLY if resource == "broker" else set())
+    ours = {name for name in TABLES[resource] if name.startswith("barnabas.")}
+    assert set(TABLES[resource]) - theirs - ours == (DYNAMIC_ONLY if resource == "broker" else set())
+    assert all(TABLES[resource][name].internal for name in ours)
 
 
 def test_no_config_is_declared_twice():
@@ -73,7 +75,7 @@ def test_a_brokers_config_knows_the_topics_config_that_falls_back_to_it():
 
 PACKAGE = Path(barnabas.__file__).parent
 #: Where fields of a class are configs, with underscores for dots.
-SETTINGS = {PACKAGE / "groups/config.py", PACKAGE / "log/housekeeping.py"}
+SETTINGS = {PACKAGE / "groups/config.py", PACKAGE / "log/housekeeping.py", PACKAGE / "log/cleaner.py"}
 #: Names that are made of a prefix and what all internal topics have.
 PREFIXED = {f"offsets.topic.{name}" for name in ("num.partitions", "replication.factor", "segment.bytes")}
 

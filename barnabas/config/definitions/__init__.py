@@ -1,4 +1,4 @@
-"""Every config of Apache Kafka 4.3.1, by the resource that it belongs to.
+"""Every config of Apache Kafka 4.3.1 and a few of our own, by the resource that it belongs to.
 
 Knows nothing of values that were set. One module per theme declares its part; this one puts the parts together.
 """
@@ -9,6 +9,7 @@ from barnabas.config.definitions import (
     kraft,
     log,
     metrics,
+    own,
     remote,
     replication,
     sasl,
@@ -19,7 +20,7 @@ from barnabas.config.definitions import (
     transactions,
 )
 
-BROKER_MODULES = (server, log, groups, transactions, replication, kraft, shares, metrics, security, sasl, remote)
+BROKER_MODULES = (server, log, groups, transactions, replication, kraft, shares, metrics, security, sasl, remote, own)
 
 #: The configs of a broker, by name.
 BROKER: dict[str, ConfigDef] = {config.name: config for module in BROKER_MODULES for config in module.CONFIGS}

@@ -1,0 +1,22 @@
+"""Configs of our own, which Apache Kafka does not have; they begin with ``barnabas.``.
+
+Knows nothing of values that were set. DescribeConfigs shows one only where it is set: a tool that compares brokers is
+not to stumble over it.
+"""
+
+from collections.abc import Sequence
+
+from barnabas.config.definition import LOW, STRING, ConfigDef
+
+CONFIGS: Sequence[ConfigDef] = (
+    ConfigDef(
+        "barnabas.compatible.with",
+        STRING,
+        None,
+        None,
+        LOW,
+        "The release of Apache Kafka, 0.8 to 4.4, whose APIs and versions clients are told of. All that there are.",
+        in_effect=True,
+        internal=True,
+    ),
+)

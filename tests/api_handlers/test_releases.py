@@ -1,0 +1,141 @@
+"""What a broker that is to look like an older Apache Kafka tells its clients, and answers."""
+
+import socket
+import struct
+
+import pytest
+
+from barnabas.api_handlers import releases
+from barnabas.api_handlers.registry import APIS
+from barnabas.broker import Broker as Node
+from barnabas.config import ConfigError
+from barnabas.testing import Broker
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from barnabas.wire.messages.produce import ProduceRequest
+
+OLDEST_WITH_API_VERSIONS = list(releases.CHANGES).index("0.10.0")
+BY_PROBING = list(releases.CHANGES)[:OLDEST_WITH_API_VERSIONS]
+SELF_DESCRIBING = list(releases.CHANGES)[OLDEST_WITH_API_VERSIONS:]
+LIKE_THE_ONE_BEFORE = {"2.5", "2.6", "3.3", "3.4", "3.6"}
+"""kafka-python tells these apart by APIs that only brokers and controllers use, or that are not answered yet."""
+
+
+def tuple_of(release):
+    return tuple(map(int, release.split(".")))
+
+
+def test_the_tables_are_those_that_kafka_python_knows():
+    from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
+
+    known = {
+        release: {int(key): tuple(versions) for key, versions in apis.items()}
+        for release, apis in BROKER_API_VERSIONS.items()
+    }
+    ours = {tuple_of(release): releases.advertised(release) for release in releases.CHANGES}
+    newer = set(ours) - set(known)
+    assert newer <= {(4, 4)}
+    assert {release: apis for release, apis in ours.items() if release not in newer} == known
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [("0.8", "0.8.2"), ("0.8.0", "0.8.0"), ("0.8.2.2", "0.8.2"), ("0.9.0.1", "0.9"), ("0.10", "0.10.2"),
+     ("0.10.1.0", "0.10.1"), ("1.0", "1.0"), ("2.8", "2.8"), ("2.8.1", "2.8"), ("4.4", "4.4"), (" 3.9 ", "3.9")],
+)  # fmt: skip
+def test_a_release_is_found_by_its_names(text, release):
+    assert releases.find(text) == release
+
+
+@pytest.mark.parametrize("text", ["", "2", "4.5", "0.7", "latest", "2.88"])
+def test_what_is_no_release_is_refused(text):
+    with pytest.raises(ConfigError, match=r"a release of Apache Kafka from 0\.8\.0 to 4\.4"):
+        releases.find(text)
+    with pytest.raises(ConfigError), Broker(compatible_with=text or "none"):
+        pass
+
+
+@pytest.mark.parametrize("release", releases.CHANGES)
+def test_nothing_is_told_that_is_not_answered_and_nothing_that_was_not_there(release):
+    then, ours, missing = releases.advertised(release), releases.narrowed(release), releases.missing(release)
+    for key, api in ours.items():
+        assert api.versions.first <= api.versions.last
+        assert APIS[key].versions.first <= api.versions.first <= api.versions.last <= APIS[key].versions.last
+        assert then[key].first <= api.advertised.first <= api.advertised.last <= then[key].last
+        assert (key in missing) == (api.advertised != then[key])
+    assert set(then) - set(ours) <= set(missing)
+
+
+def test_every_feature_of_ours_came_with_some_release():
+    assert set(releases.FEATURES_SINCE) >= set(Node.supported_features)
+    assert set(releases.FEATURES_SINCE.values()) <= set(releases.CHANGES)
+    assert releases.features("3.2", Node.supported_features) == {}
+    assert set(releases.features("4.0", Node.supported_features)) >= {"metadata.version", "group.version"}
+    assert releases.features("4.4", Node.supported_features) == Node.supported_features
+
+
+def ask(broker, request, version):
+    """The body of the answer, or None when the connection was closed."""
+    host, port = broker.bootstrap_servers.split(":")
+    header = struct.pack(">hhih", request.api_key, version, 7, -1) + (b"\0" if version in request.flexible else b"")
+    frame = header + request.encode(version=version)
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(struct.pack(">i", len(frame)) + frame)
+        with connection.makefile("rb") as answers:
+            size = answers.read(4)
+            return answers.read(*struct.unpack(">i", size))[4:] if size else None
+
+
+@pytest.mark.parametrize("release", ["0.10.0", "2.8", "3.3", "4.0"])
+def test_api_versions_tells_what_is_left(release):
+    with Broker(compatible_with=release) as broker:
+        version = releases.advertised(release)[ApiVersionsRequest.api_key].last
+        body = ask(broker, ApiVersionsRequest(client_software_name="a", client_software_version="1"), version)
+    told = ApiVersionsResponse.decode(body, version=version)
+    assert {each.api_key: (each.min_version, each.max_version) for each in told.api_keys} == {
+        key: api.advertised for key, api in releases.narrowed(release).items()
+    }
+    names = {each.name for each in told.supported_features}
+    assert {each.name for each in told.finalized_features} <= names <= set(releases.FEATURES_SINCE)
+    assert (told.finalized_features_epoch == -1) == (release in ("0.10.0", "2.8"))
+
+
+def test_what_that_release_did_not_know_closes_the_connection():
+    produce = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[])
+    with Broker(compatible_with="2.8") as broker:
+        assert ask(broker, produce, 9) is not None
+        assert ask(broker, produce, 10) is None
+        newer = ask(broker, ApiVersionsRequest(client_software_name="a", client_software_version="1"), 4)
+        assert newer[:2] == b"\x00\x23"  # UNSUPPORTED_VERSION, as version 0
+    with Broker(compatible_with="0.9") as broker:
+        assert ask(broker, ApiVersionsRequest(), 0) is None
+        assert ask(broker, produce, 1) is not None
+
+
+@pytest.mark.parametrize("release", [each for each in SELF_DESCRIBING if each not in LIKE_THE_ONE_BEFORE])
+def test_kafka_python_takes_it_for_that_release(release):
+    from kafka import KafkaAdminClient
+
+    with Broker(compatible_with=release) as broker:
+        admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+        try:
+            taken_for = admin._manager.broker_version
+        finally:
+            admin.close()
+    assert taken_for == min(tuple_of(release), (4, 3))  # the newest that kafka-python 3.0 knows
+
+
+@pytest.mark.parametrize("release", ["0.8.2", "0.9", "0.10.0", "0.11", "1.0", "2.8", "3.9", "4.4"])
+def test_a_client_told_of_that_release_writes_and_reads(release):
+    from kafka import KafkaConsumer, KafkaProducer
+
+    known = {"api_version": tuple_of(release)} if release in BY_PROBING else {}
+    with Broker(compatible_with=release) as broker:
+        broker.create_topic("t")
+        settings = {"bootstrap_servers": broker.bootstrap_servers, **known}
+        producer = KafkaProducer(**settings)
+        producer.send("t", key=b"k", value=b"v").get(30)
+        producer.close()
+        consumer = KafkaConsumer("t", auto_offset_reset="earliest", consumer_timeout_ms=30_000, **settings)
+        record = next(consumer)
+        consumer.close()
+    assert (record.key, record.value) == (b"k", b"v")
