@@ -15,6 +15,7 @@ from barnabas.broker import Broker
 from barnabas.cluster.commands import CreateTopics, NewTopic
 from barnabas.cluster.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
+from barnabas.cluster.topic_decisions import has_online_directory
 from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL, is_legal_topic_name
 from barnabas.errors import (
     InvalidRequest,
@@ -164,7 +165,11 @@ class Description:
             leader_epoch=partition.leader_epoch,
             replica_nodes=list(partition.replicas),
             isr_nodes=list(partition.isr),
-            offline_replicas=[replica for replica in partition.replicas if replica not in alive],
+            offline_replicas=[
+                replica
+                for replica in partition.replicas
+                if replica not in alive or not has_online_directory(replica, partition, self._image)
+            ],
         )
         if partition.leader not in alive:
             told.leader_id = -1

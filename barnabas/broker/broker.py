@@ -21,6 +21,7 @@ from barnabas.cluster.commands import (
     ConfigResource,
     CreateTopics,
     DeleteTopics,
+    DirectoriesOffline,
     NewTopic,
     RegisterBroker,
     RegisterController,
@@ -30,7 +31,7 @@ from barnabas.cluster.commands import (
 from barnabas.cluster.controller import Controller
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta, MetadataImage
-from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, topic_config
+from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, MetadataLogError, topic_config
 from barnabas.cluster.node_decisions import FEATURES
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
@@ -44,7 +45,7 @@ from barnabas.log.cleaner import CleanerSettings
 from barnabas.log.cleaner_hands import Hand
 from barnabas.log.files import Files
 from barnabas.log.housekeeping import LogSettings
-from barnabas.log.log_directory import LogDirectory
+from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.schema import Versions
@@ -104,6 +105,7 @@ class Broker:
             cleaner_settings=CleanerSettings.from_config(config),
             new_hand=new_hand,
             random_bytes=random.randbytes,
+            on_directory_failure=self._directory_failed,
         )
         self.hosting = Hosting(self.node_id, self.log_manager)
         self.partitions = self.hosting.partitions
@@ -115,6 +117,7 @@ class Broker:
             random,
         )
         self._producer_ids = iter(range(0))
+        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._is_registered = False
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
@@ -161,6 +164,8 @@ class Broker:
             for each in self.config.advertised_listeners
         ]
         directories = self.log_manager.online_directories
+        if not directories:
+            raise LogDirectoryError("None of the log directories can be used any more")
         incarnation_id = random_uuid(self.random)
         # A controller of its own: without a listener for controllers, it is reached as the broker is.
         voters = self.config.controller_listeners or [endpoints[0]._replace(name=self.config.controller_listener_name)]
@@ -182,6 +187,7 @@ class Broker:
 
     def close(self) -> None:
         """Say that it stops, flush everything, and leave the directories as a clean stop does."""
+        self._is_registered = False
         self.group_log.stop()
         try:
             self.controller.submit(ShutDownBroker(self.node_id))
@@ -195,6 +201,9 @@ class Broker:
         log_config = topic_config(config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"])
         log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
         if log is None:
+            for directory in self.log_manager.directories:
+                if directory.offline is not None:
+                    raise MetadataLogError(f"the metadata log may be in {directory.path}: {directory.offline}")
             first = self.log_manager.online_directories[0].directory_id
             log = self.log_manager.create(CLUSTER_METADATA, 0, TOPIC_ID, log_config, directory_id=first)
         metadata = ClusterMetadata(
@@ -233,6 +242,23 @@ class Broker:
         misplaced = self.hosting.misplaced(self.image, delta)
         for at in range(0, len(misplaced), ASSIGNMENTS_AT_ONCE):
             self.controller.submit(AssignReplicasToDirs(self.node_id, misplaced[at : at + ASSIGNMENTS_AT_ONCE]))
+
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        # Not at once: this may be in the middle of a change to the metadata.
+        self.scheduler.call_later(0, self._go_on_without, directory)
+
+    def _go_on_without(self, directory: LogDirectory) -> None:
+        """Serve what is left, and say in the metadata what is not; without any, or without the metadata, stop."""
+        online = self.log_manager.online_directories
+        if not self._is_registered:
+            return  # it is being opened, and registers what is left; or it is closed
+        if not online:
+            self.on_fatal(f"the last log directory, {directory.path}, is offline")
+        elif self.controller.log.is_offline:
+            self.on_fatal(f"{directory.path}, the log directory with the metadata log, is offline")
+        else:
+            remaining = [each.directory_id for each in online]
+            self.controller.submit(DirectoriesOffline(self.node_id, remaining))
 
     def _tell_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
         """Say in the metadata that a log is about to be in that directory. :raises KafkaError: it cannot be"""

@@ -160,6 +160,13 @@ class AssignReplicasToDirs(NamedTuple):
     assignments: Sequence[tuple[bytes, int, bytes]]  #: topic id, partition, directory id
 
 
+class DirectoriesOffline(NamedTuple):
+    """Of a broker's directories only these are left; the others have failed."""
+
+    broker_id: int
+    remaining: Sequence[bytes]  #: ids
+
+
 class RegisterController(NamedTuple):
     id: int
     incarnation_id: bytes

@@ -14,6 +14,7 @@ from barnabas.cluster import (
     directory_decisions,
     leader_decisions,
     node_decisions,
+    offline_decisions,
     topic_decisions,
 )
 from barnabas.cluster.decision import ConfigRules, Decision, Settings, Surroundings
@@ -33,6 +34,7 @@ DECIDE: dict[type, Decide] = {
     commands.UnfenceBroker: node_decisions.unfence_broker,
     commands.ShutDownBroker: node_decisions.shut_down_broker,
     commands.AssignReplicasToDirs: directory_decisions.assign_replicas_to_dirs,
+    commands.DirectoriesOffline: offline_decisions.take_directories_offline,
     commands.RegisterController: node_decisions.register_controller,
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
 }

@@ -22,6 +22,9 @@ FIRST_PRODUCER_ID = 0
 UNASSIGNED_DIRECTORY = bytes(15) + b"\1"
 """A replica's directory while nobody has said which of its broker's it is (``DirectoryId``, KIP-858)."""
 
+MIGRATING_DIRECTORY = bytes(16)
+"""A replica's directory when it was written down before brokers had directory ids."""
+
 
 class BrokerImage(NamedTuple):
     """A broker that is registered. Fenced ones lead nothing and are not told to clients."""

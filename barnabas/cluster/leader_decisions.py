@@ -16,7 +16,13 @@ from barnabas.cluster.commands import (
 )
 from barnabas.cluster.decision import Decision, Surroundings
 from barnabas.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
-from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS, check_assignment, directories_of, is_active
+from barnabas.cluster.topic_decisions import (
+    ELIGIBLE_LEADER_REPLICAS,
+    check_assignment,
+    directories_of,
+    has_online_directory,
+    is_active,
+)
 from barnabas.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -115,17 +121,20 @@ def led_again(
 
 def candidates(partition: PartitionImage, image: MetadataImage, *, unclean: bool) -> Iterator[int]:
     """Who may lead, the best first."""
+    able = [
+        replica
+        for replica in partition.replicas
+        if is_active(replica, image) and has_online_directory(replica, partition, image)
+    ]
     for group in (partition.isr, partition.elr):
-        for replica in partition.replicas:
-            if replica in group and is_active(replica, image):
+        for replica in able:
+            if replica in group:
                 yield replica
     last = partition.last_known_elr
-    if not partition.isr and not partition.elr and len(last) == 1 and is_active(last[0], image):
+    if not partition.isr and not partition.elr and len(last) == 1 and last[0] in able:
         yield last[0]
     if unclean:
-        for replica in partition.replicas:
-            if is_active(replica, image):
-                yield replica
+        yield from able
 
 
 def led_by_others(broker_id: int, image: MetadataImage) -> Iterator[PartitionChangeRecord]:

@@ -4,6 +4,7 @@ Knows nothing of requests. This is the object through which handlers reach a log
 the same calls: append, know when it is committed, read up to what the reader may see.
 """
 
+import contextlib
 from collections.abc import Callable
 
 from barnabas.cluster.image import PartitionImage
@@ -71,7 +72,8 @@ class Partition:
         if image.leader_epoch != self.leader_epoch:
             self.leader_epoch = image.leader_epoch
             if self.leads:
-                self.log.assign_leader_epoch(image.leader_epoch)
+                with contextlib.suppress(KafkaStorageError):  # the directory is offline, and has said so
+                    self.log.assign_leader_epoch(image.leader_epoch)
                 self._commit()
             self.wake()
 
@@ -80,12 +82,12 @@ class Partition:
 
         -1 is a client that doesn't say.
         """
+        if self.log.is_offline:
+            raise KafkaStorageError
         if current_leader_epoch not in (-1, self.leader_epoch):
             raise FencedLeaderEpoch if current_leader_epoch < self.leader_epoch else UnknownLeaderEpoch
         if not self.leads:
             raise NotLeaderOrFollower
-        if self.log.is_offline:
-            raise KafkaStorageError
 
     # ------------------------------------------------------------ appending
 

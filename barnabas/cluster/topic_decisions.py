@@ -19,7 +19,7 @@ from barnabas.cluster.commands import (
     TopicResult,
 )
 from barnabas.cluster.decision import MAX_RECORDS, Decision, Surroundings, random_uuid
-from barnabas.cluster.image import UNASSIGNED_DIRECTORY, MetadataImage
+from barnabas.cluster.image import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage
 from barnabas.cluster.placement import place
 from barnabas.cluster.topic_names import CLUSTER_METADATA, check_topic_name, collision_key
 from barnabas.config.dynamic import TOPIC_RESOURCE
@@ -204,6 +204,13 @@ def is_active(broker_id: int, image: MetadataImage) -> bool:
     """Whether the broker may be in sync and lead: registered, not fenced, not about to stop."""
     broker = image.brokers.get(broker_id)
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
+
+
+def has_online_directory(broker_id: int, partition: PartitionImage, image: MetadataImage) -> bool:
+    """Whether the directory in which that broker has the partition works, as far as anybody knows (KIP-858)."""
+    log_dirs = image.brokers[broker_id].log_dirs
+    directory = partition.directories[partition.replicas.index(broker_id)]
+    return not log_dirs or directory in log_dirs or directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
 
 
 def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list[int]:

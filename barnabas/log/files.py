@@ -151,7 +151,10 @@ class DiskFile:
     def pread(self, size: int, at: int) -> bytes:
         fd = self._fd if self._fd >= 0 else self._reopen()
         self.recent = True
-        data = os.pread(fd, size, at)
+        try:
+            data = os.pread(fd, size, at)
+        except OSError as error:
+            raise _named(error, self.path) from None
         # The kernel gives less than was asked for at the end of the file, and above 2 GiB.
         return data if len(data) == size else self._pread_rest(data, size, at)
 
@@ -166,21 +169,27 @@ class DiskFile:
     def write(self, data: Data) -> None:
         fd = self._fd if self._fd >= 0 else self._reopen()
         self.recent = True
-        written = os.write(fd, data)
-        if written != len(data):
-            rest = memoryview(data)
-            while written < len(rest):
-                rest = rest[written:]
-                written = os.write(fd, rest)
+        try:
+            written = os.write(fd, data)
+            if written != len(data):
+                rest = memoryview(data)
+                while written < len(rest):
+                    rest = rest[written:]
+                    written = os.write(fd, rest)
+        except OSError as error:
+            raise _named(error, self.path) from None
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._fd if self._fd >= 0 else self._reopen(), size)
+        try:
+            os.ftruncate(self._fd if self._fd >= 0 else self._reopen(), size)
+        except OSError as error:
+            raise _named(error, self.path) from None
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size if self._fd >= 0 else os.stat(self.path).st_size
 
     def fsync(self) -> None:
-        os.fsync(self._fd if self._fd >= 0 else self._reopen())
+        _fsync(self._fd if self._fd >= 0 else self._reopen(), self.path)
 
     def syncer(self) -> Callable[[], None]:
         # A descriptor of its own: this file may be evicted, and its number given to another, before the thread runs.
@@ -188,7 +197,7 @@ class DiskFile:
 
         def sync() -> None:
             try:
-                os.fsync(fd)
+                _fsync(fd, self.path)
             finally:
                 os.close(fd)
 
@@ -268,6 +277,8 @@ class DiskFiles:
                 rest = rest[os.write(fd, rest) :]
             if sync:
                 os.fsync(fd)
+        except OSError as error:
+            raise _named(error, temporary) from None
         finally:
             os.close(fd)
         os.replace(temporary, path)
@@ -309,7 +320,7 @@ class DiskFiles:
     def fsync_path(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(fd)
+            _fsync(fd, path)
         finally:
             os.close(fd)
 
@@ -342,6 +353,18 @@ class DiskLock:
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
+
+
+def _fsync(fd: int, path: str) -> None:
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        raise _named(error, path) from None
+
+
+def _named(error: OSError, path: str) -> OSError:
+    """What goes by a descriptor fails without saying which file it was."""
+    return OSError(error.errno, error.strerror, path)
 
 
 def _half_of_the_descriptors() -> int:

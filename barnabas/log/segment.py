@@ -157,7 +157,7 @@ class Segment:
         try:
             self.file.truncate(size)
         except OSError as error:
-            logger.error("%s could not be cut back to %d bytes after a failed write: %s", self.file.path, size, error)
+            logger.warning("%s could not be cut back to %d bytes after a failed write: %s", self.file.path, size, error)
 
     def is_full(self, max_index_bytes: int) -> bool:
         """Whether an index has no room for another entry (``segment.index.bytes``)."""

@@ -23,24 +23,31 @@ YOUNG_OBJECTS = 50_000
 
 
 def run(config: BrokerConfig, ready: Callable[[Server], object] = lambda server: None) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code: 0 after a clean stop, 1 when it could not start."""
+    """Serve until SIGTERM or SIGINT; the exit code: 0 after a clean stop, 1 when it could not start or go on."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
-            runner.run(serve(config, ready))
+            return runner.run(serve(config, ready))
         except (OSError, LogDirectoryError, MetadataLogError) as error:
             logger.error("Can't start: %s", error)
             return 1
-    return 0
 
 
-async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> None:
-    """Start a server, say that it is ready, and stop it in good order when a signal comes."""
+async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> int:
+    """Start a server, say that it is ready, and stop it in good order when a signal comes: 0; or when it must: 1."""
     stopping = asyncio.Event()
+    exit_code = 0
+
+    def give_up(reason: str) -> None:
+        nonlocal exit_code
+        logger.critical("The broker stops, because %s", reason)
+        exit_code = 1
+        stopping.set()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config)
+    server = Server(config, on_fatal=give_up)
     await server.start()
     gc.freeze()  # what is there now stays
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
@@ -49,6 +56,7 @@ async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> None
     await stopping.wait()
     logger.info("Stopping")
     await server.stop()
+    return exit_code
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

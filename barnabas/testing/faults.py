@@ -63,7 +63,7 @@ class FaultyFile(MemoryFile):
         return self.fsync
 
     def pread(self, size: int, at: int) -> bytes:
-        self._files.reads += 1
+        self._files.reading(self.path)
         return super().pread(size, at)
 
     def after_power_cut(self, chance: Random | None) -> bytes:
@@ -149,6 +149,7 @@ class FaultyFiles(MemoryFiles):
         self.changes: list[tuple[str, str]] = []  #: kind and path of each operation so far
         self.reads = 0
         self.has_failed = False
+        self._kinds: tuple[str, ...] = ()
         self.root = Folder()
         self._folders: dict[str, Folder] = {"/": self.root, "": self.root}
         self.directories["/"] = {}
@@ -165,13 +166,19 @@ class FaultyFiles(MemoryFiles):
             if kind != "write" or not size:
                 raise self.error(path)
             return min(self.torn, size - 1) if isinstance(self.torn, int) else self.torn.randrange(size)
-        if self.has_failed and self.lasting == "for ever":
+        if self.has_failed and self.lasting == "for ever" and (not self._kinds or kind in self._kinds):
             raise self.error(path)
         return size
 
-    def fail_now(self, code: int) -> None:
-        """From now on every change fails with that error number."""
-        self.code, self.has_failed, self.lasting = code, True, "for ever"
+    def fail_now(self, code: int, *kinds: str) -> None:
+        """From now on every change, or those of these kinds, fails with that error number; "read" is one too."""
+        self.code, self._kinds, self.has_failed, self.lasting = code, kinds, True, "for ever"
+
+    def reading(self, path: str) -> None:
+        """Count a read. Raises OSError if reads were told to fail."""
+        self.reads += 1
+        if "read" in self._kinds and path.startswith(self.under):
+            raise self.error(path)
 
     def error(self, path: str) -> OSError:
         """What the operating system would raise."""

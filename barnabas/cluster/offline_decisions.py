@@ -1,0 +1,33 @@
+"""What becomes of partitions when a directory of their broker fails (KIP-858).
+
+Knows nothing of disks: the broker says which of its directories are left. Rules of Apache Kafka's
+``ReplicationControlManager.handleDirectoriesOffline``.
+"""
+
+from barnabas.cluster.commands import DirectoriesOffline
+from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.leader_decisions import led_by_others
+from barnabas.cluster.topic_decisions import has_online_directory
+from barnabas.errors import BrokerIdNotRegistered
+from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
+
+
+def take_directories_offline(command: DirectoriesOffline, image: MetadataImage, around: Surroundings) -> Decision:
+    """What the broker has in the lost directories others lead, or nobody, until it is back with them."""
+    broker = image.brokers.get(command.broker_id)
+    if broker is None:
+        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
+    remaining = tuple(command.remaining)
+    if remaining == broker.log_dirs:
+        return Decision([], None)
+    left = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=list(remaining))
+    after, _ = image.apply([left])
+    changes = [
+        change
+        for change in led_by_others(broker.id, after)
+        if not has_online_directory(
+            broker.id, image.topics_by_id[change.topic_id].partitions[change.partition_id], after
+        )
+    ]
+    return Decision([*changes, left], None)

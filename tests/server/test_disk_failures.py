@@ -1,0 +1,243 @@
+"""A disk fails under a running broker: what its clients are told, what goes on, and what is there after a restart."""
+
+import errno
+import logging
+import time
+
+import pytest
+
+from barnabas.errors import KafkaStorageError, LeaderNotAvailable
+from barnabas.records.builder import build_batch
+from barnabas.testing import Broker
+from barnabas.testing.faults import FaultyFiles
+from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.delete_records import DeleteRecordsRequest
+from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest
+from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest
+from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from barnabas.wire.messages.produce import ProduceRequest
+from tests.raw import Client
+
+PARTITIONS = 4
+STORAGE = KafkaStorageError.code
+
+FULL = (errno.ENOSPC, "write", "create", "makedirs")
+READ_ONLY = (errno.EROFS, "write", "create", "makedirs", "rename", "delete", "truncate")
+BROKEN = (errno.EIO, "write", "create", "makedirs", "rename", "delete", "truncate", "fsync", "read")
+
+
+class Asking:
+    """One client, and a topic with partitions in both directories."""
+
+    def __init__(self, port):
+        self.client = Client(port)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.socket.close()
+
+    def produce(self, index, *, topic="orders"):
+        topic_data = ProduceRequest.TopicProduceData
+        records = build_batch([(b"key", b"value", 1_700_000_000_000)])
+        request = ProduceRequest(
+            acks=-1,
+            timeout_ms=1000,
+            topic_data=[
+                topic_data(name=topic, partition_data=[topic_data.PartitionProduceData(index=index, records=records)])
+            ],
+        )
+        (topic,) = self.client.ask(request, 9).responses
+        return topic.partition_responses[0]
+
+    def fetch(self, index):
+        topic = FetchRequest.FetchTopic
+        asked = topic.FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000)
+        request = FetchRequest(
+            max_wait_ms=0, min_bytes=0, topics=[topic(topic="orders", partitions=[asked])], forgotten_topics_data=[]
+        )
+        return self.client.ask(request, 11).responses[0].partitions[0]
+
+    def list_offsets(self, index, timestamp):
+        topic = ListOffsetsRequest.ListOffsetsTopic
+        asked = topic.ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        request = ListOffsetsRequest(replica_id=-1, topics=[topic(name="orders", partitions=[asked])])
+        return self.client.ask(request, 6).topics[0].partitions[0]
+
+    def epoch_end(self, index):
+        topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+        asked = topic.OffsetForLeaderPartition(partition=index, leader_epoch=0)
+        request = OffsetForLeaderEpochRequest(topics=[topic(topic="orders", partitions=[asked])])
+        return self.client.ask(request, 4).topics[0].partitions[0]
+
+    def delete_records(self, index):
+        topic = DeleteRecordsRequest.DeleteRecordsTopic
+        asked = topic.DeleteRecordsPartition(partition_index=index, offset=0)
+        request = DeleteRecordsRequest(topics=[topic(name="orders", partitions=[asked])], timeout_ms=1000)
+        return self.client.ask(request, 2).topics[0].partitions[0]
+
+    def producers(self, index):
+        request = DescribeProducersRequest(
+            topics=[DescribeProducersRequest.TopicRequest(name="orders", partition_indexes=[index])]
+        )
+        return self.client.ask(request, 0).topics[0].partitions[0]
+
+    def directories(self):
+        results = self.client.ask(DescribeLogDirsRequest(topics=None), 4).results
+        return {
+            result.log_dir: (
+                result.error_code,
+                sorted(each.partition_index for topic in result.topics for each in topic.partitions),
+            )
+            for result in results
+        }
+
+    def metadata(self, topic="orders"):
+        request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+        return {each.partition_index: each for each in self.client.ask(request, 9).topics[0].partitions}
+
+    def create(self, name, partitions):
+        topic = CreateTopicsRequest.CreatableTopic(
+            name=name, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
+        )
+        return self.client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5).topics[0].error_code
+
+    def errors(self, index):
+        """What each of the APIs answers for that partition, Produce first."""
+        answers = [
+            self.produce(index),
+            self.fetch(index),
+            *(self.list_offsets(index, timestamp) for timestamp in (-1, -2, 0)),
+            self.epoch_end(index),
+            self.delete_records(index),
+            self.producers(index),
+        ]
+        return [answer.error_code for answer in answers]
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("failure", [FULL, READ_ONLY, BROKEN], ids=["full", "read-only", "broken"])
+def test_one_of_two_directories_fails(failure, caplog):
+    files = FaultyFiles(under="/b/")
+    with Broker(files=files, log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        broker.create_topic("orders", partitions=PARTITIONS)
+        assert [asking.produce(index).error_code for index in range(PARTITIONS)] == [0] * PARTITIONS
+        _, lost = asking.directories()["/b"]
+        _, kept = asking.directories()["/a"]
+        assert len(lost) == len(kept) == PARTITIONS // 2
+        caplog.clear()
+        files.fail_now(*failure)
+        assert asking.produce(lost[0]).error_code == STORAGE
+
+        for index in lost:
+            assert asking.errors(index) == [STORAGE] * 8
+        for index in kept:
+            assert asking.errors(index) == [0] * 8
+        until(lambda: asking.metadata()[lost[0]].leader_id == -1)
+        metadata = asking.metadata()
+        for index in lost:
+            told = metadata[index]
+            assert (told.error_code, told.leader_id) == (LeaderNotAvailable.code, -1)
+            assert (told.replica_nodes, told.isr_nodes, told.offline_replicas) == ([1], [], [1])
+            assert told.leader_epoch == 1
+        assert {(metadata[index].leader_id, metadata[index].leader_epoch) for index in kept} == {(1, 0)}
+        for index in lost:
+            assert asking.errors(index) == [STORAGE] * 8
+        assert asking.directories() == {"/a": (0, kept), "/b": (STORAGE, [])}
+
+        assert asking.create("payments", 3) == 0
+        assert [asking.produce(index, topic="payments").error_code for index in range(3)] == [0] * 3
+        (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+        assert line.startswith("Log directory /b is offline: ")
+        assert f"[Errno {failure[0]}]" in line
+        assert f"/b/orders-{lost[0]}/" in line
+
+    with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        metadata = asking.metadata()
+        assert {(told.error_code, told.leader_id) for told in metadata.values()} == {(0, 1)}
+        assert all(told.isr_nodes == [1] and not told.offline_replicas for told in metadata.values())
+        for index in lost:
+            assert asking.list_offsets(index, -1).offset == 1
+        for index in range(PARTITIONS):
+            assert asking.errors(index) == [0] * 8
+        assert len(broker.records("payments")) == 3
+
+
+def test_a_directory_that_is_broken_at_the_start(caplog):
+    """What is in it is not served, nor made anew elsewhere; and it is back when the directory is."""
+    files = FaultyFiles()
+    with Broker(files=files, log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        broker.create_topic("orders", partitions=PARTITIONS)
+        for index in range(PARTITIONS):
+            asking.produce(index)
+        _, lost = asking.directories()["/b"]
+    files = files.survivor()
+    files.under = "/b"
+    files.fail_now(*BROKEN)
+    with Broker(files=files, log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        metadata = asking.metadata()
+        for index in range(PARTITIONS):
+            expected = (LeaderNotAvailable.code, -1, [1]) if index in lost else (0, 1, [])
+            told = metadata[index]
+            assert (told.error_code, told.leader_id, told.offline_replicas) == expected
+            assert asking.errors(index) == [STORAGE if index in lost else 0] * 8
+    with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        for index in range(PARTITIONS):
+            assert asking.list_offsets(index, -1).offset == (1 if index in lost else 2)
+            assert asking.errors(index) == [0] * 8
+
+
+def test_the_directory_of_the_metadata_log_is_broken_at_the_start():
+    """Another metadata log must not begin in the other directory."""
+    files = FaultyFiles()
+    with Broker(files=files, log_dirs="/a,/b") as broker:
+        broker.create_topic("orders")
+    files = files.survivor()
+    files.under = "/a"
+    files.fail_now(*BROKEN)
+    with (
+        pytest.raises(Exception, match=r"the metadata log may be in /a: .*Errno 5"),
+        Broker(files=files, log_dirs="/a,/b"),
+    ):
+        pass
+    with Broker(files=files.survivor(), log_dirs="/a,/b") as broker:
+        assert broker.topics() == ["orders"]
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "reason"),
+    [("/a", "the last log directory, /a, is offline"), ("/a,/b", "/a, the log directory with the metadata log")],
+)
+def test_without_any_directory_or_without_the_metadata_it_gives_up(log_dirs, reason):
+    files = FaultyFiles(under="/a/")
+    with Broker(files=files, log_dirs=log_dirs) as broker, Asking(broker.port) as asking:
+        broker.create_topic("orders", partitions=2)
+        reasons = []
+        broker.on_fatal = reasons.append
+        files.fail_now(*FULL)
+        assert STORAGE in [asking.produce(index).error_code for index in range(2)]
+        until(lambda: reasons)
+        assert reasons[0].startswith(reason)
+    with Broker(files=files.survivor(), log_dirs=log_dirs) as broker, Asking(broker.port) as asking:
+        assert [asking.produce(index).error_code for index in range(2)] == [0, 0]
+
+
+def test_an_acknowledgement_that_waits_for_the_disk_is_an_error_when_it_fails():
+    files = FaultyFiles(under="/b/")
+    with Broker(files=files, log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        broker.create_topic("orders", partitions=PARTITIONS, configs={"flush.messages": 1})
+        _, lost = asking.directories()["/b"]
+        assert asking.produce(lost[0]).error_code == 0
+        files.fail_now(errno.EIO, "fsync")
+        answer = asking.produce(lost[0])
+        assert (answer.error_code, answer.base_offset) == (STORAGE, -1)
