@@ -300,8 +300,17 @@ CONFIGS = (
         internal=True,
         in_effect=True,
     ),
-    ConfigDef("log.cleaner.enable", BOOLEAN, True, None, MEDIUM, "Whether compaction runs at all."),
-    ConfigDef("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, "Threads that compact logs.", CLUSTER_WIDE),
+    ConfigDef("log.cleaner.enable", BOOLEAN, True, None, MEDIUM, "Whether compaction runs at all.", in_effect=True),
+    ConfigDef(
+        "log.cleaner.threads",
+        INT,
+        1,
+        at_least(0),
+        MEDIUM,
+        "How many logs may be compacted at a time, each by a process of its own.",
+        CLUSTER_WIDE,
+        in_effect=True,
+    ),
     ConfigDef(
         "log.cleaner.io.max.bytes.per.second",
         DOUBLE,
@@ -310,6 +319,7 @@ CONFIGS = (
         MEDIUM,
         "How many bytes a second compaction may read and write together.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.dedupe.buffer.size",
@@ -319,6 +329,7 @@ CONFIGS = (
         MEDIUM,
         "Memory for the keys that compaction has seen, over all its threads.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.io.buffer.size",
@@ -337,6 +348,7 @@ CONFIGS = (
         MEDIUM,
         "How full the table of seen keys may get, as a share of 1.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.backoff.ms",
@@ -346,6 +358,7 @@ CONFIGS = (
         MEDIUM,
         "How long compaction rests when there is nothing to do.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.min.cleanable.ratio",
@@ -355,6 +368,7 @@ CONFIGS = (
         MEDIUM,
         "The share of a log that must be uncompacted before compaction takes it up.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.delete.retention.ms",
@@ -364,6 +378,7 @@ CONFIGS = (
         MEDIUM,
         "How long compaction keeps tombstones.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.min.compaction.lag.ms",
@@ -373,6 +388,7 @@ CONFIGS = (
         MEDIUM,
         "How long a record stays as it is before compaction may touch it.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "log.cleaner.max.compaction.lag.ms",
@@ -382,5 +398,6 @@ CONFIGS = (
         MEDIUM,
         "How long a record may wait before compaction must take it up.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
 )

@@ -151,6 +151,7 @@ CONFIGS = (
         "How long compaction keeps tombstones.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.cleaner.delete.retention.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "min.compaction.lag.ms",
@@ -161,6 +162,7 @@ CONFIGS = (
         "How long a record stays as it is before compaction may touch it.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.cleaner.min.compaction.lag.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "max.compaction.lag.ms",
@@ -171,6 +173,7 @@ CONFIGS = (
         "How long a record may wait before compaction must take it up.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.cleaner.max.compaction.lag.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "file.delete.delay.ms",
@@ -192,6 +195,7 @@ CONFIGS = (
         "The share of the log that must be uncompacted before compaction takes it up.",
         CLUSTER_WIDE,
         synonyms=(Synonym("log.cleaner.min.cleanable.ratio"),),
+        in_effect=True,
     ),
     ConfigDef(
         "cleanup.policy",
