@@ -28,7 +28,7 @@ STEP_BYTES: Final = 256 << 10
 TAIL_BYTES: Final = 4 << 20
 """What came in while the rest was flushed is copied in one go up to here: else a busy log is never caught up with."""
 PAUSE_S: Final = 1.0
-"""How long to wait where no bytes are let through."""
+"""How long to wait at most before it is asked again how many bytes may be copied."""
 
 
 class Move:
@@ -68,6 +68,8 @@ class Moves:
         self._manager = manager
         self._scheduler = scheduler
         self._stopped = False
+        self._owed_bytes = 0.0  # that were copied and should not have been yet
+        self._paid_at = 0.0
 
     # ------------------------------------------------------------ beginning and giving up
 
@@ -195,22 +197,35 @@ class Moves:
         if self._stopped or self.under_way.get(move.key) is not move:
             return
         began = self._manager.clock.monotonic()
-        rate = self.bytes_per_second()
-        if rate == 0:
-            self._again(move, PAUSE_S)
+        pause_s = self._throttled(began)
+        if pause_s:
+            self._again(move, pause_s)
             return
         try:
-            copied = self._copy(move, TAIL_BYTES if move.is_flushed else STEP_BYTES)
+            self._owed_bytes += self._copy(move, TAIL_BYTES if move.is_flushed else STEP_BYTES)
             if move.offset_lag:
                 move.is_flushed = False
-                spent = self._manager.clock.monotonic() - began
-                self._again(move, spent if rate is None else max(spent, copied / rate))
+                self._again(move, self._manager.clock.monotonic() - began)
+            elif self._throttled(began):
+                self._again(move, 0)
             elif move.is_flushed:
                 self._swap(move)
             else:
                 self._flush(move)
         except KafkaError as error:
             self._give_up(move, error)
+
+    def _throttled(self, now: float) -> float:
+        """How long to wait, in seconds, before more may be copied, of whichever log."""
+        rate = self.bytes_per_second()
+        since, self._paid_at = now - self._paid_at, now
+        if rate is None:
+            self._owed_bytes = 0
+        else:
+            self._owed_bytes = max(self._owed_bytes - since * rate, 0)
+        if not self._owed_bytes:
+            return 0 if rate != 0 else PAUSE_S
+        return min(self._owed_bytes / rate, PAUSE_S) if rate else PAUSE_S
 
     def _give_up(self, move: Move, error: KafkaError) -> None:
         logger.error("%s stays where it is, it could not be moved: %s", move.log.directory, error)
