@@ -11,6 +11,7 @@ from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
+from barnabas.config.profile import topic_notices
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError
 from barnabas.log.log_manager import LogManager
@@ -93,9 +94,12 @@ class Hosting:
             self._give_up(topic)
         for topic_id, indexes in delta.partitions.items():
             self._host(image.topics_by_id[topic_id], indexes, image, config)
-        changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE}
-        for name in image.topics_by_name if all_changed else changed & image.topics_by_name.keys():
+        changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE} & image.topics_by_name.keys()
+        for name in image.topics_by_name if all_changed else changed:
             self._configure(image.topics_by_name[name], image, config)
+        for name in sorted(changed):
+            for notice in topic_notices(name, image.configs_of(TOPIC_RESOURCE, name)):
+                logger.warning("%s", notice)
 
     def _host(self, topic: TopicImage, indexes: Iterable[int], image: MetadataImage, config: BrokerConfig) -> None:
         topic_config = self.topic_config(topic.name, image, config)

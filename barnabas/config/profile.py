@@ -6,7 +6,8 @@ Knows nothing of values in effect but what it is handed.
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from barnabas.config.definitions import BROKER
+from barnabas.config.definition import ConfigDef, ConfigError
+from barnabas.config.definitions import BROKER, TOPIC
 
 #: What ``--dev`` sets where nobody else does: one broker is enough, and nobody waits.
 DEV = {
@@ -49,6 +50,21 @@ def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
                 yield _unknown(name)
         elif not config.in_effect and values[name] != config.default:
             yield f"{name} is set, but has no effect in this version of Barnabas"
+
+
+def topic_notices(topic: str, configs: Mapping[str, str]) -> Iterator[str]:
+    """One sentence for each config of a topic that the broker will not go by, in the order given."""
+    for name, text in configs.items():
+        config = TOPIC.get(name)
+        if config is not None and not config.in_effect and not _is_default(config, text):
+            yield f"{name} is set for topic {topic}, but has no effect in this version of Barnabas"
+
+
+def _is_default(config: ConfigDef, text: str) -> bool:
+    try:
+        return bool(config.parse_set(text) == config.default)
+    except ConfigError:
+        return False  # somebody else's version has taken it
 
 
 def _unknown(name: str) -> str:
