@@ -6,47 +6,33 @@ first, then the segments past the recovery point batch by batch, then leader epo
 
 import logging
 import os
-from typing import NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, KafkaError
 from barnabas.log import leader_epochs, swapping
+from barnabas.log.checking import Damage, Following, SegmentCheck
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.meta_properties import uuid_of, uuid_text
-from barnabas.log.offset_index import CorruptIndex, OffsetIndex
+from barnabas.log.offset_index import CorruptIndex
 from barnabas.log.partition_log import PartitionLog
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState
 from barnabas.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
-    MAX_SIZE,
     SNAPSHOT_SUFFIX,
     SUFFIXES,
     TXN_INDEX_SUFFIX,
     Segment,
 )
 from barnabas.log.services import LogServices
-from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
-from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.records.batch import CHECKED_FROM, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, RecordBatch
-from barnabas.records.checksum import crc32c
 
 logger = logging.getLogger(__name__)
 
 METADATA_FILE = "partition.metadata"
-_STRIDE = 1 << 20
 _DIGITS = 20
-
-
-class Damage(NamedTuple):
-    """Where a segment stops making sense."""
-
-    position: int
-    offset: int  #: of the first record that is lost
-    reason: str
 
 
 def create_log(
@@ -251,7 +237,7 @@ class _Opening:
             if number > first:
                 self.producers.take_snapshot(segment.base_offset)
             expected = max(expected, segment.base_offset)
-            damage, expected = self.recover_segment(segment, expected)
+            damage, expected = self.recover_segment(number, expected)
             if damage is None:
                 damage = self.missing_tail(number, expected)
             if damage is not None:
@@ -282,53 +268,19 @@ class _Opening:
         del self.segments[number + 1 :]
         self.producers.remove_snapshots(damage.offset + 1, MAX_OFFSET)
 
-    def recover_segment(self, segment: Segment, expected: int) -> tuple[Damage | None, int]:
+    def recover_segment(self, number: int, expected: int) -> tuple[Damage | None, int]:
         """Check each batch of a segment, index it, and learn epochs and producers from it.
 
         Gives the damage, if there is any, and the offset after the last good record.
         """
-        index, time_index = OffsetIndex(segment.base_offset), TimeIndex(segment.base_offset)
-        latest, latest_offset, since = NO_TIMESTAMP, segment.base_offset, 0
-        position, at, piece, damage = 0, 0, memoryview(b""), None
-        aborted: list[AbortedTransaction] = []
-        while position < segment.size:
-            header = _header(piece, at)
-            if header is None:
-                piece, at = memoryview(_read_batch(segment, position)), 0
-                header = _header(piece, at)
-            reason = _what_is_wrong(piece, at, header, segment.base_offset, expected)
-            if reason is None and header is not None and header[0] != expected:
-                reason = self.why_no_gap(segment, position, header)
-            if reason is not None or header is None:
-                damage = Damage(position, expected, reason or "it is no batch")
-                break
-            base_offset, length, epoch, _, _, _, delta, _, timestamp, producer_id, *_ = header
-            size, last_offset = LOG_OVERHEAD + length, base_offset + delta
-            if timestamp > latest:
-                latest, latest_offset = timestamp, last_offset
-            if since > segment.index_interval:
-                index.append(last_offset, position)
-                time_index.maybe_append(latest, latest_offset)
-                since = 0
-            if epoch > self.epochs.latest:
-                self.epochs.replay(epoch, base_offset)
-            if producer_id >= 0:
-                try:
-                    transaction = self.producers.replay(RecordBatch.parse(piece, at))
-                except KafkaError as error:
-                    damage = Damage(position, expected, str(error))
-                    break
-                if transaction is not None:
-                    aborted.append(transaction)
-            since += size
-            position += size
-            at += size
-            expected = last_offset + 1
-        if segment is not self.segments[-1]:
-            time_index.maybe_append(latest, latest_offset)
-        segment.replace_indexes(index, time_index, latest, latest_offset)
-        segment.transactions.replace(aborted)
-        return damage, expected
+        segment = self.segments[number]
+        next_base = self.segments[number + 1].base_offset if number + 1 < len(self.segments) else None
+        following = Following(next_base, self.may_have_holes)
+        check = SegmentCheck(segment, expected, following, self.epochs, self.producers)
+        damage = check.run()
+        segment.replace_indexes(check.index, check.time_index, check.latest, check.latest_offset)
+        segment.transactions.replace(check.aborted)
+        return damage, check.expected
 
     def missing_tail(self, number: int, end: int) -> Damage | None:
         """A power cut can leave a segment shorter than it was, and the next one's name in the directory."""
@@ -336,24 +288,6 @@ class _Opening:
             return None
         segment = self.segments[number]
         return Damage(segment.size, end, f"the next segment begins at offset {self.segments[number + 1].base_offset}")
-
-    def why_no_gap(self, segment: Segment, position: int, header: tuple[int, ...]) -> str | None:
-        """Why the offsets before a batch cannot just be missing; None when compaction may have taken them away.
-
-        The CRC does not cover the base offset. Compaction leaves the active segment alone, and order everywhere.
-        """
-        base_offset, length, *_, delta = header[:7]
-        following = self.segments.index(segment) + 1
-        if following == len(self.segments) and not self.may_have_holes:
-            return f"the batch's base offset {base_offset} leaves a gap"
-        next_position, next_offset = position + LOG_OVERHEAD + length, MAX_OFFSET
-        if next_position + HEADER_SIZE <= segment.size:
-            next_offset = int.from_bytes(segment.file.pread(8, next_position))
-        elif following < len(self.segments):
-            next_offset = self.segments[following].base_offset
-        if next_offset <= base_offset + delta:
-            return f"the batch's base offset {base_offset} leaves a gap, and {next_offset} follows"
-        return None
 
 
 def _is_indexed(segment: Segment, sizes: dict[str, int]) -> bool:
@@ -372,46 +306,6 @@ def _is_indexed(segment: Segment, sizes: dict[str, int]) -> bool:
         logger.warning("%s is recovered: it has no offset index", segment.path(LOG_SUFFIX))
         return False
     return True
-
-
-def _header(piece: memoryview, at: int) -> tuple[int, ...] | None:
-    """The header of the batch ``at`` that place, if all of the batch is there."""
-    there = len(piece) - at
-    if there < HEADER_SIZE:
-        return None
-    header = HEADER.unpack_from(piece, at)
-    return header if header[1] <= there - LOG_OVERHEAD else None
-
-
-def _read_batch(segment: Segment, position: int) -> bytes:
-    """The bytes from ``position`` on: the whole batch that starts there, if its length says something sensible."""
-    piece = segment.file.pread(_STRIDE, position)
-    if len(piece) >= LOG_OVERHEAD:
-        size = LOG_OVERHEAD + int.from_bytes(piece[8:12], signed=True)
-        if len(piece) < size <= segment.size - position:
-            piece = segment.file.pread(size, position)
-    return piece
-
-
-def _what_is_wrong(
-    piece: memoryview, at: int, header: tuple[int, ...] | None, segment_base: int, expected: int
-) -> str | None:
-    """Why there is no good batch ``at`` that place of ``piece``; None when there is one."""
-    if header is None:
-        there = len(piece) - at
-        if there < HEADER_SIZE:
-            return f"{there} bytes are left, too few for a batch"
-        return f"{there} bytes are left of a batch of {LOG_OVERHEAD + HEADER.unpack_from(piece, at)[1]}"
-    base_offset, length, _, magic, crc, _, delta, *_ = header
-    if magic != MAGIC:
-        return f"the magic byte is {magic}"
-    if length < HEADER_SIZE - LOG_OVERHEAD:
-        return f"the batch's length is {length}"
-    if crc32c(piece[at + CHECKED_FROM : at + LOG_OVERHEAD + length]) != crc:
-        return "the batch's CRC is not that of its bytes"
-    if delta < 0 or base_offset < expected or base_offset + delta - segment_base > MAX_SIZE:
-        return f"the batch's offsets {base_offset} to {base_offset + delta} do not follow {expected - 1}"
-    return None
 
 
 def _delete_segment(files: Files, segment: Segment) -> None:
