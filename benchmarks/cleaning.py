@@ -10,9 +10,8 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from barnabas.log.cleaning.job import CleaningJob, SegmentFile, Statistics
+from barnabas.log.cleaning.job import CleanedGroup, CleaningJob, SegmentFile, Statistics
 from barnabas.log.cleaning.process import Worker
-from barnabas.log.files import DiskFiles
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch, recompress
 from barnabas.records.record import body_of
@@ -80,11 +79,10 @@ def cleaned(worker: Worker, directory: Path, segments: list[SegmentFile], end_of
         max_bytes_per_second=math.inf,
         producers={},
     )
-    files = DiskFiles()
 
-    def drop(group: object) -> None:
-        for path in directory.glob("*.cleaned"):
-            files.delete(str(path))
+    def drop(group: CleanedGroup) -> None:
+        for path in directory.glob(f"{group.base_offset:020d}.*.cleaned"):
+            path.unlink()
 
     return worker.run(job, drop).statistics
 

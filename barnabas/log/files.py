@@ -312,7 +312,10 @@ class DiskFiles:
         return os.stat(path).st_mtime_ns // 1_000_000
 
     def set_modified_ms(self, path: str, time_ms: int) -> None:
-        os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+        try:
+            os.utime(path, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+        except OSError as error:
+            raise _named(error, path) from None
 
     def makedirs(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)

@@ -71,6 +71,18 @@ def test_directories(place):
     assert files.list(root) == []
 
 
+def test_a_file_can_be_dated_back(place):
+    files, path = place.files, f"{place.path}/a"
+    files.create(path).write(b"a")
+    files.set_modified_ms(path, 1_700_000_000_123)
+    assert files.modified_ms(path) == 1_700_000_000_123
+    files.rename(path, f"{place.path}/b")
+    assert files.modified_ms(f"{place.path}/b") == 1_700_000_000_123
+    with pytest.raises(FileNotFoundError) as told:
+        files.set_modified_ms(path, 1)
+    assert told.value.filename == path
+
+
 def test_renaming_replaces(place):
     files, root = place
     files.create(f"{root}/a").write(b"a")

@@ -199,6 +199,7 @@ def test_a_full_disk_is_told(log, tmp_path):
     with pytest.raises(OSError) as told:
         worker.run(log.job(), lambda group: None)
     assert told.value.errno == errno.EFBIG
+    assert told.value.filename == f"{log.directory}/{0:020d}.log.cleaned"
     assert leftovers(log) == []
     worker.close()
 
