@@ -23,7 +23,6 @@ from barnabas.errors import (
     UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
-    UnsupportedCompressionType,
 )
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -251,9 +250,7 @@ class Reading:
         if isinstance(error, KafkaStorageError) and self._version < STORAGE_ERROR_SINCE:
             error = NotLeaderOrFollower()
         data = failed(want.asked.partition, error)
-        if isinstance(error, UnsupportedCompressionType):
-            data.records = None
-        elif self._has_waited or not isinstance(error, NOT_THERE):
+        if self._has_waited or not isinstance(error, NOT_THERE):
             data.aborted_transactions = None
         if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
             partition = self.broker.partitions.get((want.topic, want.asked.partition))

@@ -1,0 +1,159 @@
+"""kafka-python of 2019 and 2020, pinned to brokers older still: what they write and read beside a client of today.
+
+They are installed once for the session in a folder of their own; skipped with the reason where that cannot be.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .modern import plain, read, write
+
+PROGRAM = Path(__file__).with_name("program.py")
+T0 = 1_600_000_000_000
+CODECS = [None, "gzip", "snappy", "lz4"]
+RECORDS = [["key", "one " * 50, T0 + 5], [None, "two " * 50, T0 + 2], ["gone", None, T0 + 9]]
+OLD = [
+    ("1.4.7", (0, 8, 2)),
+    ("1.4.7", (0, 9)),
+    ("1.4.7", (0, 10)),
+    ("1.4.7", (0, 10, 2)),
+    ("2.0.2", (0, 9)),
+    ("2.0.2", (0, 10, 2)),
+]
+
+Run = Callable[..., list[Any]]
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Where a release of kafka-python is, with what it wants for lz4 and on newer Pythons."""
+    there: dict[str, Path | str] = {}
+
+    def install(version: str) -> Path:
+        if version not in there:
+            folder = tmp_path_factory.mktemp(f"kafka-python-{version}")
+            command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder)]
+            wanted = [f"kafka-python=={version}", "xxhash", "six"]
+            try:
+                done = subprocess.run([*command, *wanted], capture_output=True, text=True, timeout=120, check=False)
+                complaint = done.stderr.strip()[-300:] if done.returncode else ""
+            except subprocess.TimeoutExpired:
+                complaint = "it takes too long"
+            there[version] = f"kafka-python {version} cannot be installed: {complaint}" if complaint else folder
+        found = there[version]
+        if isinstance(found, str):
+            pytest.skip(found)
+        return found
+
+    return install
+
+
+@pytest.fixture(params=OLD, ids=lambda old: f"{old[0]} as {'.'.join(map(str, old[1]))}")
+def old(request: pytest.FixtureRequest) -> tuple[str, tuple[int, ...]]:
+    version, api_version = request.param
+    return version, api_version
+
+
+@pytest.fixture
+def run(bootstrap: str, old: tuple[str, tuple[int, ...]], installed: Callable[[str], Path]) -> Run:
+    """Does jobs with the old client, one after the other in one process."""
+    version, api_version = old
+    folder = installed(version)
+
+    def do(*jobs: dict[str, Any]) -> list[Any]:
+        order = {"bootstrap": bootstrap, "api_version": api_version, "jobs": jobs}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(PROGRAM)],
+            input=json.dumps(order),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        told = json.loads(done.stdout)
+        assert told["version"] == version
+        answers: list[Any] = told["answers"]
+        return answers
+
+    return do
+
+
+def times(api_version: tuple[int, ...], *timestamps: int) -> list[int | None]:
+    """Messages had no timestamps before 0.10."""
+    return [each if api_version >= (0, 10) else None for each in timestamps]
+
+
+def test_it_writes_and_both_read(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
+    has_times = old[1] >= (0, 10)
+    records = RECORDS if has_times else [[key, value, None] for key, value, _ in RECORDS]
+    *written, again, middle = run(
+        *({"do": "produce", "topic": topic, "codec": codec, "records": records} for codec in CODECS),
+        {"do": "consume", "topic": topic, "count": 12},
+        {"do": "consume", "topic": topic, "count": 8, "offset": 4},
+    )
+    assert [offset for told in written for offset, _ in told] == list(range(12))
+    assert {timestamp for told in written for _, timestamp in told} == ({T0 + 5, T0 + 2, T0 + 9} if has_times else {-1})
+    told = [
+        [n, timestamp, 0 if has_times else None, key, value, []]
+        for n, (key, value, timestamp) in enumerate(records * 4)
+    ]
+    assert again == told
+    assert middle == told[4:]
+    found = read(bootstrap, topic, 12)
+    assert [plain(each) for each in found] == [(n, key, value) for n, (key, value, _) in enumerate(RECORDS * 4)]
+    if has_times:
+        assert [each.timestamp()[1] for each in found] == [T0 + 5, T0 + 2, T0 + 9] * 4
+    else:
+        assert {each.timestamp()[1] for each in found} == {-1}
+
+
+def test_it_reads_what_is_written_today(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
+    for codec in ("none", "gzip", "snappy", "lz4"):
+        write(bootstrap, topic, [(key, value, timestamp) for key, value, timestamp in RECORDS], codec)
+    whole, middle = run(
+        {"do": "consume", "topic": topic, "count": 12}, {"do": "consume", "topic": topic, "count": 5, "offset": 7}
+    )
+    (kind,) = times(old[1], 0)
+    told = [
+        [n, *times(old[1], timestamp), kind, key, value, []] for n, (key, value, timestamp) in enumerate(RECORDS * 4)
+    ]
+    assert whole == told
+    assert middle == told[7:]
+
+
+def test_a_group_goes_on_where_it_was(
+    run: Run, bootstrap: str, topic: str, group: str, old: tuple[str, tuple[int, ...]]
+) -> None:
+    write(bootstrap, topic, [(None, str(n), T0) for n in range(10)], "gzip")
+    job = {"do": "group", "topic": topic, "group": group, "count": 4, "assign": old[1] < (0, 9)}
+    first, second = run(job, job)
+    assert [each[4] for each in first["found"]] == list("0123")
+    assert first["committed"] == 4
+    assert [each[4] for each in second["found"]] == list("4567")
+    assert second["committed"] == 8
+
+
+def test_where_a_topic_begins_and_ends(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
+    write(bootstrap, topic, [(None, str(n), T0 + n) for n in range(5)], "gzip")
+    has_times = old[1] >= (0, 10, 1)
+    (told,) = run({"do": "offsets", "topic": topic} | ({"timestamp": T0 + 3} if has_times else {}))
+    assert told == {"first": 0, "next": 5} | ({"at": [3, T0 + 3]} if has_times else {})
+
+
+def test_a_message_above_its_limit(run: Run, bootstrap: str, topic: str, old: tuple[str, tuple[int, ...]]) -> None:
+    """Before 0.10.1 the client had to be told that it asked for too little; from then on it is given the message."""
+    write(bootstrap, topic, [(None, "x" * 500, T0)])
+    (told,) = run({"do": "too_small", "topic": topic, "limit": 100})
+    if old[1] < (0, 10, 1):
+        assert told == "RecordTooLargeError"
+    else:
+        assert [each[4] for each in told] == ["x" * 500]
