@@ -164,9 +164,13 @@ class Worker:
         if process is None or process.poll() is not None:
             if process is not None:
                 self._forget(process)
-            process = self._process = subprocess.Popen(
-                self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            try:
+                process = self._process = subprocess.Popen(
+                    self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                )
+            except OSError as error:  # want of memory or of processes: no disk has failed
+                self._process = None
+                raise WorkerDied(f"No process could be started to clean logs: {error}") from error
         return process
 
     def _end(self, process: "subprocess.Popen[bytes]", *, kill: bool) -> None:

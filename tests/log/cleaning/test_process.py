@@ -226,6 +226,13 @@ def test_a_program_that_is_no_worker(log):
     worker.close()
 
 
+def test_a_program_that_cannot_be_started_is_no_failure_of_the_disk(log):
+    worker = Worker([f"{log.directory}/missing"])
+    with pytest.raises(WorkerDied, match="No process could be started"):
+        worker.run(log.job(), lambda group: None)
+    worker.close()
+
+
 def test_in_the_same_thread():
     files = MemoryFiles(ManualClock())
     log = LogBuilder(files)
