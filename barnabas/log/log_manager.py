@@ -57,6 +57,8 @@ class _Services(LogServices):
 
     def truncated(self, log: PartitionLog, end: int) -> None:
         self._manager.cleaner.truncated(log, end)
+        # What comes in the place of what was cut off must not be believed to be on the disk.
+        self._manager.housekeeping.checkpoint_recovery_points(only=self._directory)
 
     def failed(self, log: PartitionLog, error: OSError) -> None:
         self._manager.directory_failed(self._directory, error)
@@ -167,6 +169,11 @@ class LogManager:
         except OSError as error:
             self.directory_failed(directory, error)
         self._services[directory] = _Services(self, directory, self._index_cache)
+
+    def check_reads(self, on: bool) -> None:
+        """Check, or do not, the CRC of each batch that is read."""
+        for services in self._services.values():
+            services.checks_reads = on
 
     @property
     def online_directories(self) -> list[LogDirectory]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
+from barnabas.errors import CorruptMessage, KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log import retention, swapping
 from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Data
@@ -373,6 +373,9 @@ class PartitionLog:
             return b""
         try:
             return self.segments.read(offset, max_bytes, up_to, self.log_end_offset, minimum_one)
+        except CorruptMessage as error:
+            self._services.damaged(self, error)
+            raise
         except OSError as error:
             raise self._failure(error) from error
 

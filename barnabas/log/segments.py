@@ -10,6 +10,7 @@ from itertools import islice
 from typing import overload
 
 from barnabas.log.files import Data, Files
+from barnabas.log.read_check import check_read
 from barnabas.log.segment import DELETED_SUFFIX, INDEX_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, Segment
 from barnabas.log.services import LogServices
 from barnabas.log.transaction_index import AbortedTransaction
@@ -57,11 +58,13 @@ class Segments(Sequence[Segment]):
     def read(self, offset: int, max_bytes: int, up_to: int, log_end_offset: int, minimum_one: bool) -> bytes:
         """What :meth:`Segment.read` gives, of the first segment that has something at ``offset`` or after it."""
         bases = self._bases
-        slot = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
+        slot = first = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
         while slot < len(bases) and bases[slot] < up_to:
             end = bases[slot + 1] if slot + 1 < len(bases) else log_end_offset
             data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
             if data is not None:
+                if self._services.checks_reads:
+                    check_read(self._segments[first : slot + 1], offset, data)
                 return data
             slot += 1  # compaction left nothing from ``offset`` on in that segment
         return b""

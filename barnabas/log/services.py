@@ -6,6 +6,7 @@ Knows nothing of what a log does with it.
 import logging
 from typing import TYPE_CHECKING
 
+from barnabas.errors import CorruptMessage
 from barnabas.log.files import Files
 from barnabas.log.index_cache import IndexCache
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_DAMAGES = 1000
+
 
 class LogServices:
     """What the logs of one log directory share; on its own it does the simplest that works."""
@@ -21,6 +24,8 @@ class LogServices:
     def __init__(self, files: Files, index_cache: IndexCache | None = None) -> None:
         self.files = files
         self.index_cache = index_cache if index_cache is not None else IndexCache()
+        self.checks_reads = False  #: whether CRCs are checked of whatever is read
+        self._damages: set[str] = set()
 
     def jitter_ms(self, upper: int) -> int:
         """A random time below ``upper``, by which a segment rolls sooner than ``segment.ms``."""
@@ -36,6 +41,12 @@ class LogServices:
 
     def truncated(self, log: "PartitionLog", end: int) -> None:
         """The log ends at ``end`` now: what is known of later offsets is not true any more."""
+
+    def damaged(self, log: "PartitionLog", error: CorruptMessage) -> None:
+        """Somebody wanted to read what is no longer what was written. Who tries again is not told of again."""
+        if str(error) not in self._damages and len(self._damages) < _MOST_DAMAGES:
+            self._damages.add(str(error))
+            logger.error("%s-%d is damaged: %s", log.topic, log.partition, error)
 
     def failed(self, log: "PartitionLog", error: OSError) -> None:
         """The disk failed under this log, which is offline now."""

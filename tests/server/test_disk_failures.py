@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from barnabas.errors import KafkaStorageError, LeaderNotAvailable
+from barnabas.errors import CorruptMessage, KafkaStorageError, LeaderNotAvailable
 from barnabas.records.builder import build_batch
 from barnabas.testing import Broker
 from barnabas.testing.faults import FaultyFiles
@@ -230,6 +230,27 @@ def test_without_any_directory_or_without_the_metadata_it_gives_up(log_dirs, rea
         assert reasons[0].startswith(reason)
     with Broker(files=files.survivor(), log_dirs=log_dirs) as broker, Asking(broker.port) as asking:
         assert [asking.produce(index).error_code for index in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_flipped_bit_is_answered_as_corrupt_where_reads_are_checked(checks, caplog):
+    files = FaultyFiles()
+    with (
+        Broker({"barnabas.log.read.check.crcs": checks}, files=files) as broker,
+        Asking(broker.port) as asking,
+    ):
+        broker.create_topic("orders")
+        asking.produce(0)
+        path = "/barnabas/orders-0/00000000000000000000.log"
+        files.open(path).content[65] ^= 1
+        answers = [asking.fetch(0) for _ in range(3)]
+    if checks:
+        assert {(answer.error_code, len(answer.records)) for answer in answers} == {(CorruptMessage.code, 0)}
+        (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+        assert f"{path} at position 0" in line
+        assert "offset 0" in line
+    else:
+        assert {answer.error_code for answer in answers} == {0}
 
 
 def test_an_acknowledgement_that_waits_for_the_disk_is_an_error_when_it_fails():

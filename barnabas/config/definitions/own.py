@@ -6,7 +6,7 @@ not to stumble over it.
 
 from collections.abc import Sequence
 
-from barnabas.config.definition import LOW, STRING, ConfigDef
+from barnabas.config.definition import BOOLEAN, CLUSTER_WIDE, LOW, STRING, ConfigDef
 
 CONFIGS: Sequence[ConfigDef] = (
     ConfigDef(
@@ -16,6 +16,17 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         LOW,
         "The release of Apache Kafka, 0.8 to 4.4, whose APIs and versions clients are told of. All that there are.",
+        in_effect=True,
+        internal=True,
+    ),
+    ConfigDef(
+        "barnabas.log.read.check.crcs",
+        BOOLEAN,
+        False,
+        None,
+        LOW,
+        "Whether the CRC of each batch is checked when it is read; CORRUPT_MESSAGE answers for a damaged one.",
+        CLUSTER_WIDE,
         in_effect=True,
         internal=True,
     ),

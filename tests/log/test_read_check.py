@@ -1,0 +1,72 @@
+"""A flipped bit in what is read is found, wherever it is; and told with its file, position and offset, once."""
+
+import logging
+
+import pytest
+
+from barnabas.errors import CorruptMessage
+from barnabas.records.batch import batches
+
+STAMPED = {*range(8), *range(12, 16)}
+"""The bytes of a batch that no CRC covers, since the leader writes them: base offset and leader epoch."""
+
+
+@pytest.fixture
+def log(memory_tool):
+    log = memory_tool.create(segment_bytes=500, index_interval_bytes=100)
+    for count in (2, 1, 3, 2, 4, 1):
+        memory_tool.append(log, count)
+    assert len(log.segments) > 1
+    log._services.checks_reads = True
+    return log
+
+
+def read_all(log):
+    offset, found = 0, []
+    while data := log.read(offset, 400, up_to=log.log_end_offset, minimum_one=True):
+        for batch in batches(data):
+            found.append(batch.base_offset)
+            offset = batch.next_offset
+    return found
+
+
+def test_what_is_whole_is_read(log):
+    assert read_all(log) == [0, 2, 3, 6, 8, 12]
+
+
+def test_every_byte_of_every_segment(log, memory_tool):
+    for segment in log.segments:
+        file = memory_tool.files.open(segment.path(".log"))
+        starts = [place.position for place in segment.scan()]
+        for position in range(len(file.content)):
+            within = position - max(start for start in starts if start <= position)
+            if within in STAMPED:
+                continue
+            for bit in (1, 128):
+                file.content[position] ^= bit
+                for each in log.segments:
+                    each._remembered = None
+                with pytest.raises(CorruptMessage) as caught:
+                    read_all(log)
+                assert segment.path(".log") in str(caught.value)
+                file.content[position] ^= bit
+    assert read_all(log) == [0, 2, 3, 6, 8, 12]
+
+
+def test_an_offset_that_breaks_the_order(log, memory_tool):
+    file = memory_tool.files.open(log.segments[0].path(".log"))
+    file.content[7] ^= 16
+    with pytest.raises(CorruptMessage, match=r"cannot follow|no batch"):
+        read_all(log)
+
+
+def test_it_is_told_once(log, memory_tool, caplog):
+    file = memory_tool.files.open(log.segments[0].path(".log"))
+    second = [place.position for place in log.segments[0].scan()][1]
+    file.content[second + 70] ^= 4
+    for _ in range(3):
+        with pytest.raises(CorruptMessage):
+            log.read(2, 400, up_to=log.log_end_offset, minimum_one=True)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert f"{log.segments[0].path('.log')} at position {second}" in line
+    assert "offset 2" in line
