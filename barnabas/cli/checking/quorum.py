@@ -1,0 +1,113 @@
+"""What lies beside the metadata log alone: snapshots of the metadata, and ``quorum-state``.
+
+Knows nothing of the log's batches, which are checked as every partition's.
+"""
+
+from bisect import bisect_right
+from pathlib import Path
+
+from barnabas.cli.checking import texts
+from barnabas.cli.checking.findings import Findings
+from barnabas.cli.checking.partitions import Extent
+from barnabas.cli.checking.scanning import scan
+from barnabas.cluster.snapshot import decode_snapshot, parse_file_name
+from barnabas.errors import CorruptMessage
+
+QUORUM_STATE = "quorum-state"
+_FIELDS = (
+    ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters", "data_version"),
+    ("leaderId", "leaderEpoch", "votedId", "votedDirectoryId", "data_version"),
+)
+
+
+def check(directory: Path, extent: Extent, node_id: int | None, findings: Findings, *, is_clean: bool) -> None:
+    """Look at what is beside the metadata log, which was found to be ``extent``. Raises OSError."""
+    for path in sorted(directory.glob("*.checkpoint")):
+        check_snapshot(path, findings)
+        snapshot = parse_file_name(path.name)
+        if snapshot is None:
+            findings.warning("unknown", str(path), "no name of a snapshot")
+        elif not extent.first_offset <= snapshot.end_offset <= extent.end_offset:
+            words = f"it ends at {snapshot.end_offset}, and the log goes from {extent.first_offset}"
+            findings.error("snapshot", str(path), f"{words} to {extent.end_offset}")
+        else:
+            epoch = epoch_of(extent, snapshot.end_offset - 1)
+            if epoch is not None and epoch != snapshot.epoch:
+                words = f"it is of epoch {snapshot.epoch}, and the log has epoch {epoch} there"
+                findings.error("snapshot", str(path), words)
+    _check_state(directory / QUORUM_STATE, extent, node_id, findings, is_clean)
+
+
+def epoch_of(extent: Extent, offset: int) -> int | None:
+    """The leader epoch in which that offset was written; None where it is not known."""
+    slot = bisect_right([start for _, start in extent.epochs], offset) - 1
+    return extent.epochs[slot][0] if slot >= 0 else None
+
+
+def check_snapshot(path: Path, findings: Findings) -> None:
+    """A snapshot of the metadata: good batches one after the other, all of one epoch, from a header to a footer."""
+    name, expected, epochs = str(path), 0, set()
+    before = findings.counts.total()
+
+    def damaged(kind: str, position: int, offset: int | None, what: str) -> None:
+        findings.error(kind, name, what, position, offset)
+
+    for batch in scan(name, (), damaged, lambda size: None):
+        if batch.base_offset != expected:
+            words = f"the batch has offset {batch.base_offset}, and {expected} should follow"
+            findings.error("order", name, words, batch.position, batch.base_offset)
+        expected = batch.last_offset + 1
+        epochs.add(batch.leader_epoch)
+    snapshot = parse_file_name(path.name)
+    wanted = {snapshot.epoch} if snapshot is not None else {0}
+    if epochs - wanted:
+        words = f"its batches are of the epochs {sorted(epochs)}, not {sorted(wanted)}"
+        findings.error("epoch", name, words)
+    if findings.counts.total() == before:
+        try:
+            decode_snapshot(path.read_bytes())
+        except CorruptMessage as error:
+            findings.error("snapshot", name, str(error))
+
+
+def _check_state(path: Path, extent: Extent, node_id: int | None, findings: Findings, is_clean: bool) -> None:
+    if not path.exists():
+        findings.warning("missing", str(path), "it is missing; no vote is known")
+        return
+    state = texts.read_json(path, findings)
+    if state is None:
+        return
+    version = state.get("data_version")
+    if version not in (0, 1) or sorted(state) != sorted(_FIELDS[version]):
+        findings.error("quorum-state", str(path), f"version {version!r} with {', '.join(state)}")
+        return
+    for words in _contradictions(state, extent, node_id, is_clean):
+        findings.error("quorum-state", str(path), words)
+
+
+def _contradictions(state: dict[str, object], extent: Extent, node_id: int | None, is_clean: bool) -> list[str]:
+    found = []
+    epoch, leader, voted = state["leaderEpoch"], state["leaderId"], state["votedId"]
+    latest = extent.epochs[-1][0] if extent.epochs else 0
+    if not isinstance(epoch, int) or epoch < latest or (is_clean and leader == node_id and epoch != latest):
+        found.append(f"the leader epoch is {epoch!r}, and the log's latest is {latest}")
+    voters = [node_id]
+    if state["data_version"] == 0:
+        listed = state["currentVoters"]
+        try:
+            voters = [int(voter["voterId"]) for voter in listed]  # type: ignore[attr-defined]
+        except (TypeError, KeyError, ValueError):
+            return [*found, f"the voters are {listed!r}"]
+        if state["clusterId"] != "" or state["appliedOffset"] != 0:
+            found.append(
+                f"cluster {state['clusterId']!r}, applied offset {state['appliedOffset']!r}; nobody fills these in"
+            )
+        if node_id is not None and node_id not in voters:
+            found.append(f"the voters are {voters}, and this is node {node_id}")
+    elif texts.uuid_of(str(state["votedDirectoryId"])) is None:
+        found.append(f"the directory voted for is {state['votedDirectoryId']!r}")
+    if state["data_version"] == 0 or len(voters) == 1:
+        for name, value in (("leader", leader), ("vote", voted)):
+            if value != -1 and value not in voters and node_id is not None and state["data_version"] == 0:
+                found.append(f"the {name} is {value!r}, and the voters are {voters}")
+    return found
