@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import CorruptMessage, KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
+from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log import retention, swapping
 from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Data
@@ -373,9 +373,6 @@ class PartitionLog:
             return b""
         try:
             return self.segments.read(offset, max_bytes, up_to, self.log_end_offset, minimum_one)
-        except CorruptMessage as error:
-            self._services.damaged(self, error)
-            raise
         except OSError as error:
             raise self._failure(error) from error
 
@@ -410,12 +407,13 @@ class PartitionLog:
     def max_timestamp_offset(self, up_to: int) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the first record with the latest timestamp of all.
 
-        None when there is none, or it is not below ``up_to``.
+        None when there is none, or it is not below ``up_to``. Like Apache Kafka it looks at all that is on the disk: the
+        record may be before the log start offset.
         """
         with self._storage():
             latest = max(self.segments, key=lambda segment: segment.largest_timestamp()[0])
             timestamp, _ = latest.largest_timestamp()
-            found = latest.offset_for_timestamp(timestamp, self.log_start_offset) if timestamp >= 0 else None
+            found = latest.offset_for_timestamp(timestamp, latest.base_offset)
         return found if found is not None and found[1] < up_to else None
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import overload
 
+from barnabas.errors import CorruptMessage
 from barnabas.log.files import Data, Files
 from barnabas.log.read_check import check_read
 from barnabas.log.segment import DELETED_SUFFIX, INDEX_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, Segment
@@ -59,14 +60,18 @@ class Segments(Sequence[Segment]):
         """What :meth:`Segment.read` gives, of the first segment that has something at ``offset`` or after it."""
         bases = self._bases
         slot = first = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
-        while slot < len(bases) and bases[slot] < up_to:
-            end = bases[slot + 1] if slot + 1 < len(bases) else log_end_offset
-            data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
-            if data is not None:
-                if self._services.checks_reads:
-                    check_read(self._segments[first : slot + 1], offset, data)
-                return data
-            slot += 1  # compaction left nothing from ``offset`` on in that segment
+        try:
+            while slot < len(bases) and bases[slot] < up_to:
+                end = bases[slot + 1] if slot + 1 < len(bases) else log_end_offset
+                data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
+                if data is not None:
+                    if self._services.checks_reads:
+                        check_read(self._segments[first : slot + 1], offset, data)
+                    return data
+                slot += 1  # compaction left nothing from ``offset`` on in that segment
+        except CorruptMessage as error:
+            self._services.damaged(error)
+            raise
         return b""
 
     def _slot_holding(self, offset: int) -> int:

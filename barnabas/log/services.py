@@ -42,11 +42,11 @@ class LogServices:
     def truncated(self, log: "PartitionLog", end: int) -> None:
         """The log ends at ``end`` now: what is known of later offsets is not true any more."""
 
-    def damaged(self, log: "PartitionLog", error: CorruptMessage) -> None:
+    def damaged(self, error: CorruptMessage) -> None:
         """Somebody wanted to read what is no longer what was written. Who tries again is not told of again."""
         if str(error) not in self._damages and len(self._damages) < _MOST_DAMAGES:
             self._damages.add(str(error))
-            logger.error("%s-%d is damaged: %s", log.topic, log.partition, error)
+            logger.error("A log is damaged: %s", error)
 
     def failed(self, log: "PartitionLog", error: OSError) -> None:
         """The disk failed under this log, which is offline now."""
