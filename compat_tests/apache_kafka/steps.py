@@ -33,6 +33,7 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "OffsetForLeaderEpoch": (2, 4),
     "DescribeConfigs": (1, 4),
     "AlterConfigs": (0, 2),
+    "AlterReplicaLogDirs": (1, 2),
     "DescribeLogDirs": (1, 5),
     "CreatePartitions": (0, 3),
     "DeleteGroups": (0, 2),

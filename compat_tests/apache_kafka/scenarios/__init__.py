@@ -13,6 +13,7 @@ from . import (
     metadata,
     producers,
     producing,
+    times,
     topics,
 )
 
@@ -25,6 +26,7 @@ SCENARIOS = [
     *producers.SCENARIOS,
     *fetching.SCENARIOS,
     *log_offsets.SCENARIOS,
+    *times.SCENARIOS,
     *groups.SCENARIOS,
     *committed.SCENARIOS,
     *cluster.SCENARIOS,

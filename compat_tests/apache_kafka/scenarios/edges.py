@@ -40,6 +40,7 @@ LIKE_ANY_OTHER: dict[str, dict[str, Any]] = PLAIN | {
         ],
         "ValidateOnly": True,
     },
+    "AlterReplicaLogDirs": {"Dirs": [{"Path": "/nope", "Topics": [{"Name": "~t", "Partitions": [0]}]}]},
     "AlterPartitionReassignments": {
         "TimeoutMs": 5000,
         "Topics": [{"Name": "~t", "Partitions": [{"PartitionIndex": 0, "Replicas": [1]}]}],

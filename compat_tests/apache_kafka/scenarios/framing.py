@@ -51,6 +51,7 @@ PLAIN: dict[str, dict[str, Any]] = {
         "Resources": [{"ResourceType": 2, "ResourceName": "~t", "ConfigurationKeys": ["retention.ms"]}],
     },
     "AlterConfigs": {"Resources": [{"ResourceType": 2, "ResourceName": "~none", "Configs": []}]},
+    "AlterReplicaLogDirs": {"Dirs": []},
     "DescribeLogDirs": {"Topics": []},
     "CreatePartitions": {"Topics": [{"Name": "~none", "Count": 3, "Assignments": None}], "TimeoutMs": 5000},
     "DeleteGroups": {"GroupsNames": ["~g"]},
