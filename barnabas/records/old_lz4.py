@@ -32,9 +32,11 @@ def with_old_checksum(frame: Buffer) -> bytes:
 
 def _with_checksum(frame: Buffer, covered_from: int) -> bytes:
     data = bytes(frame)
-    if len(data) <= _DESCRIPTOR_AT + _LONG or data[:_DESCRIPTOR_AT] != FRAME_MAGIC:
+    if len(data) <= _DESCRIPTOR_AT or data[:_DESCRIPTOR_AT] != FRAME_MAGIC:
         return data
     at = _DESCRIPTOR_AT + (_LONG if data[_DESCRIPTOR_AT] & CONTENT_SIZE_BIT else _SHORT)
+    if len(data) <= at:
+        return data
     checksum = xxh32(data[covered_from:at]) >> 8 & 0xFF
     return data[:at] + bytes([checksum]) + data[at + 1 :]
 

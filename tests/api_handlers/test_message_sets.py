@@ -1,0 +1,239 @@
+"""Produce 0 to 2 and Fetch 0 to 3: what handlers make of message sets; the sets' own rules are in tests/records."""
+
+import pytest
+
+from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.fetch import fetch
+from barnabas.api_handlers.message_sets import AT_LEAST, AT_ONCE, SKIPPED
+from barnabas.api_handlers.produce import produce
+from barnabas.records.batch import Compression, RecordBatch, batches
+from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlType, control_key
+from barnabas.records.message_set import build_message, build_wrapper, messages_in, records_of_message
+from barnabas.records.record import Record, records_of
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+
+Topic = ProduceRequest.TopicProduceData
+FetchTopic = FetchRequest.FetchTopic
+
+
+def context_of(node, version):
+    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+    context.api_version = version
+    return context
+
+
+def send(node, records, version, *, acks=1):
+    """The answer for the partition, by way of the bytes; None without an answer."""
+    partition = Topic.PartitionProduceData(index=0, records=records)
+    request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[Topic(name="t", partition_data=[partition])])
+    frame = memoryview(bytearray(request.encode(version=version)))
+    response = produce(ProduceRequest.decode(frame, version=version), context_of(node, version))
+    if response is None:
+        return None
+    (topic,) = ProduceResponse.decode(response.encode(version=version), version=version).responses
+    return topic.partition_responses[0]
+
+
+def ask(node, offset, version, *, topics=("t",), max_wait_ms=0, **fields):
+    limits = {"partition_max_bytes": fields.pop("partition_max_bytes", 1 << 20)}
+    request = FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        topics=[
+            FetchTopic(topic=name, partitions=[FetchTopic.FetchPartition(partition=0, fetch_offset=offset, **limits)])
+            for name in topics
+        ],
+        **fields,
+    )
+    return fetch(FetchRequest.decode(request.encode(version=version), version=version), context_of(node, version))
+
+
+def answered(response, version):
+    response = FetchResponse.decode(response.encode(version=version), version=version)
+    return [topic.partitions[0] for topic in response.responses]
+
+
+def read(node, offset, version, **fields):
+    """What is in the only partition."""
+    (partition,) = answered(ask(node, offset, version, **fields), version)
+    assert partition.error_code == 0
+    return offsets(partition)
+
+
+def offsets(partition):
+    messages = messages_in(bytes(partition.records))
+    return [record.offset for message in messages for record in records_of_message(message)]
+
+
+@pytest.fixture
+def partition(node):
+    return node.create_topic("t")
+
+
+def stored(partition):
+    log = partition.log
+    data = log.read(log.log_start_offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True)
+    return [(batch, list(records_of(batch))) for batch in batches(data)]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_messages_become_batches(node, partition, version):
+    magic = 1 if version == 2 else 0
+    now = node.clock.time_ms()
+    plain = build_message(magic, 0, now, b"k", b"v") + build_message(magic, 1, now, None, None)
+    wrapped = build_wrapper([Record(0, now, None, b"w")], magic, Compression.GZIP)
+    answers = [send(node, data, version) for data in (plain, wrapped)]
+    assert [(each.error_code, each.base_offset, each.log_append_time_ms) for each in answers] == [
+        (0, 0, -1),
+        (0, 2, -1),
+    ]
+    (one, records), (two, more) = stored(partition)
+    time = now if magic else -1
+    assert records == [Record(0, time, b"k", b"v"), Record(1, time, None, None)]
+    assert more == [Record(2, time, None, b"w")]
+    assert (one.compression, two.compression) == (Compression.NONE, Compression.GZIP)
+
+
+def test_the_logs_time_is_told(node):
+    partition = node.create_topic("t", message_timestamp_type="LogAppendTime")
+    now = node.clock.time_ms()
+    assert send(node, build_message(0, 0, -1, None, b"v"), 2).log_append_time_ms == now
+    ((batch, (record,)),) = stored(partition)
+    assert batch.is_log_append_time and record.timestamp == now
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_no_message_is_no_error(node, partition, version):
+    answer = send(node, b"", version)
+    assert (answer.error_code, answer.base_offset) == (0, -1)
+    assert partition.log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_acks_0(node, partition, version):
+    assert send(node, build_message(0, 0, -1, None, b"v"), version, acks=0) is None
+    assert partition.log.log_end_offset == 1
+    with pytest.raises(CloseConnection):
+        send(node, bytes(14), version, acks=0)
+
+
+def test_what_is_refused(node, partition):
+    node.create_topic("c", cleanup_policy="compact")
+    assert send(node, build_message(0, 0, -1, None, b"v")[:-1] + b"x", 0).error_code == 2
+    assert send(node, build_message(1, 0, 2**50, None, b"v"), 2).error_code == 32
+    assert partition.log.log_end_offset == 0
+
+
+@pytest.fixture
+def log(node, partition):
+    """Five batches of two records: plain, gzip, plain, snappy, plain."""
+    for codec in (0, 1, 0, 2, 0):
+        node.append(partition, node.clock.time_ms(), node.clock.time_ms() + 1, compression=Compression(codec))
+    return partition
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_batches_become_messages(node, log, version):
+    (partition,) = answered(ask(node, 0, version), version)
+    messages = list(messages_in(bytes(partition.records)))
+    assert {message.magic for message in messages} == {0 if version < 2 else 1}
+    assert [message.codec for message in messages] == [0, 0, 1, 0, 0, 2, 0, 0]
+    assert offsets(partition) == list(range(10))
+    assert partition.high_watermark == 10
+
+
+@pytest.mark.parametrize(("offset", "first"), [(0, 0), (1, 1), (2, 2), (3, 2), (5, 5), (7, 6), (9, 9)])
+def test_from_the_middle(node, log, offset, first):
+    """As many as fit into the bytes that their batches have."""
+    found = read(node, offset, 3)
+    assert found == list(range(first, first + len(found)))
+    assert offset in found
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_limits(node, log, version):
+    size = build_batch([(b"key", b"value", 0), (b"key", b"value", 1)])
+    assert read(node, 0, version, partition_max_bytes=len(size)) == [0, 1]
+    (cut,) = answered(ask(node, 0, version, partition_max_bytes=20), version)
+    if version < 3:
+        assert len(cut.records) == 20
+        assert offsets(cut) == []
+    else:
+        assert offsets(cut) == [0, 1]
+
+
+def test_a_limit_of_all(node, log):
+    node.create_topic("u")
+    node.append(node.broker.partition("u", 0), node.clock.time_ms())
+    one, other = answered(ask(node, 0, 3, topics=("t", "u"), max_bytes=1), 3)
+    assert (offsets(one), offsets(other)) == ([0, 1], [])
+
+
+def test_no_request_keeps_the_loop_for_long(node, partition):
+    """However much a client asks for, so much is turned at a time."""
+    for _ in range(40):
+        big = build_batch([(None, bytes(60_000), node.clock.time_ms())])
+        partition.append(RecordBatch.parse(big), node.clock.time_ms())
+    (told,) = answered(ask(node, 0, 3, partition_max_bytes=1 << 30), 3)
+    assert AT_ONCE // 2 < len(told.records) <= AT_ONCE
+    names = [f"t{n}" for n in range(20)]
+    for name in names:
+        node.create_topic(name)
+    for name in names:
+        for _ in range(4):
+            node.broker.partition(name, 0).append(RecordBatch.parse(bytearray(big)), node.clock.time_ms())
+    told = answered(ask(node, 0, 1, topics=names), 1)
+    assert [len(each.records) <= AT_LEAST for each in told] == [True] * 20
+    assert [offsets(each) for each in told] == [[0]] * 20
+
+
+def marker(node, partition):
+    records = [(control_key(ControlType.ABORT), bytes(6), node.clock.time_ms())]
+    batch = build_batch(records, is_control=True, is_transactional=True, producer_id=1, producer_epoch=0)
+    partition.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=0, now_ms=node.clock.time_ms())
+    partition.log.maybe_set_high_watermark(partition.log.log_end_offset)
+
+
+def test_markers_are_passed_over(node, partition):
+    for _ in range(3):
+        marker(node, partition)
+    assert read(node, 0, 3, partition_max_bytes=80) == []
+    node.append(partition, node.clock.time_ms())
+    assert read(node, 0, 3, partition_max_bytes=80) == [3]
+    assert read(node, 0, 0, partition_max_bytes=80) == [3]
+    for _ in range(SKIPPED + 1):
+        marker(node, partition)
+    assert read(node, 4, 3, partition_max_bytes=1) == []
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_zstd(node, partition, version):
+    node.append(partition, node.clock.time_ms())
+    node.append(partition, node.clock.time_ms(), compression=Compression.ZSTD)
+    assert read(node, 0, version) == [0]
+    (refused,) = answered(ask(node, 1, version), version)
+    assert (refused.error_code, refused.records) == (76, b"")
+    node.create_topic("z", compression_type="zstd")
+    (refused,) = answered(ask(node, 0, version, topics=["z"]), version)
+    assert (refused.error_code, refused.records) == (76, b"")
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_an_append_ends_the_waiting(node, partition, version):
+    later = ask(node, 0, version, max_wait_ms=500)
+    assert isinstance(later, Later)
+    node.append(partition, node.clock.time_ms())
+    node.clock.advance(0)
+    (told,) = answered(later.response, version)
+    assert offsets(told) == [0]
+
+
+@pytest.mark.parametrize(("version", "error"), [(0, 6), (3, 6), (5, 6), (6, 56), (11, 56)])
+def test_a_disk_that_failed(node, partition, version, error):
+    """KAFKA_STORAGE_ERROR came with version 6; whoever is older looks for another leader."""
+    partition.log.go_offline("gone")
+    (told,) = answered(ask(node, 0, version), version)
+    assert told.error_code == error
