@@ -21,7 +21,7 @@ NONE = -1
 FIRST_EPOCH = 0
 
 
-@api(InitProducerIdRequest, versions="0-5")
+@api(InitProducerIdRequest, versions="0-5", changes_metadata=True)
 def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
     """Give out the next id. What the producer had before doesn't matter: without transactions nobody else has that."""
     try:

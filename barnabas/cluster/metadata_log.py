@@ -287,6 +287,15 @@ class ClusterMetadata:
             self._append(decision.records)
         return decision.result
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether every change so far is on the disk."""
+        return self.log.recovery_point >= self.log.log_end_offset and not self.log.is_offline
+
+    def when_kept(self, callback: Callable[[], object]) -> None:
+        """Call back when every change up to now is on the disk, or when the log is offline: see which."""
+        self.log.when_flushed(self.log.log_end_offset, callback)
+
     def _append(self, records: Sequence[Any]) -> None:
         """Write, then apply, then tell. What does not fit into one batch is made one by a transaction."""
         now_ms = self._clock.time_ms()

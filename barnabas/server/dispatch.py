@@ -12,6 +12,7 @@ from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import Api
+from barnabas.cluster.metadata_log import ClusterMetadata
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
@@ -62,7 +63,23 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
     except Exception:
         logger.exception("A bug of ours, met by %s version %s: %r", api.request.__name__, context.api_version, request)
         return failed(request, UnknownServerError())
+    if api.changes_metadata and isinstance(answer, Response):
+        return when_kept(answer, context.broker.controller)
     return answer
+
+
+def when_kept(response: Response, metadata: ClusterMetadata) -> "Response | Later[Response]":
+    """The response, once the metadata that it speaks of is on the disk; never when the disk fails: the broker stops."""
+    if metadata.is_kept:
+        return response
+    later: Later[Response] = Later()
+
+    def kept() -> None:
+        if not metadata.log.is_offline:
+            later.resolve(response)
+
+    metadata.when_kept(kept)
+    return later
 
 
 def failed(request: Request, error: KafkaError) -> Response:

@@ -262,3 +262,25 @@ def test_an_acknowledgement_that_waits_for_the_disk_is_an_error_when_it_fails():
         files.fail_now(errno.EIO, "fsync")
         answer = asking.produce(lost[0])
         assert (answer.error_code, answer.base_offset) == (STORAGE, -1)
+
+
+def test_a_change_to_the_metadata_is_on_the_disk_before_it_is_answered():
+    files = FaultyFiles()
+    with Broker(files=files) as broker, Asking(broker.port) as asking:
+        for number in range(10):
+            assert asking.create(f"topic-{number}", 1) == 0
+            left = files.survivor(power_cut=True)
+            with Broker(files=left) as after:
+                assert f"topic-{number}" in after.topics()
+
+
+def test_a_change_to_the_metadata_that_does_not_reach_the_disk_is_not_answered_as_done():
+    files = FaultyFiles(under="/barnabas/__cluster_metadata-0/")
+    with Broker(files=files) as broker, Asking(broker.port) as asking:
+        reasons = []
+        broker.on_fatal = reasons.append
+        files.fail_now(errno.EIO, "fsync")
+        asking.client.socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            asking.create("orders", 1)
+        until(lambda: reasons)
