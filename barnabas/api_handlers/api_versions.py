@@ -53,7 +53,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         finalized_features_epoch=epoch,
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in broker.image.features.items()
+            for name, level in broker.finalized_features.items()
             if name in features
         ],
     )

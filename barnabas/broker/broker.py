@@ -32,7 +32,7 @@ from barnabas.cluster.controller import Controller
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta, MetadataImage
 from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, MetadataLogError, topic_config
-from barnabas.cluster.node_decisions import FEATURES
+from barnabas.cluster.node_decisions import FEATURES, KRAFT_VERSION
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
@@ -73,7 +73,8 @@ class Broker:
     """A node that is broker and controller at once: :meth:`open`, :meth:`register`, :meth:`close`."""
 
     supported_features: Mapping[str, Versions] = {
-        name: Versions(feature.first, feature.last) for name, feature in FEATURES.items()
+        **{name: Versions(feature.first, feature.last) for name, feature in FEATURES.items()},
+        KRAFT_VERSION: Versions(0, 1),
     }
 
     def __init__(
@@ -282,6 +283,12 @@ class Broker:
     def image(self) -> MetadataImage:
         """What the cluster is, now."""
         return self.controller.image
+
+    @property
+    def finalized_features(self) -> Mapping[str, int]:
+        """The features of the cluster and their levels; what its quorum can do is one where it has been raised."""
+        raised = self.controller.kraft.version
+        return {**self.image.features, KRAFT_VERSION: raised} if raised else self.image.features
 
     @property
     def groups(self) -> GroupCoordinator:
