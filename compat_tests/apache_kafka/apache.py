@@ -133,7 +133,8 @@ def await_answers(port: int, process: "subprocess.Popen[bytes]", log: Path, seco
 class ApacheKafka:
     """One combined broker and controller of Apache Kafka in a folder of its own; a context manager.
 
-    `properties` are added to (and win over) what a node on its own needs. `port` is where clients connect.
+    `properties` are added to (and win over) what a node on its own needs. `port` is where clients connect. `standalone`
+    formats it for a quorum that may change, whose voters are in the metadata log (KIP-853), not in its properties.
     """
 
     def __init__(
@@ -143,14 +144,17 @@ class ApacheKafka:
         *,
         version: str = CURRENT,
         heap: tuple[str, ...] = ("-Xms512m", "-Xmx512m"),
+        standalone: bool = False,
     ) -> None:
         self.home, self.version, self.heap = home, version, heap
         self.port, controller = free_port(), free_port()
         self.log = home / "broker.log"
+        self.standalone = standalone
+        quorum = ("bootstrap.servers", "") if standalone else ("voters", "1@")
         self.properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            f"controller.quorum.{quorum[0]}": f"{quorum[1]}127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
             "controller.listener.names": "CONTROLLER",
@@ -175,9 +179,8 @@ class ApacheKafka:
         settings.write_text("".join(f"{name}={value}\n" for name, value in self.properties.items()))
         if not (self.home / "data" / "meta.properties").exists():
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            formatting = run_java(
-                self.version, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(settings)
-            )
+            options = [f"--cluster-id={cluster_id}", "-c", str(settings), *["--standalone"][: self.standalone]]
+            formatting = run_java(self.version, "kafka.tools.StorageTool", "format", *options)
             if formatting.returncode:
                 raise RuntimeError(f"the storage could not be formatted: {formatting.stdout}{formatting.stderr}")
         with self.log.open("ab") as log:

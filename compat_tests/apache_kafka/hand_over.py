@@ -1,0 +1,365 @@
+"""A data directory that goes from one broker to the other and back, and all that a client can find in it.
+
+Knows nothing of files: what is in a directory is what the broker that runs on it tells its clients.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.running import BarnabasProcess
+
+from .apache import ApacheKafka
+from .play import Play
+from .steps import Step, ask, produce
+
+SETTINGS = {
+    "node.id": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.retention.check.interval.ms": "600000",
+    "log.retention.ms": "-1",
+    "log.initial.task.delay.ms": "100",
+    "offsets.topic.num.partitions": "3",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "log.flush.start.offset.checkpoint.interval.ms": "1000",
+    "auto.create.topics.enable": "false",
+}
+"""What both brokers are told."""
+
+QUICK_SESSIONS = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
+"""A broker that was killed is fenced when its session has run out: nobody wants to wait nine seconds for that."""
+
+IN_ORDER = (
+    r"Performing controller activation",  # each start of a controller warns of it
+    r"NodeToControllerChannelManager .* Attempting to close NetworkClient that has already been closed",  # each stop
+    r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
+    r"controller event queue overloaded",  # the same
+    r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
+    r"Expected partition stamped-[12] .* Creating",  # partitions that were added to a topic, each time
+)
+"""Lines above INFO that Apache Kafka logs on directories of its own, too."""
+
+COMPLAINT = re.compile(r"^\[[^]]*\] (WARN|ERROR|FATAL) ")
+
+
+def apache_on(home: Path, properties: dict[str, str] | None = None, **options: Any) -> ApacheKafka:
+    return ApacheKafka(home, {**SETTINGS, **QUICK_SESSIONS, **(properties or {})}, **options)
+
+
+def barnabas_on(home: Path, properties: dict[str, str] | None = None) -> BarnabasProcess:
+    return BarnabasProcess(home, {**SETTINGS, **(properties or {})})
+
+
+def complaints(log: Path, allowed: Sequence[str] = ()) -> list[str]:
+    """What Apache Kafka logged as a warning or worse, but for what it logs on its own directories as well."""
+    fine = re.compile("|".join((*IN_ORDER, *allowed)))
+    lines = log.read_text(errors="replace").splitlines()
+    return [
+        "\n".join(lines[number : number + 2])  # the exception, where there is one
+        for number, line in enumerate(lines)
+        if COMPLAINT.search(line) and not fine.search(line)
+    ]
+
+
+@contextmanager
+def running(broker: "ApacheKafka | BarnabasProcess", *, kill: bool = False) -> Iterator[str]:
+    """Its bootstrap address, once it leads all there is; stopped cleanly at the end, or killed."""
+    broker.start()
+    try:
+        await_leaders(broker.bootstrap)
+        yield broker.bootstrap
+    except BaseException:
+        kill = True
+        raise
+    finally:
+        if isinstance(broker, ApacheKafka):
+            broker.stop(kill=kill)
+        elif kill:
+            broker.kill()
+        else:
+            broker.stop()
+
+
+def await_leaders(bootstrap: str, seconds: float = 60) -> None:
+    admin, deadline = admin_of(bootstrap), time.monotonic() + seconds
+    while True:
+        found = admin.list_topics(timeout=seconds)
+        leaders = [each.leader for topic in found.topics.values() for each in topic.partitions.values()]
+        if found.brokers and all(leader >= 0 for leader in leaders):
+            return
+        assert time.monotonic() < deadline, f"not led within {seconds} s: {leaders.count(-1)} of {len(leaders)}"
+        time.sleep(0.05)
+
+
+def play(bootstrap: str, *steps: Step) -> list[Any]:
+    """The answers to raw requests."""
+    host, _, port = bootstrap.partition(":")
+    run = Play((host, int(port)), "", {})
+    run.run(steps)
+    return [answer for _, _, answer in run.transcript]
+
+
+# ---------------------------------------------------------------- what there is
+
+
+def facts(bootstrap: str) -> dict[str, Any]:
+    """All that a client can find out of a cluster's data: equal when nothing was lost, added or changed."""
+    cluster, versions = play(
+        bootstrap,
+        ask("Metadata", v=12, Topics=None, AllowAutoTopicCreation=False),
+        ask("ApiVersions", v=4, ClientSoftwareName="compat", ClientSoftwareVersion="1"),
+    )
+    topics = {each["Name"]: each for each in cluster["Topics"]}
+    places = [(name, each["PartitionIndex"]) for name in sorted(topics) for each in topics[name]["Partitions"]]
+    mine = [place for place in sorted(places) if not place[0].startswith("__")]
+    return {
+        "cluster": cluster["ClusterId"],
+        "controller": cluster["ControllerId"],
+        "brokers": [each["NodeId"] for each in cluster["Brokers"]],
+        "features": {each["Name"]: each["MaxVersionLevel"] for each in versions["FinalizedFeatures"]},
+        "topics": {name: (each["TopicId"], each["IsInternal"]) for name, each in topics.items()},
+        "partitions": sorted(places),
+        "configs": configs(bootstrap, topics),
+        "records": {isolation: records(bootstrap, mine, isolation) for isolation in ISOLATION},
+        "groups": groups(bootstrap, mine),
+    }
+
+
+def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
+    """In words, where two sets of facts are not the same; none when they are."""
+    if found == wanted:
+        return []
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return [
+            line
+            for name in sorted({*found, *wanted}, key=str)
+            for line in differences(found.get(name), wanted.get(name), f"{where}/{name}")
+        ]
+    return [f"{where}: {found!r:.500} instead of {wanted!r:.500}"]
+
+
+def configs(bootstrap: str, topics: Any) -> dict[str, dict[str, str]]:
+    """What was set: of each topic, of the broker and of all brokers."""
+    resources = [(2, name) for name in sorted(topics)] + [(4, "1"), (4, "")]
+    (answer,) = play(
+        bootstrap,
+        ask(
+            "DescribeConfigs", v=4, Resources=[{"ResourceType": kind, "ResourceName": name} for kind, name in resources]
+        ),
+    )
+    dynamic = (1, 2, 3)  # of a topic, of a broker, of all brokers
+    return {
+        f"{each['ResourceType']} {each['ResourceName']}": {
+            config["Name"]: config["Value"]
+            for config in sorted(each["Configs"], key=lambda config: str(config["Name"]))
+            if config["ConfigSource"] in dynamic[:1] + dynamic[1:] * (each["ResourceType"] == 4)
+        }
+        for each in answer["Results"]
+    }
+
+
+ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
+
+
+def records(bootstrap: str, places: Sequence[tuple[str, int]], isolation: str) -> dict[str, list[tuple[Any, ...]]]:
+    """The bounds of each partition and its records, with digests for long values."""
+    bounds = {which: list_offsets(bootstrap, places, ISOLATION[isolation], which) for which in (EARLIEST, LATEST)}
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "facts",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+            "log_level": 2,
+        }
+    )
+    consumer.assign([TopicPartition(*place, bounds[EARLIEST][place]) for place in places])
+    found: dict[Any, list[tuple[Any, ...]]] = {
+        place: [(bounds[EARLIEST][place], bounds[LATEST][place])] for place in places
+    }
+    reading, deadline = set(places), time.monotonic() + 60
+    while reading:
+        assert time.monotonic() < deadline, f"not read to their ends: {reading}"
+        for message in consumer.consume(1000, 0.1):
+            error, place = message.error(), (message.topic(), message.partition())
+            if error is None:
+                found[place].append(told(message))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                reading.discard(place)
+            else:
+                raise KafkaException(error)
+    consumer.close()
+    return {f"{topic}-{index}": each for (topic, index), each in found.items()}
+
+
+def told(message: Message) -> tuple[Any, ...]:
+    value = message.value()
+    if value is not None and len(value) > 100:
+        value = hashlib.sha256(value).digest()
+    return message.offset(), message.timestamp(), message.key(), value, message.headers()
+
+
+def list_offsets(
+    bootstrap: str, places: Sequence[tuple[str, int]], isolation: int, timestamp: int
+) -> dict[tuple[str, int], int]:
+    topics: dict[str, list[dict[str, int]]] = {}
+    for topic, index in places:
+        topics.setdefault(topic, []).append({"PartitionIndex": index, "Timestamp": timestamp})
+    wanted = [{"Name": topic, "Partitions": partitions} for topic, partitions in topics.items()]
+    (answer,) = play(bootstrap, ask("ListOffsets", v=7, ReplicaId=-1, IsolationLevel=isolation, Topics=wanted))
+    return {
+        (topic["Name"], each["PartitionIndex"]): each["Offset"]
+        for topic in answer["Topics"]
+        for each in topic["Partitions"]
+    }
+
+
+def groups(bootstrap: str, places: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """What each group has committed."""
+    (listed,) = play(bootstrap, ask("ListGroups", v=4, until=("ErrorCode", 0)))
+    found = {}
+    for each in sorted(listed["Groups"], key=lambda group: str(group["GroupId"])):
+        (answer,) = play(bootstrap, ask("OffsetFetch", v=7, GroupId=each["GroupId"], Topics=None))
+        found[each["GroupId"]] = sorted(
+            (topic["Name"], part["PartitionIndex"], part["CommittedOffset"], part["Metadata"])
+            for topic in answer["Topics"]
+            for part in topic["Partitions"]
+        )
+    return found
+
+
+# ---------------------------------------------------------------- what is put in
+
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+TOPIC, BROKER = 2, 4
+"""Kinds of what has configs."""
+
+LATEST, EARLIEST = -1, -2
+
+T0 = 1_700_000_000_000
+
+
+def fill(bootstrap: str) -> None:
+    """One of everything that a directory can hold."""
+    admin = admin_of(bootstrap)
+    topics = [
+        NewTopic("orders", 3, 1, config={"retention.ms": "-1", "segment.bytes": "1048576"}),
+        NewTopic("compacted", 1, 1, config={"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.2"}),
+        NewTopic("stamped", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
+        NewTopic("trimmed", 2, 1),
+        NewTopic("counted", 1, 1),
+        NewTopic("short.lived", 2, 1),
+        *(NewTopic(f"codec_{codec}", 2, 1) for codec in CODECS),
+    ]
+    wait(admin.create_topics(topics))
+    for codec in CODECS:
+        write(bootstrap, f"codec_{codec}", 40, compression_type=codec)
+    write(bootstrap, "orders", 60, size=100_000, batch_num_messages=1)  # two segments of each partition
+    write(bootstrap, "compacted", 60, keys=7)
+    write(bootstrap, "stamped", 5)
+    write(bootstrap, "trimmed", 50)
+    write(bootstrap, "short.lived", 5)
+    wait(admin.delete_records([TopicPartition("trimmed", 0, 11)]))
+    wait(admin.delete_topics(["short.lived"]))
+    alter(bootstrap, BROKER, "1", "log.cleaner.backoff.ms", "14000")
+    alter(bootstrap, TOPIC, "orders", "max.message.bytes", "2000000")
+    commit(bootstrap, "settled", {("orders", index): 3 + index for index in range(3)})
+    commit(bootstrap, "billing", {("codec_gzip", 0): 2})
+
+
+def admin_of(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+
+
+def wait(futures: Mapping[Any, Any]) -> None:
+    for future in futures.values():
+        future.result(30)
+
+
+def write(bootstrap: str, topic: str, count: int, *, size: int = 0, keys: int = 0, start: int = 0, **more: Any) -> None:
+    """Records with keys, headers, timestamps of their own, some without a value; to all partitions in turn."""
+    partitions = len(admin_of(bootstrap).list_topics(topic, 30).topics[topic].partitions)
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 20,
+            "log_level": 2,
+            "enable.idempotence": True,
+            **{name.replace("_", "."): value for name, value in more.items()},
+        }
+    )
+    failures: list[Any] = []
+    for number in range(start, start + count):
+        producer.produce(
+            topic,
+            None
+            if number % 10 == 9
+            else Random(number).randbytes(size) or b"value %d of %s" % (number, topic.encode()),
+            b"key %d" % (number % keys if keys else number),
+            partition=number % partitions,
+            timestamp=T0 + 1000 * number,
+            headers=[("number", b"%d" % number), ("nothing", None)] if number % 2 else None,
+            on_delivery=lambda error, _: failures.append(error) if error is not None else None,
+        )
+    assert producer.flush(60) == 0
+    assert not failures
+
+
+def alter(bootstrap: str, kind: int, name: str, config: str, value: str) -> None:
+    """Set a config of a topic (2) or of a broker (4), of all brokers where no name is given."""
+    change = {"Name": config, "ConfigOperation": 0, "Value": value}
+    resource = {"ResourceType": kind, "ResourceName": name, "Configs": [change]}
+    (answer,) = play(bootstrap, ask("IncrementalAlterConfigs", v=1, Resources=[resource]))
+    assert answer["Responses"][0]["ErrorCode"] == 0, answer
+
+
+def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Commit as a consumer that nobody else is in a group with."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, "log_level": 2}
+    )
+    places = [TopicPartition(*place, offset, metadata=f"note {offset}") for place, offset in offsets.items()]
+    for committed in consumer.commit(offsets=places, asynchronous=False):
+        assert committed.error is None
+    consumer.close()
+
+
+class Counting:
+    """An idempotent producer by raw requests: it goes on on whichever broker has the directory."""
+
+    def __init__(self, bootstrap: str) -> None:
+        (answer,) = play(bootstrap, ask("InitProducerId", v=4, TransactionalId=None, TransactionTimeoutMs=60000))
+        self.producer = {"producer_id": answer["ProducerId"], "producer_epoch": answer["ProducerEpoch"]}
+        self.sequence = 0
+
+    def send(self, bootstrap: str, count: int, *, skip: int = 0) -> tuple[int, int]:
+        """Error code and base offset of a batch that carries on, or that leaves numbers out."""
+        answer = self._produce(bootstrap, self.sequence + skip, count)
+        if answer[0] == 0:
+            self.sequence += count
+        return answer
+
+    def send_again(self, bootstrap: str, count: int) -> tuple[int, int]:
+        """The last batch once more."""
+        return self._produce(bootstrap, self.sequence - count, count)
+
+    def _produce(self, bootstrap: str, sequence: int, count: int) -> tuple[int, int]:
+        values = [b"%d" % number for number in range(sequence, sequence + count)]
+        # A producer is forgotten a day after its last record, by that record's own time.
+        batch = {**self.producer, "sequence": sequence, "base_timestamp": time.time_ns() // 1_000_000}
+        (answer,) = play(bootstrap, produce("counted", *values, v=9, **batch))
+        (partition,) = answer["Responses"][0]["PartitionResponses"]
+        return partition["ErrorCode"], partition["BaseOffset"]

@@ -1,0 +1,215 @@
+"""A data directory of Barnabas's in Apache Kafka's hands, and back again: nothing is lost, and each goes on from there.
+
+What must be there is what the broker before said was there.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import NewPartitions, NewTopic
+
+from compat_tests.test_kill import Load, create, everything, judge
+
+from .apache import CURRENT, PREVIOUS, ApacheKafka, KafkaUnavailable, jars
+from .hand_over import (
+    BROKER,
+    TOPIC,
+    Counting,
+    admin_of,
+    alter,
+    apache_on,
+    barnabas_on,
+    commit,
+    complaints,
+    differences,
+    facts,
+    fill,
+    running,
+    wait,
+    write,
+)
+
+OUT_OF_ORDER, OK = 45, 0
+THE_TEST_ASKED_FOR_IT = (r"Error processing append operation on partition \S+:counted-0",)
+"""What Apache Kafka says when it refuses a batch that is out of order."""
+
+
+def by_apache(bootstrap: str) -> None:
+    """What an Apache broker adds that Barnabas would not write itself, or not in this way."""
+    admin = admin_of(bootstrap)
+    wait(
+        admin.create_topics([NewTopic("returns", 2, 1, config={"compression.type": "lz4"}), NewTopic("passing", 1, 1)])
+    )
+    write(bootstrap, "returns", 20)
+    wait(admin.delete_topics(["passing"]))
+    wait(admin.create_partitions([NewPartitions("stamped", 3)]))
+    write(bootstrap, "stamped", 9, start=5)
+    write(bootstrap, "compacted", 30, keys=7, start=60)
+    wait(admin.delete_records([TopicPartition("trimmed", 1, 4)]))
+    alter(bootstrap, TOPIC, "orders", "retention.ms", "7776000000000")
+    alter(bootstrap, BROKER, "", "log.cleaner.threads", "2")
+    commit(bootstrap, "settled", {("orders", 0): 17, ("returns", 1): 5})
+    newer_group(bootstrap, "newer")
+    transactions(bootstrap)
+
+
+def newer_group(bootstrap: str, group: str) -> None:
+    """A group of KIP-848 whose only member reads and commits."""
+    configs = {"group.id": group, "group.protocol": "consumer", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "enable.auto.commit": False, "log_level": 2, **configs})
+    consumer.subscribe(["returns"])
+    deadline = time.monotonic() + 60
+    count = 0
+    while count < 20:
+        assert time.monotonic() < deadline, f"{count} of 20 records"
+        count += len(consumer.consume(20, 0.5))
+    consumer.commit(asynchronous=False)
+    consumer.close()
+
+
+def transactions(bootstrap: str) -> None:
+    """One that is committed, with offsets in it, and one that is aborted."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "till", "log_level": 2})
+    producer.init_transactions(30)
+    reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "exactly-once", "log_level": 2})
+    for ending in ("commit", "abort", "commit"):
+        producer.begin_transaction()
+        for number in range(6):
+            producer.produce("orders", b"%s %d" % (ending.encode(), number), partition=number % 3)
+        producer.flush(30)
+        if ending == "commit":
+            place = TopicPartition("orders", 1, 9)
+            producer.send_offsets_to_transaction([place], reader.consumer_group_metadata(), 30)
+            producer.commit_transaction(30)
+        else:
+            producer.abort_transaction(30)
+    reader.close()
+
+
+def by_barnabas(bootstrap: str) -> None:
+    admin = admin_of(bootstrap)
+    wait(admin.create_topics([NewTopic("again", 2, 1)]))
+    write(bootstrap, "again", 10, compression_type="zstd")
+    write(bootstrap, "codec_none", 10, start=40)
+    wait(admin.delete_topics(["stamped"]))
+    commit(bootstrap, "settled", {("orders", 2): 19})
+    alter(bootstrap, TOPIC, "again", "segment.ms", "3600000")
+
+
+def goes_on(bootstrap: str, counting: Counting, last: int) -> None:
+    """The idempotent producer is known: its last batch is a duplicate, a hole is refused, the next number is taken."""
+    end = counting.sequence
+    assert counting.send_again(bootstrap, last) == (OK, end - last)
+    assert counting.send(bootstrap, 1, skip=1) == (OUT_OF_ORDER, -1)
+    assert counting.send(bootstrap, last) == (OK, end)
+
+
+def await_log_starts(home: Path, *wanted: str) -> None:
+    """Until where DeleteRecords moved the start of logs to is on the disk: that much a kill undoes, in both brokers."""
+    checkpoint, deadline = home / "data" / "log-start-offset-checkpoint", time.monotonic() + 30
+    while set(wanted) - set(checkpoint.read_text().splitlines()):
+        assert time.monotonic() < deadline, checkpoint.read_text()
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def ours_and_theirs(kafka_jars: Path, tmp_path: Path) -> Iterator[tuple[Any, ApacheKafka]]:
+    """Both brokers on one directory and one port, neither of them running."""
+    theirs = apache_on(tmp_path)
+    ours = barnabas_on(tmp_path)
+    ours.port = theirs.port
+    yield ours, theirs
+    assert not complaints(theirs.log, THE_TEST_ASKED_FOR_IT)
+    assert not ours.complaints()
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+def test_there_and_back(ours_and_theirs: tuple[Any, ApacheKafka], kill: bool) -> None:
+    ours, theirs = ours_and_theirs
+    with running(ours, kill=kill) as bootstrap:
+        fill(bootstrap)
+        counting = Counting(bootstrap)
+        assert counting.send(bootstrap, 3) == (OK, 0)
+        assert counting.send(bootstrap, 4) == (OK, 3)
+        filled = facts(bootstrap)
+        await_log_starts(ours.home, "trimmed 0 11")
+    with running(theirs, kill=kill) as bootstrap:
+        assert not differences(facts(bootstrap), filled)
+        goes_on(bootstrap, counting, 4)
+        by_apache(bootstrap)
+        added = facts(bootstrap)
+        await_log_starts(ours.home, "trimmed 0 11", "trimmed 1 4")
+    with running(ours, kill=kill) as bootstrap:
+        assert not differences(facts(bootstrap), added)
+        goes_on(bootstrap, counting, 4)
+        by_barnabas(bootstrap)
+        added = facts(bootstrap)
+    with running(theirs) as bootstrap:
+        assert not differences(facts(bootstrap), added)
+        goes_on(bootstrap, counting, 4)
+
+
+@pytest.mark.timeout(300)
+def test_a_producer_goes_on_through_kills_and_another_broker(ours_and_theirs: tuple[Any, ApacheKafka]) -> None:
+    """What either acknowledged is there, once, in order, whichever of them answers now."""
+    ours, theirs = ours_and_theirs
+    ours.start()
+    create(ours)
+    with Load(ours.bootstrap) as load:
+        await_more(load, 2000)
+        ours.kill()
+        with running(theirs, kill=True):
+            await_more(load, 2000)
+        ours.start()
+        await_more(load, 2000)
+        load.drain()
+    assert load.failures == []
+    assert [len(acknowledged) for acknowledged in load.acknowledged] == load.sent
+    judge(everything(ours.bootstrap), load)
+    ours.stop()
+
+
+def await_more(load: Load, count: int) -> None:
+    """Until so many more records are acknowledged."""
+    before, deadline = load.acknowledged_count(), time.monotonic() + 90
+    while load.acknowledged_count() < before + count:
+        assert time.monotonic() < deadline, f"{load.acknowledged_count() - before} of {count} acknowledged"
+        time.sleep(0.02)
+
+
+MADE: dict[str, dict[str, Any]] = {
+    "by 4.3.1, for one controller of several, killed": {"standalone": True},
+    "by 3.9.1, for this controller, stopped": {"version": PREVIOUS},
+}
+"""With voters that are in the metadata log (KIP-853), and with those that the properties name."""
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_directory_that_apache_kafka_made(kafka_jars: Path, tmp_path: Path, made: str) -> None:
+    """Formatted by its tool, filled by its broker; then Barnabas has it, and then its maker again."""
+    options = MADE[made]
+    try:
+        jars(options.get("version", CURRENT))
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    theirs, ours = apache_on(tmp_path, **options), barnabas_on(tmp_path)
+    with running(theirs, kill="killed" in made) as bootstrap:
+        fill(bootstrap)
+        counting = Counting(bootstrap)
+        assert counting.send(bootstrap, 5) == (OK, 0)
+        filled = facts(bootstrap)
+        await_log_starts(tmp_path, "trimmed 0 11")
+    with running(ours) as bootstrap:
+        assert not differences(facts(bootstrap), filled)
+        goes_on(bootstrap, counting, 5)
+        by_barnabas(bootstrap)
+        added = facts(bootstrap)
+    with running(theirs) as bootstrap:
+        assert not differences(facts(bootstrap), added)
+        goes_on(bootstrap, counting, 5)
+    assert not complaints(theirs.log, THE_TEST_ASKED_FOR_IT)
+    assert not ours.complaints()
