@@ -4,6 +4,7 @@ Knows nothing of what is measured.
 """
 
 import argparse
+import functools
 import platform
 import shutil
 import sys
@@ -14,10 +15,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cleaning, measure
+from benchmarks import cleaning, cleaning_latency, measure, recovery
 from benchmarks.measure import Row
 
-MEASUREMENTS = {**measure.MEASUREMENTS, "cleaning": cleaning.throughput}
+MEASUREMENTS = {
+    **measure.MEASUREMENTS,
+    "cleaning": cleaning.throughput,
+    "cleaning-latency": cleaning_latency.latency,
+    "recovery": recovery.after_a_kill,
+}
 RESULTS = Path(__file__).parent / "results.md"
 HEADINGS = ("what", "measured", "baseline", "ratio", "budget", "holds")
 
@@ -31,9 +37,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MEASUREMENTS)}; all by default")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each; medians are printed (default 3)")
+    parser.add_argument("--gigabytes", type=float, default=2, help="of data that recovery has to read (default 2)")
     parser.add_argument("--keep", action="store_true", help=f"write the table to {RESULTS.name} too")
     arguments = parser.parse_args()
-    names = arguments.names or list(MEASUREMENTS)
+    measurements = MEASUREMENTS | {"recovery": functools.partial(recovery.after_a_kill, gigabytes=arguments.gigabytes)}
+    names = arguments.names or list(measurements)
     if "apache" in names and shutil.which("java") is None:
         print("Apache Kafka's column is left out: java is not here", file=sys.stderr)
         names.remove("apache")
@@ -41,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-", dir=Path.cwd()) as folder:
         for name in names:
             print(f"{name} …", file=sys.stderr)
-            for row in MEASUREMENTS[name](Path(folder), arguments.rounds):
+            for row in measurements[name](Path(folder), arguments.rounds):
                 rows.append(row)
                 print("   ", " | ".join(cells(row)), file=sys.stderr)
     table = Table(*HEADINGS)

@@ -38,7 +38,11 @@ def produce_frame(topic: str, batch_bytes: int, record_bytes: int = 1024) -> Fra
     """Produce, acks=1, one batch of about so many bytes, of records of so many."""
     count = max(batch_bytes // record_bytes, 1)
     now_ms = time.time_ns() // 1_000_000  # records of long ago would be deleted while they are measured
-    batch = bytes(build_batch([(None, b"v" * (record_bytes - 8), now_ms)] * count))
+    return produce_frame_of(topic, bytes(build_batch([(None, b"v" * (record_bytes - 8), now_ms)] * count)))
+
+
+def produce_frame_of(topic: str, batch: bytes) -> Frame:
+    """Produce, acks=1, that batch."""
     topic_type = ProduceRequest.TopicProduceData
     request = ProduceRequest(
         acks=1,
