@@ -249,7 +249,17 @@ def test_records_without_a_timestamp_are_not_found(tool):
     log = tool.create()
     tool.append(log, 2, timestamp=-1)
     assert log.offset_for_timestamp(0, up_to=2) is None
-    assert log.max_timestamp_offset(2) is None
+    assert log.max_timestamp_offset(2) == (-1, 0, 0)  # the first of all, as Apache Kafka has it
+
+
+def test_the_latest_record_may_have_been_deleted(tool):
+    """Like Apache Kafka, which looks at what is on the disk."""
+    log = tool.create()
+    tool.append(log, 1, timestamp=9)
+    tool.append(log, 1, timestamp=5)
+    log.maybe_set_high_watermark(2)
+    log.delete_records_before(1)
+    assert log.max_timestamp_offset(2) == (9, 0, 0)
 
 
 def test_an_empty_log_has_no_timestamps(tool):
