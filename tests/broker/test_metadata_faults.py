@@ -1,0 +1,172 @@
+"""Each change of a file fails once while the metadata changes; the broker starts again, and what was answered is there.
+
+The broker is a whole one, without sockets; what is answered is what its controller says once that is on the disk.
+"""
+
+import itertools
+from random import Random
+
+import pytest
+
+from barnabas.broker import Broker
+from barnabas.clock import ManualClock
+from barnabas.cluster import commands
+from barnabas.cluster.commands import ConfigChange, ConfigResource
+from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.config import BrokerConfig
+from barnabas.errors import KafkaError
+from barnabas.log.background import Inline
+from barnabas.log.log_directory import LogDirectoryError
+from barnabas.records.batch import RecordBatch
+from barnabas.records.builder import build_batch
+from barnabas.testing.faults import FaultyFiles
+
+TOPIC = 2
+PROPERTIES = {
+    "node.id": "1",
+    "log.dirs": "/data",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "num.recovery.threads.per.data.dir": "1",
+    "metadata.log.max.record.bytes.between.snapshots": "900",
+    "metadata.max.retention.bytes": "2000",
+    "log.retention.check.interval.ms": "600000",
+}
+CONFIG = BrokerConfig.from_properties(PROPERTIES)
+
+
+class Node:
+    """A broker on these files, and what it has promised."""
+
+    def __init__(self, files, promised):
+        self.files, self.promised = files, promised
+        self.clock = ManualClock()
+        self.broker = Broker(
+            CONFIG,
+            files=files,
+            clock=self.clock,
+            scheduler=self.clock,
+            random=Random(0),
+            background=Inline(),
+        )
+        self.broker.open()
+        self.broker.register({"PLAINTEXT": 9092})
+
+    def submit(self, command):
+        """What came of it, and whether it is on the disk by now."""
+        result = self.broker.controller.submit(command)
+        return result, self.broker.controller.is_kept
+
+    def create(self, name, partitions):
+        self.promised.in_doubt.add(name)
+        _, is_kept = self.submit(commands.CreateTopics([commands.NewTopic(name, partitions, 1)]))
+        if is_kept:
+            self.promised.topics[name] = {"partitions": partitions}
+            self.promised.in_doubt.discard(name)
+
+    def grow(self, name, partitions):
+        self.promised.in_doubt.add(name)
+        if self.submit(commands.CreatePartitions([commands.MorePartitions(name, partitions)]))[1]:
+            self.promised.topics[name]["partitions"] = partitions
+            self.promised.in_doubt.discard(name)
+
+    def alter(self, name, value):
+        change = ConfigChange("retention.ms", commands.SET, value)
+        self.promised.in_doubt.add(name)
+        if self.submit(commands.IncrementalAlterConfigs([(ConfigResource(TOPIC, name), [change])]))[1]:
+            self.promised.topics[name]["retention.ms"] = value
+            self.promised.in_doubt.discard(name)
+
+    def delete(self, name):
+        self.promised.in_doubt.add(name)
+        if self.submit(commands.DeleteTopics([(name, bytes(16))]))[1]:
+            del self.promised.topics[name]
+            self.promised.in_doubt.discard(name)
+
+    def append(self, name, value):
+        batch = RecordBatch.parse(build_batch([(None, value, self.clock.time_ms())]))
+        self.broker.partition(name, 0).append(batch, self.clock.time_ms())
+        self.promised.records.setdefault(name, []).append(value)
+
+    def producer_id(self):
+        producer_id = self.broker.next_producer_id()
+        if self.broker.controller.is_kept:
+            self.promised.producer_ids.append(producer_id)
+
+
+class Promised:
+    """Topics and their state, records, producer ids; what was under way when it failed is in doubt."""
+
+    def __init__(self):
+        self.topics, self.records, self.producer_ids, self.in_doubt = {}, {}, [], set()
+
+    def check(self, broker, where, *, records=True):
+        image = broker.image
+        assert image.topics_by_name.keys() - self.in_doubt == self.topics.keys() - self.in_doubt, where
+        for name, state in self.topics.items():
+            if name in self.in_doubt:
+                continue
+            assert len(image.topics_by_name[name].partitions) == state["partitions"], where
+            assert image.configs_of(TOPIC, name).get("retention.ms") == state.get("retention.ms"), where
+            for index in range(state["partitions"]):
+                partition = broker.partition(name, index)
+                partition.check_leader()
+                if index == 0 and records:
+                    assert partition.log.log_end_offset >= len(self.records.get(name, [])), where
+
+
+def story(files, promised):
+    """Two lives of a broker: topics come, grow, change and go; snapshots are taken, and old ones deleted."""
+    node = Node(files, promised)
+    node.create("orders", 2)
+    node.append("orders", b"first")
+    node.alter("orders", "1000")
+    node.create("doomed", 1)
+    node.grow("orders", 3)
+    node.producer_id()
+    node.delete("doomed")
+    node.create("doomed", 2)
+    node.append("doomed", b"again")
+    node.broker.controller.write_snapshot()
+    node.alter("orders", "2000")
+    node.clock.advance(61)
+    node.broker.close()
+    if node.broker.controller.log.is_offline:
+        return
+    node = Node(files, promised)
+    node.producer_id()
+    node.alter("doomed", "3000")
+    node.append("orders", b"second")
+    node.broker.controller.write_snapshot()
+    node.broker.close()
+
+
+def survivors(files, n):
+    """What the next process may find: after a kill, and after a power cut, without and with luck."""
+    yield files.survivor(), True
+    if files.lasting == "for ever":
+        yield files.survivor(power_cut=True), False
+        yield files.survivor(power_cut=True, chance=Random(n)), False
+
+
+@pytest.mark.parametrize("lasting", ["once", "for ever"])
+def test_the_metadata_survives_a_failure_at_any_operation(lasting):
+    for n in itertools.count(1):
+        files, promised = FaultyFiles(n, lasting=lasting, torn=Random(n)), Promised()
+        try:
+            story(files, promised)
+        except (KafkaError, LogDirectoryError, MetadataLogError, OSError):
+            assert files.has_failed
+        if not files.has_failed:
+            assert n > 150
+            assert not promised.in_doubt
+            return
+        where = f"failure at operation {n}, {files.changes[n - 1]}"
+        for survivor, has_records in survivors(files, n):
+            again = Node(survivor, promised)
+            promised.check(again.broker, where, records=has_records)
+            assert again.broker.next_producer_id() not in promised.producer_ids, where
+        again.create("after", 1)
+        again.broker.close()
+        once_more = Node(survivor.survivor(), promised)
+        promised.check(once_more.broker, where, records=has_records)
+        assert "after" in once_more.broker.image.topics_by_name, where
