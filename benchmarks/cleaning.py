@@ -25,10 +25,10 @@ NOW_MS = 1_700_000_000_000
 WORDS = [b"castle ", b"village ", b"messenger ", b"letter ", b"office ", b"surveyor ", b"inn ", b"snow ", b"0123456789"]
 
 
-def made_batches(record_bytes: int) -> list[RecordBatch]:
-    """Records of about that size, text in them, whose keys come up twice each, in any order, as time goes on."""
+def made_batches(record_bytes: int, each: int) -> list[RecordBatch]:
+    """Records of about that size, with text in them, so many to a batch; each key comes up twice, more or less."""
     chance = random.Random(record_bytes)
-    count, each = LOG_BYTES // record_bytes, BATCH_BYTES // record_bytes
+    count = LOG_BYTES // record_bytes
     text = b"".join(chance.choices(WORDS, k=100_000))
     value_bytes = record_bytes - 16 - 8  # but for the key and what frames a record
     found = []
@@ -91,22 +91,24 @@ def throughput(folder: Path, rounds: int) -> Iterator[Row]:
     """Both readings and the writing of a log that is dirty all over; half its records, or a little more, go."""
     worker = Worker()
     try:
-        for size in (100, 1024):
-            batches = made_batches(size)
-            for codec in Compression:
-                directory = folder / f"cleaning-{size}-{codec.name}"
+        for size, each, codecs in (
+            (100, 1, [Compression.NONE]),
+            (100, BATCH_BYTES // 100, list(Compression)),
+            (1024, BATCH_BYTES // 1024, list(Compression)),
+        ):
+            batches = made_batches(size, each)
+            for codec in codecs:
+                directory = folder / f"cleaning-{size}-{each}-{codec.name}"
                 segments = written(directory, batches, codec)
                 runs = [cleaned(worker, directory, segments, batches[-1].next_offset) for _ in range(rounds)]
                 shutil.rmtree(directory)
-                records = statistics.median(run.records_read / run.cpu_seconds for run in runs)
-                in_log = statistics.median(run.bytes_read / run.cpu_seconds / 1e6 for run in runs)
-                yield Row(
-                    f"cleaning {size} B, {codec.name.lower()}, for each CPU second",
-                    f"{records:,.0f} records, {records * size / 1e6:,.0f} MB ({in_log:,.0f} MB of log)",
-                    "",
-                    None,
-                    "",
-                    None,
-                )
+                yield row(f"cleaning {size} B, {each} to a batch, {codec.name.lower()}, a CPU second", size, runs)
     finally:
         worker.close()
+
+
+def row(what: str, size: int, runs: list[Statistics]) -> Row:
+    records = statistics.median(run.records_read / run.cpu_seconds for run in runs)
+    in_log = statistics.median(run.bytes_read / run.cpu_seconds / 1e6 for run in runs)
+    measured = f"{records:,.0f} records, {records * size / 1e6:,.0f} MB ({in_log:,.0f} MB of log)"
+    return Row(what, measured, "", None, "", None)

@@ -152,14 +152,17 @@ def offset_delta_at(body: bytes, at: int) -> int:
 
 
 def record_starts(body: bytes, count: int) -> list[int]:
-    """Where each record starts. Raises InvalidRecord."""
+    """Where each record starts. Raises InvalidRecord when the records do not fill the body."""
     starts, at = [], 0
-    for _ in range(count):
-        if not at < len(body):
-            raise InvalidRecord("A batch ends before its last record.")
-        starts.append(at)
-        size, at = read_varint(body, at)
-        at += size
+    try:
+        for _ in range(count):
+            starts.append(at)
+            size, at = read_varint(body, at)
+            at += size
+    except IndexError:
+        raise InvalidRecord("A batch ends in the middle of a record.") from None
+    if at != len(body):
+        raise InvalidRecord(f"{count} records have {at} bytes, and their batch {len(body)}.")
     return starts
 
 
