@@ -18,6 +18,7 @@ COMMANDS = {
     "produce": "Send records, a line each, to a topic.",
     "consume": "Read records, and print a line for each.",
     "groups": "List, describe, delete groups, and reset their offsets.",
+    "log-dirs": "Describe log directories, and move partitions between them.",
     "check-log": "Check, or repair, a data directory that no broker uses.",
     "dump-log": "Show what is in the files of a log directory.",
     "explain": "Say what a message, an error code or a config is.",
