@@ -13,9 +13,6 @@ from barnabas.log.segment import Segment
 
 logger = logging.getLogger(__name__)
 
-BYTES_PER_KEY = 24
-"""What Apache Kafka's table takes for a key, 16 of it the key's hash: ``log.cleaner.dedupe.buffer.size`` counts so."""
-
 
 class LogToClean(NamedTuple):
     """A log, and what of it is clean, dirty, or not to be touched yet."""
@@ -102,6 +99,8 @@ def job_of(
 
     Raises OSError.
     """
+    from barnabas.log.cleaning.offset_map import entries_for  # a broker without compacted topics never needs it
+
     log = to_clean.log
     config = log.config
     segments = log.segments[: _slot_at(log, to_clean.end_offset)]
@@ -115,7 +114,7 @@ def job_of(
         segment_bytes=config.segment_bytes,
         segment_index_bytes=config.segment_index_bytes,
         index_interval_bytes=config.index_interval_bytes,
-        map_entries=max(int(min(buffer_bytes, 2**31 - 1) // BYTES_PER_KEY * load), 1),
+        map_entries=entries_for(buffer_bytes, load),
         max_bytes_per_second=bytes_per_second,
         producers={
             entry.producer_id: Producer(entry.producer_epoch, entry.last_offset) for entry in log.active_producers()

@@ -6,6 +6,7 @@ from barnabas.clock import ManualClock
 from barnabas.config.topic import TopicConfig
 from barnabas.log.cleaner import CleanerSettings
 from barnabas.log.cleaner_hands import InlineHand
+from barnabas.log.cleaning.offset_map import BYTES_PER_ENTRY
 from barnabas.log.files import MemoryFiles
 from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_manager import LogManager
@@ -547,7 +548,7 @@ def test_a_share_of_the_settings_for_each_thread():
     house = House(
         holds=True,
         threads=4,
-        dedupe_buffer_size=4 * 24_000,
+        dedupe_buffer_size=4 * 1000 * BYTES_PER_ENTRY,
         io_buffer_load_factor=0.5,
         io_max_bytes_per_second=8000.0,
     )
