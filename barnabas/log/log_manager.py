@@ -30,7 +30,7 @@ from barnabas.log.log_directory import (
 from barnabas.log.meta_properties import MetaProperties, random_uuid, uuid_text
 from barnabas.log.moving import Moves
 from barnabas.log.partition_log import PartitionLog
-from barnabas.log.recovery import create_log, open_log
+from barnabas.log.recovery import METADATA_FILE, create_log, open_log, write_topic_id
 from barnabas.log.services import LogServices
 
 logger = logging.getLogger(__name__)
@@ -301,7 +301,9 @@ class LogManager:
         key = (topic, partition)
         log = self.logs.get(key)
         if log is not None:
-            if log.topic_id == topic_id or not any(log.topic_id):
+            if not any(log.topic_id) and not log.is_offline:
+                self._identify(log, topic_id)
+            if log.topic_id == topic_id or log.is_offline:
                 return log
             self._set_aside(log)
         if not is_new and len(self.online_directories) < len(self.directories):
@@ -320,6 +322,16 @@ class LogManager:
         self.preferred.pop(key, None)
         self.housekeeping.expect_flushes(config)
         return log
+
+    def _identify(self, log: PartitionLog, topic_id: bytes) -> None:
+        """Say on the disk which topic a log is of, where a power cut has taken that away. Raises KafkaStorageError."""
+        try:
+            write_topic_id(self.files, log.directory, topic_id)
+        except OSError as error:
+            self.directory_failed(self.directory_of(log), error)
+            raise KafkaStorageError(f"{log.directory} cannot be told its topic: {error}") from error
+        log.topic_id = topic_id
+        log.sync_later(f"{log.directory}/{METADATA_FILE}", log.directory)
 
     def _place(self, key: TopicPartition, directory_id: bytes | None) -> LogDirectory:
         """Where it was wished, else where it is assigned to, else where there are the fewest (``nextLogDirs``)."""

@@ -304,10 +304,32 @@ def test_a_corrupt_checkpoint_is_taken_for_empty(managers, batch, caplog):
 # ------------------------------------------------------------ failures
 
 
+@pytest.mark.parametrize("content", [b"", b"version: 0\n", b"\0" * 41])
+def test_a_log_that_lost_its_topic_in_a_power_cut_is_told_it_again(faulty, batch, content):
+    """The name of the small file was on the disk, its content was not; the records are."""
+    manager = faulty.manager()
+    append(manager.create("orders", 0, ID, faulty.config), batch)
+    manager.close()
+    (path,) = (
+        f"{directory}/partition.metadata" for directory in faulty.files.directories if directory.endswith("/orders-0")
+    )
+    faulty.files.create(path).write(content)
+    manager = faulty.manager()
+    log = manager.get("orders", 0)
+    assert (log.topic_id, log.log_end_offset) == (bytes(16), 1)
+    assert manager.create("orders", 0, ID, faulty.config) is log
+    log.flush()
+    left = faulty.files.survivor(power_cut=True)
+    assert left.read(path) == b"version: 0\ntopic_id: " + uuid_text(ID).encode()
+    assert manager.create("orders", 0, ID, faulty.config) is log
+    manager.close()
+
+
 @pytest.fixture
 def faulty(tmp_path):
     files = FaultyFiles(clock=ManualClock())
     files.makedirs("/data")
+    files.keep()
     managers = Managers((files, "/data"))
     return managers
 
