@@ -1,0 +1,137 @@
+"""``barnabas log-dirs``: what kafka-log-dirs tells, and moving partitions from one log directory to another.
+
+Knows nothing of the broker but what an admin client tells.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from barnabas.cli.client import Cluster, check_code, cluster_options
+from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.errors import NONE, KafkaError
+
+POLL_S = 0.2
+
+
+@click.command()
+@click.option("--describe", "action", flag_value="describe", help="Tell what is in the directories, and how large.")
+@click.option("--move", "action", flag_value="move", help="Bring partitions to another directory; they stay in use.")
+@click.option("--topic", "topics", multiple=True, metavar="NAME[,...]", help="Only partitions of these topics.")
+@click.option("--partition", "partitions", multiple=True, type=click.IntRange(0), help="Only these, of one topic.")
+@click.option("--broker", "brokers", multiple=True, type=int, help="Only on this broker.")
+@click.option("--to", "target", metavar="DIRECTORY", help="Where to move them: a log directory as --describe has it.")
+@click.option("--wait", is_flag=True, help="Come back when they have arrived.")
+@json_option
+@cluster_options
+def log_dirs(cluster: Cluster, action: str | None, **given: Any) -> None:
+    """Describe log directories, and move partitions between them.
+
+    \b
+    barnabas log-dirs --describe --topic orders
+    barnabas log-dirs --move --topic orders --partition 0 --to /mnt/disk2 --wait
+    """
+    if action is None:
+        raise click.UsageError("One of --describe and --move must be given")
+    given["topics"] = [name for names in given["topics"] for name in names.split(",")]
+    if given["partitions"] and len(given["topics"]) != 1:
+        raise click.UsageError("--partition needs one --topic")
+    with cluster.admin() as admin:
+        if action == "describe":
+            _describe(admin, **given)
+        else:
+            _move(admin, **given)
+
+
+def _describe(admin: Any, as_json: bool, **given: Any) -> None:
+    found = _directories(admin, given["topics"], given["partitions"], given["brokers"])
+    if as_json:
+        show_json(found)
+        return
+    for each in found:
+        state = f"  {each['error']}" if each["error"] else ""
+        free = f"  {each['usable_bytes']} of {each['total_bytes']} bytes free" if each["total_bytes"] >= 0 else ""
+        click.echo(f"Broker {each['broker']}  {each['log_dir']}{free}{state}")
+        show_table(each["partitions"], ["topic", "partition", "size", "offset_lag", "future"], empty="No partitions")
+        click.echo()
+
+
+def _directories(
+    admin: Any, topics: Sequence[str], partitions: Sequence[int], brokers: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Each directory with what is in it, of what was asked for; all topics when there are none."""
+    return [
+        {
+            "broker": broker["broker"],
+            "log_dir": directory["log_dir"],
+            "error": _name_of(directory["error_code"]),
+            "total_bytes": directory.get("total_bytes", -1),
+            "usable_bytes": directory.get("usable_bytes", -1),
+            "partitions": sorted(_partitions(directory, topics, partitions), key=_place),
+        }
+        for broker in admin.describe_log_dirs(brokers=list(brokers) or None)
+        for directory in broker["log_dirs"]
+    ]
+
+
+def _name_of(code: int) -> str | None:
+    """What is wrong with a directory, by the error's name; None when nothing is."""
+    kind = KafkaError.by_code.get(code)
+    return None if code == NONE else kind.__name__ if kind is not None else f"Error {code}"
+
+
+def _partitions(directory: dict[str, Any], topics: Sequence[str], partitions: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": topic.get("topic", topic.get("name")),
+            "partition": each["partition_index"],
+            "size": each["partition_size"],
+            "offset_lag": each["offset_lag"],
+            "future": each["is_future_key"],
+        }
+        for topic in directory["topics"]
+        if not topics or topic.get("topic", topic.get("name")) in topics
+        for each in topic["partitions"]
+        if not partitions or each["partition_index"] in partitions
+    ]
+
+
+def _place(partition: dict[str, Any]) -> tuple[str, int, bool]:
+    return partition["topic"], partition["partition"], partition["future"]
+
+
+def _move(admin: Any, as_json: bool, **given: Any) -> None:
+    target = given["target"]
+    if target is None or not given["topics"]:
+        raise click.UsageError("--move needs --topic and --to")
+    wished = {
+        (each["topic"], each["partition"], directory["broker"])
+        for directory in _directories(admin, given["topics"], given["partitions"], given["brokers"])
+        for each in directory["partitions"]
+    }
+    if not wished:
+        raise click.ClickException("There are no such partitions")
+    answers = admin.alter_replica_log_dirs(dict.fromkeys(sorted(wished), target))
+    for answer in answers.values():
+        check_code(answer.errno)
+    while given["wait"] and _not_there(admin, wished, target, given):
+        time.sleep(POLL_S)
+    moved = [{"topic": topic, "partition": partition, "broker": broker} for topic, partition, broker in sorted(wished)]
+    if as_json:
+        show_json(moved)
+        return
+    for each in moved:
+        done = "is in" if given["wait"] else "is being moved to"
+        click.echo(f"{each['topic']}-{each['partition']} on broker {each['broker']} {done} {target}")
+
+
+def _not_there(admin: Any, wished: set[tuple[str, int, int]], target: str, given: dict[str, Any]) -> bool:
+    """Whether some are still somewhere else. A partition that is gone meanwhile is waited for no longer."""
+    return any(
+        directory["log_dir"] != target
+        for directory in _directories(admin, given["topics"], given["partitions"], given["brokers"])
+        for each in directory["partitions"]
+        if (each["topic"], each["partition"], directory["broker"]) in wished
+    )
