@@ -19,7 +19,7 @@ from barnabas.records.builder import NewRecord
 from barnabas.records.record import body_of
 from tests.log.cleaning.building import DAY_MS, LogBuilder, run
 
-from .apache import ApacheKafka
+from .apache import CURRENT, ApacheKafka, run_java
 from .play import Play
 from .steps import create
 
@@ -239,3 +239,20 @@ def same(mine: list[RecordBatch], theirs: list[RecordBatch]) -> None:
 
 def content(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
+
+
+def test_apache_kafka_reads_what_our_compressors_make(both: Cleaned, tmp_path: Path) -> None:
+    case = both.cases["packed-0"]
+    job = case.log.job([each for each in case.log.save() if each.base_offset < case.log.bases[-1]])
+    groups, result = run(case.log.files, job)
+    paths = [tmp_path / f"{group.base_offset:020d}.log" for group in groups]
+    for path in paths:
+        shutil.copy(both.originals / "packed-0-0" / f"{path.name}.cleaned", path)
+    tool = run_java(
+        CURRENT, "org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--files", ",".join(map(str, paths))
+    )
+    assert tool.returncode == 0, tool.stderr
+    assert "xception" not in tool.stdout + tool.stderr
+    assert "isvalid: false" not in tool.stdout
+    assert tool.stdout.count("| offset: ") == result.statistics.records_kept
+    assert {f"compresscodec: {codec.name.lower()}" in tool.stdout.lower() for codec in Compression} == {True}
