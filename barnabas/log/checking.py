@@ -122,6 +122,7 @@ class SegmentCheck:
                 base_offset == expected <= last_offset <= most
                 and magic == MAGIC
                 and length >= MIN_LENGTH
+                and behind <= size  # or the slice would be shorter than the length says, and might still be right
                 and crc32c(piece[at + CHECKED_FROM : behind]) == crc
             ):
                 if behind > size and magic == MAGIC:
