@@ -25,6 +25,9 @@ logger = logging.getLogger(__name__)
 _DEFAULTS: dict[str, Any] = {config.name: config.default for config in BROKER.values()}
 _NOTHING: Mapping[str, str] = {}
 
+LEAST_CLEANER_BUFFER = 1 << 20
+"""Apache Kafka does not start with less."""
+
 
 class BrokerConfig:
     """One broker's settings. ``config["num.partitions"]`` is the value in effect, parsed.
@@ -189,6 +192,7 @@ class BrokerConfig:
         for name, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
             if self[name] is not None and self[name] < least:
                 raise ConfigError(name, str(self[name]), f"at least {least}")
+        self._check_cleaner()
         elsewhere = set(self["cordoned.log.dirs"]) - {*self.log_dirs, "*"}
         if elsewhere:
             raise ConfigError("cordoned.log.dirs", ",".join(elsewhere), f"of log.dirs: {', '.join(self.log_dirs)}")
@@ -196,6 +200,14 @@ class BrokerConfig:
             raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
         if self["broker.id"] != self["node.id"]:
             raise ConfigError("broker.id", str(self["broker.id"]), f"equal to node.id, which is {self['node.id']}")
+
+    def _check_cleaner(self) -> None:
+        threads, size = self["log.cleaner.threads"], self["log.cleaner.dedupe.buffer.size"]
+        if threads < 1:
+            raise ConfigError("log.cleaner.threads", str(threads), "at least 1")
+        if size // threads <= LEAST_CLEANER_BUFFER:
+            rule = f"more than {LEAST_CLEANER_BUFFER} for each of log.cleaner.threads, which is {threads}"
+            raise ConfigError("log.cleaner.dedupe.buffer.size", str(size), rule)
 
     def _check_listeners(self) -> None:
         text = ",".join(self["listeners"])

@@ -146,7 +146,9 @@ class LogCleaner:
     def look(self) -> None:
         """Begin what is to be done, as far as there are threads for it."""
         self._retain()
-        while len(self.passes) < self.settings.log_cleaner_threads and self._begin_dirtiest():
+        # Not a byte a second is none ever.
+        threads = self.settings.log_cleaner_threads if self.settings.log_cleaner_io_max_bytes_per_second > 0 else 0
+        while len(self.passes) < threads and self._begin_dirtiest():
             self._last_pass_s = self._clock.monotonic()
         if not self.passes and self._clock.monotonic() - self._last_pass_s >= IDLE_S:
             self._rest()

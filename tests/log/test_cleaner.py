@@ -558,6 +558,16 @@ def test_a_share_of_the_settings_for_each_thread():
     assert (job.map_entries, job.max_bytes_per_second, job.delete_retention_ms) == (500, 2000.0, 77)
 
 
+def test_not_a_byte_a_second_is_none_ever():
+    house = House(io_max_bytes_per_second=0.0)
+    house.fill(house.create(), 100)
+    house.clock.advance(3 * BACKOFF_S)
+    assert not house.hands
+    house.cleaner.reconfigure(house.cleaner.settings._replace(log_cleaner_io_max_bytes_per_second=1e6))
+    house.clock.advance(0)
+    assert len(content(house.manager.get("orders", 0))) < 20
+
+
 def test_settings_change_while_the_broker_runs(holding):
     holding.fill(holding.create(), 100)
     holding.clock.advance(0)
