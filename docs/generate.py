@@ -128,8 +128,7 @@ def apis() -> str:
         "# APIs\n",
         GENERATED,
         "What ApiVersions promises, and what is answered: from the registered handlers, as ApiVersions itself. "
-        "Versions of Produce that are promised and not answered are promised for the sake of old "
-        "librdkafkas (KAFKA-18659).\n",
+        "Produce 0-2 and Fetch 0-3 are for [clients from before 0.11](../how-to/old-clients.md).\n",
         table(("key", "name", "promised", "answered"), rows),
     ])  # fmt: skip
 

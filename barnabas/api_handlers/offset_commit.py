@@ -2,6 +2,7 @@
 
 Knows nothing of who may commit, which the group says; only that a topic has to be there, which is looked at first.
 Versions 0 and 1, which Apache Kafka 4 has dropped, are taken for what they say: a simple consumer's, and a member's.
+Version 0 kept offsets in ZooKeeper; they are kept here, where Kafka 3 without ZooKeeper refused them.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,9 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetComm
 
 AskedTopic = OffsetCommitRequest.OffsetCommitRequestTopic
 Topic = OffsetCommitResponse.OffsetCommitResponseTopic
+
+ASKS_FOR_COORDINATOR = 1
+"""Clients that speak an earlier version never ask who coordinates their group."""
 
 KNOWS_GROUP_ID_NOT_FOUND = 9
 BY_ID = 10
@@ -42,6 +46,8 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
     found = _sort(request, context)
     if not found.taken:
         return _response(merged(found.refused, []))
+    if context.api_version < ASKS_FOR_COORDINATOR:
+        context.broker.group_log.create_topic()
     later: Later[OffsetCommitResponse] = Later()
     offsets = [each for _, of_topic in found.taken for each in of_topic]
     commit = OffsetCommit(

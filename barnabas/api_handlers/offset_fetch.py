@@ -19,6 +19,9 @@ Group = OffsetFetchResponse.OffsetFetchResponseGroup
 GroupTopic = Group.OffsetFetchResponseTopics
 Topic = OffsetFetchResponse.OffsetFetchResponseTopic
 
+ASKS_FOR_COORDINATOR = 1
+"""Clients that speak an earlier version never ask who coordinates their group."""
+
 TELLS_GROUP_ERROR = 2
 SEVERAL_GROUPS = 8
 BY_ID = 10
@@ -34,6 +37,8 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
     """
     if context.api_version >= SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=[_group(group, context) for group in request.groups])
+    if context.api_version < ASKS_FOR_COORDINATOR:
+        context.broker.group_log.create_topic()
     try:
         committed = context.broker.groups.fetch_offsets(request.group_id)
     except KafkaError as error:

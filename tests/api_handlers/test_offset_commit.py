@@ -166,3 +166,10 @@ def test_the_leader_epoch_is_kept(group_node, version):
 
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node):
     assert commit(quiet_group_node, 8, topic("t", (0, 1))) == [("t", [(0, NotCoordinator.code)])]
+
+
+def test_who_never_asks_for_a_coordinator(quiet_group_node):
+    """Version 0 is of clients that knew of none: the topic of the groups' offsets is made for them too."""
+    assert commit(quiet_group_node, 0, topic("nobody", (0, 5))) == [("nobody", [(0, MISSING)])]
+    assert commit(quiet_group_node, 0, topic("t", (0, 5))) == [("t", [(0, NONE)])]
+    assert committed(quiet_group_node) == {("t", 0): 5}

@@ -149,7 +149,12 @@ def test_by_id(node):
     assert [topic_id for topic_id, _ in fetch(node, 10, None)] == [u, t]
 
 
-@pytest.mark.parametrize("version", range(10))
+@pytest.mark.parametrize("version", range(1, 10))
 def test_without_its_topic_there_is_no_coordinator(quiet_group_node, version):
     told = fetch(quiet_group_node, version, [("t", [0])], error=NotCoordinator.code)
     assert told == ([] if version >= 2 else [("t", {0: (-1, -1, "", NotCoordinator.code)})])
+
+
+def test_who_never_asks_for_a_coordinator(quiet_group_node):
+    """Version 0 is of clients that knew of none: the topic of the groups' offsets is made for them too."""
+    assert fetch(quiet_group_node, 0, [("t", [0])]) == [("t", {0: (-1, -1, "", NONE)})]
