@@ -243,6 +243,8 @@ class _Opening:
             if damage is not None:
                 self.cut(number, damage)
                 break
+            if number + 1 < len(self.segments):
+                segment.close()  # a big log has more segments than there are descriptors
         self.next_offset = max(expected, self.segments[-1].base_offset)
         active = self.segments[-1]
         active.active = True

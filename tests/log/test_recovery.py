@@ -3,8 +3,10 @@
 import pytest
 
 from barnabas.errors import OutOfOrderSequenceNumber
+from barnabas.log.files import DiskFiles
 from barnabas.log.recovery import read_topic_id, write_topic_id
 from barnabas.records.batch import batches
+from tests.log.conftest import Place, Tool
 
 NOW_MS = 1_700_000_000_000
 LOG = "00000000000000000000.log"
@@ -75,6 +77,17 @@ def test_indexes_are_the_same_after_a_crash(tool):
     closed = content(tool)
     tool.open(index_interval_bytes=150).close()
     assert content(tool) == closed
+
+
+def test_segments_that_were_checked_give_their_descriptors_back(tmp_path):
+    files = DiskFiles()
+    tool = Tool(Place(files, str(tmp_path)))
+    log = filled(tool)
+    assert len(log.segments) > 2
+    log.release()
+    again = tool.open(segment_bytes=500)
+    assert files.open_count <= 1
+    again.release()
 
 
 @pytest.mark.parametrize("recovery_point", [0, 6, 25, 1000])
