@@ -280,14 +280,16 @@ class Moves:
         future.maybe_set_high_watermark(min(log.high_watermark, future.log_end_offset))
         future.delete_records_before(min(log.log_start_offset, future.high_watermark))
 
-    def _adopt_epochs(self, log: PartitionLog, future: PartitionLog) -> None:
-        """Compaction may have taken records away by which the batches would tell where an epoch begins."""
+    def _adopt_state(self, log: PartitionLog, future: PartitionLog) -> None:
+        """What the log knows of epochs and producers the batches that are left of it may not tell any more."""
         try:
             future.leader_epochs.entries = list(log.leader_epochs.entries)
             future.leader_epochs.write()
+            future.producers.remove_snapshots(future.log_end_offset, future.log_end_offset)
         except OSError as error:
             self._manager.directory_failed(self._manager.directory_of(future), error)
             raise KafkaStorageError(f"{future.directory} cannot be written: {error}") from error
+        future.producers.entries = dict(log.producers.entries)
         future.sync_later(future.leader_epochs.path)
 
     # ------------------------------------------------------------ changing places
@@ -297,7 +299,7 @@ class Moves:
         manager, key, log, future = self._manager, move.key, move.log, move.future
         source, target = manager.directory_of(log), manager.directory_of(future)
         self._adopt_offsets(move)
-        self._adopt_epochs(log, future)
+        self._adopt_state(log, future)
         future.close()
         self.before_arrival(log, target)
         manager.cleaner.moved(log, source, target)
@@ -315,7 +317,8 @@ class Moves:
             log.go_offline(str(error))
             return
         arrived.maybe_set_high_watermark(log.high_watermark)
-        arrived.producers.entries.update(log.producers.entries)  # which remember more than a snapshot does
+        for producer_id, entry in log.producers.entries.items():
+            arrived.producers.entries[producer_id].batches = entry.batches  # a snapshot remembers only the last
         manager.cleaner.moved(log, source, target)
         source.logs.pop(key, None)
         self._install(key, target, arrived)

@@ -267,6 +267,32 @@ def test_idempotent_producers_go_on(node, batch):
     assert node.log.append_as_leader(following, leader_epoch=0, now_ms=0).base_offset == 4
 
 
+def test_transactions_move(node, batch, marker):
+    """Those that are open hold readers back as before, and the aborted ones are left out as before."""
+    for producer_id in (1, 2, 3):
+        keywords = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
+        node.append(batch, 2, is_transactional=True, **keywords)
+    node.append(lambda _: marker(1, abort=True), None)
+    node.log.delete_records_before(3)  # within the transaction of 2, and after that of 1
+    node.append(lambda _: marker(3, abort=True), None)
+    log = node.log
+
+    def told():
+        data = node.log.read(3, 1 << 20, up_to=8, minimum_one=True)
+        return node.log.last_stable_offset, node.log.aborted_transactions(3, data)
+
+    before = told()
+    node.move()
+    node.finish()
+    assert node.log is not log
+    stable, aborted = told()
+    assert stable == before[0] == 3
+    assert aborted == before[1][1:], "but for the one that has no records any more"
+    assert [each.producer_id for each in aborted] == [3]
+    node.append(lambda _: marker(2, abort=False), None)
+    assert node.log.last_stable_offset == 9
+
+
 def test_leader_epochs_move(node, batch):
     node.append(batch, 3, epoch=2)
     node.append(batch, 3, epoch=5)
