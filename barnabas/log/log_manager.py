@@ -202,11 +202,18 @@ class LogManager:
         ``assigned_directory`` is the id of the directory that a log should be in, if it is to be in one.
         Raises LogDirectoryError when a partition is there twice.
         """
-        for directory in self.online_directories:
+        failures: list[tuple[LogDirectory, OSError]] = []
+
+        def open_directory(directory: LogDirectory) -> None:
             try:
                 self._open_directory(directory, config_of)
             except OSError as error:
-                self.directory_failed(directory, error)
+                failures.append((directory, error))
+
+        at_once = sum(self._recovery_threads(directory) > 1 for directory in self.online_directories)
+        _in_threads(open_directory, self.online_directories, at_once)
+        for directory, error in failures:
+            self.directory_failed(directory, error)
         for directory in self.directories:
             for log in [log for log in directory.all_logs() if is_stray(log)]:
                 self._set_aside(log)
@@ -241,9 +248,14 @@ class LogManager:
             if key in high_watermarks:
                 log.maybe_set_high_watermark(min(high_watermarks[key], log.log_end_offset))
 
-        # After a clean stop there is little to wait for, and threads would only take turns.
-        threads = 1 if directory.was_clean else self.housekeeping.settings.num_recovery_threads_per_data_dir
-        _in_threads(open_one, work, threads)
+        _in_threads(open_one, work, self._recovery_threads(directory))
+
+    def _recovery_threads(self, directory: LogDirectory) -> int:
+        """How many logs are opened at once. Checking is done at the disk's pace while another thread computes.
+
+        After a clean stop there is little to wait for, and threads would only take turns.
+        """
+        return 1 if directory.was_clean else self.housekeeping.settings.num_recovery_threads_per_data_dir
 
     def _open(
         self,
