@@ -47,8 +47,8 @@ wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an 
 	@$(PYTHON) -m venv $(VENV)-wheel
 	@$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
 
-soak: $(KEEP)/dev ## kill -9 under load, 200 rounds
-	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py
+soak: $(KEEP)/dev ## kill -9 under load, and while partitions move, 200 rounds
+	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py compat_tests/test_moving.py
 
 bench: $(KEEP)/dev ## Measure the budgets, beside their baselines
 	$(BIN)/python -m benchmarks

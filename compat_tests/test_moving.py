@@ -113,7 +113,7 @@ def configs(directories: list[str], **more: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(180 + 10 * ROUNDS)
 def test_nobody_notices_a_move(own_broker: Callable[..., Running], directories: list[str]) -> None:
     broker = own_broker(configs(directories))
     create(broker)

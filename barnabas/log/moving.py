@@ -318,7 +318,8 @@ class Moves:
             return
         arrived.maybe_set_high_watermark(log.high_watermark)
         for producer_id, entry in log.producers.entries.items():
-            arrived.producers.entries[producer_id].batches = entry.batches  # a snapshot remembers only the last
+            if (there := arrived.producers.entries.get(producer_id)) is not None:
+                there.batches = entry.batches  # of which a snapshot has only the last
         manager.cleaner.moved(log, source, target)
         source.logs.pop(key, None)
         self._install(key, target, arrived)

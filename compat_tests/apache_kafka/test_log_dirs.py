@@ -13,17 +13,28 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 
+from compat_tests import test_moving as moving
 from compat_tests.running import BarnabasProcess
+from compat_tests.test_kill import create, everything
+from compat_tests.test_moving import arrive, move, places
 
 from .apache import CURRENT, ApacheKafka, run_java
+from .hand_over import apache_on, barnabas_on, running
 from .test_console_tools import TOOLS, Tools
 
 LOG_DIRS = f"{TOOLS}.LogDirsCommand"
 REASSIGN = f"{TOOLS}.reassign.ReassignPartitionsCommand"
 TOPIC, PARTITIONS = "orders", 5
 RECORDS = 2000
+THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 CHOSEN_BY_THE_BROKER = "AAAAAAAAAAAAAAAAAAAAAQ"
 
@@ -137,3 +148,59 @@ def test_partitions_move_by_apache_kafkas_tools(kafka_jars: Path, tmp_path: Path
     arrived = [(index, place) for _, index, (place,) in records[2 * PARTITIONS :]]
     assert set(arrived) == {(index, "b") for index in moving} | {(0, "a")}  # Apache Kafka says some of it twice
     assert arrived[-1] == (0, "a")
+
+
+def interrupted(broker: Any, target: Path) -> None:
+    """Begin to move all partitions, so slowly that it does not come to an end; return when copies are there."""
+    move(broker, str(target))
+    deadline = time.monotonic() + 60
+    while len(list(target.glob(f"{moving.TOPIC}-*-future"))) < moving.PARTITIONS:
+        assert time.monotonic() < deadline, places(broker)
+        time.sleep(0.05)
+
+
+def throttle(bootstrap: str, value: str | None) -> None:
+    operation = AlterConfigOpType.SET if value else AlterConfigOpType.DELETE
+    entry = ConfigEntry(THROTTLE, value, incremental_operation=operation)
+    resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result(30)
+
+
+def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, int]]]:
+    """So many numbers to each partition; what everybody must find there from now on."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+    for number in range(count):
+        for partition in range(moving.PARTITIONS):
+            producer.produce(moving.TOPIC, b"%d" % number, key=bytes(400), partition=partition)
+    assert producer.flush(60) == 0
+    return everything(bootstrap)
+
+
+@pytest.mark.timeout(300)
+def test_each_goes_on_with_a_move_that_the_other_began(kafka_jars: Path, tmp_path: Path) -> None:
+    """A broker is killed while partitions move; the other one boots on its directories, and finishes that."""
+    one, two = tmp_path / "data", tmp_path / "data2"
+    directories = {"log.dirs": f"{one},{two}"}
+    ours = barnabas_on(tmp_path, directories)
+    theirs = apache_on(tmp_path, directories)
+    with running(ours) as bootstrap:
+        create(ours)
+        before = written(bootstrap, 500)
+        move(ours, str(one))
+        arrive(ours, str(one))
+        throttle(bootstrap, "1000")
+        interrupted(ours, two)
+        ours.kill()
+    assert not [index for index in range(moving.PARTITIONS) if (two / f"{moving.TOPIC}-{index}").exists()]
+    with running(theirs, kill=True) as bootstrap:
+        throttle(bootstrap, None)
+        arrive(theirs, str(two))
+        assert everything(bootstrap) == before
+        throttle(bootstrap, "1000")
+        interrupted(theirs, one)
+    with running(ours) as bootstrap:
+        throttle(bootstrap, None)
+        arrive(ours, str(one))
+        assert everything(bootstrap) == before
