@@ -69,15 +69,18 @@ def test_a_partition_of_apache_kafka_that_belongs_to_nothing(check):
     assert check(APACHE) == (0, "All is well.\n", "")
 
 
-def test_a_directory_that_was_not_closed(check, tmp_path):
+@pytest.mark.parametrize("log_start", [0, 7])
+def test_a_directory_that_was_not_closed(check, tmp_path, log_start):
     clock = ManualClock()
     manager = LogManager(DiskFiles(), [str(tmp_path)], clock=clock, scheduler=clock)
     manager.start(1)
     manager.open_all(lambda topic: TopicConfig())
     log = manager.create("orders", 0, bytes(15) + b"\7", TopicConfig(segment_bytes=500))
     for number in range(20):
-        batch = build_batch([(None, b"%d" % number * 10, 1000)], producer_id=7, producer_epoch=0, base_sequence=number)
+        batch = build_batch([(None, b"1" * 9, 1000)] * 2, producer_id=7, producer_epoch=0, base_sequence=2 * number)
         log.append_as_leader(RecordBatch.parse(batch), leader_epoch=0, now_ms=1000)
+    log.maybe_set_high_watermark(log.log_end_offset)
+    log.delete_records_before(log_start)  # which no checkpoint knows yet
     for directory in manager.directories:
         directory.release()
     assert check(tmp_path) == (0, "All is well.\n", "")

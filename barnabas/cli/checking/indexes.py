@@ -26,19 +26,16 @@ def _entries(path: Path, entry: Struct, tell: Tell) -> list[tuple[int, ...]] | N
     if not path.exists():
         return None
     data = path.read_bytes()
+    used = -(-len(data.rstrip(b"\0")) // entry.size) * entry.size
+    padding = len(data) - used
+    if padding >= _PADDED:
+        tell("warning", used, None, f"{padding} zero bytes at the end: it was not closed")
+        return list(entry.iter_unpack(data[:used]))
     rest = len(data) % entry.size
-    found = list(entry.iter_unpack(data[: len(data) - rest]))
-    kept = len(found)
-    while kept and not any(found[kept - 1]):
-        kept -= 1
-    padding = len(data) - kept * entry.size
-    if padding >= _PADDED and not any(data[-rest:] if rest else b""):
-        tell("warning", kept * entry.size, None, f"{padding} zero bytes at the end: it was not closed")
-        return found[:kept]
     if rest:
         words = f"{rest} bytes are left at the end, and an entry has {entry.size}"
-        tell("error", len(found) * entry.size, None, words)
-    return found
+        tell("error", len(data) - rest, None, words)
+    return list(entry.iter_unpack(data[: len(data) - rest]))
 
 
 _PADDED: Final = 1 << 10

@@ -265,9 +265,11 @@ class Partition:
         if not self._has_epochs or not self.epochs:
             return
         last, start = self.epochs[-1]
+        is_passed = self._epoch_slot + 1 == len(self.epochs)
+        may_begin_anywhere = len(self.epochs) == 1 and not self.known.is_clean  # records before it were deleted
         if start > self.expected:
             self._epochs_are_wrong(f"epoch {last} starts at {start}, and the log ends at {self.expected}", start)
-        elif self._epoch_slot + 2 == len(self.epochs) and start < self.expected and not self._may_miss(start):
+        elif not (is_passed or start == self.expected or may_begin_anywhere or self._may_miss(start)):
             self._epochs_are_wrong(f"epoch {last} starts at {start}, where no batch does", start)
         first = max(self.bases[0] if self.bases else 0, self.known.log_start_offset)
         if self.epochs[0][1] < first and self.known.is_clean:

@@ -1,0 +1,277 @@
+"""``barnabas dump-log`` beside Apache Kafka's DumpLogSegments, over directories that either filled: the same is told.
+
+And ``barnabas check-log`` over both, which finds nothing wrong there.
+"""
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from barnabas.cli import commands
+from barnabas.cli.dumping.files import kind_of, rows
+from barnabas.cli.dumping.logs import Options
+from barnabas.cli.dumping.rows import Source
+from barnabas.cli.layouts.coordinators import TRANSACTION_STATES
+
+from .hand_over import CODECS, TOPIC, admin_of, alter, apache_on, barnabas_on, commit, running, wait, write
+from .test_console_tools import Tools
+
+Fields = dict[str, Any]
+UNCLOSED = "unclosed"
+
+
+@pytest.fixture(scope="module", params=["apache", "barnabas"])
+def data(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with a bit of everything in it, closed, and beside it what it was before it was closed.
+
+    Transactions are in it where they are served.
+    """
+    home = tmp_path_factory.mktemp(request.param)
+    is_apache = request.param == "apache"
+    with running(apache_on(home) if is_apache else barnabas_on(home)) as bootstrap:
+        fill(bootstrap)
+        if is_apache:
+            transact(bootstrap)
+        shutil.copytree(home / "data", home / UNCLOSED)  # as a kill would leave it: nobody writes any more
+    return home / "data"
+
+
+def fill(bootstrap: str) -> None:
+    """Batches of every codec, of either kind of timestamps, in several segments; deleted records; a group."""
+    admin = admin_of(bootstrap)
+    topics = [
+        NewTopic("orders", 2, 1, config={"segment.bytes": "1048576"}),
+        NewTopic("stamped", 1, 1, config={"message.timestamp.type": "LogAppendTime"}),
+        NewTopic("trimmed", 2, 1),
+        *(NewTopic(f"codec_{codec}", 2, 1) for codec in CODECS),
+    ]
+    wait(admin.create_topics(topics))
+    for codec in CODECS:
+        write(bootstrap, f"codec_{codec}", 40, compression_type=codec)
+    write(bootstrap, "orders", 40, size=100_000, batch_num_messages=1)
+    write(bootstrap, "stamped", 5)
+    write(bootstrap, "trimmed", 50)
+    wait(admin.delete_records([TopicPartition("trimmed", 0, 11)]))
+    alter(bootstrap, TOPIC, "orders", "max.message.bytes", "2000000")
+    for group in ("settled", "billing", "other"):
+        commit(bootstrap, group, {("orders", index): 3 + index for index in range(2)})
+
+
+def transact(bootstrap: str) -> None:
+    """Transactions of two producers, every other one aborted."""
+    for name in ("one", "two"):
+        producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "log_level": 2})
+        producer.init_transactions(60)
+        for turn in range(4):
+            producer.begin_transaction()
+            for number in range(5):
+                producer.produce("trimmed", b"%d" % number, partition=number % 2)
+            producer.flush(60)
+            (producer.commit_transaction if turn % 2 else producer.abort_transaction)(60)
+
+
+@pytest.fixture(scope="module")
+def theirs(kafka_jars: Path) -> Iterator[Callable[..., str]]:
+    """What DumpLogSegments prints of files."""
+    tools = Tools("")
+
+    def run(files: list[Path], *options: str) -> str:
+        names = ",".join(map(str, files))
+        status, output, complaints = tools.run("org.apache.kafka.tools.DumpLogSegments", "--files", names, *options)
+        assert status == 0, complaints
+        return output
+
+    yield run
+    assert tools.process.stdin is not None
+    tools.process.stdin.close()
+    assert tools.process.wait(10) == 0
+
+
+def ours(files: list[Path], *kinds: str, decoder: str | None = None) -> list[Fields]:
+    """Our rows of these kinds."""
+    found = []
+    for path in files:
+        kind = kind_of(path)
+        assert kind is not None
+        with Source(path) as source:
+            for row in rows(source, kind, Options(deep=True, print_data=True, decoder=decoder)):
+                assert not row.is_damage, (path, row)
+                if row.kind in kinds:
+                    found.append({"kind": row.kind, **row.fields})
+    return found
+
+
+def told(output: str, start: str) -> list[dict[str, str]]:
+    """The names and values in the lines that begin so; of a record's, up to what was given by a client."""
+    lines = [line for line in output.split("\n") if line.startswith(start)]
+    return [dict(re.findall(r"(\w+): (\S+)", re.split(r" (?:headerKeys|payload|key): ", line)[0])) for line in lines]
+
+
+def logs_of(data: Path, *, internal: bool = False) -> list[Path]:
+    return [path for path in sorted(data.glob("*-*/*.log")) if path.parent.name.startswith("__") is internal]
+
+
+def test_batches_and_records(data: Path, theirs: Callable[..., str]) -> None:
+    files = logs_of(data) + logs_of(data, internal=True)
+    out = theirs(files, "--deep-iteration")
+    batches = told(out, "baseOffset:")
+    expected = ours(files, "batch")
+    assert len(expected) > 50
+    for theirs_, mine in zip(batches, expected, strict=True):
+        assert theirs_ == {
+            "baseOffset": str(mine["base_offset"]),
+            "lastOffset": str(mine["last_offset"]),
+            "count": str(mine["count"]),
+            "baseSequence": str(mine["base_sequence"]),
+            "lastSequence": str(mine["last_sequence"]),
+            "producerId": str(mine["producer_id"]),
+            "producerEpoch": str(mine["producer_epoch"]),
+            "partitionLeaderEpoch": str(mine["partition_leader_epoch"]),
+            "isTransactional": str(mine["is_transactional"]).lower(),
+            "isControl": str(mine["is_control"]).lower(),
+            "deleteHorizonMs": optional(mine["delete_horizon_ms"]),
+            "position": str(mine["position"]),
+            mine["timestamp_type"]: str(mine["max_timestamp"]),
+            "size": str(mine["size"]),
+            "magic": str(mine["magic"]),
+            "compresscodec": mine["codec"],
+            "crc": str(mine["crc"]),
+            "isvalid": "true",
+        }
+    records = told(out, "| offset:")
+    of_ours = ours(files, "record")
+    assert len(of_ours) > 300
+    for theirs_, mine in zip(records, of_ours, strict=True):
+        assert theirs_["offset"] == str(mine["offset"])
+        assert str(mine["timestamp"]) in (theirs_.get("CreateTime"), theirs_.get("LogAppendTime"))
+        assert (theirs_["keySize"], theirs_["valueSize"]) == (str(mine["key_size"]), str(mine["value_size"]))
+        assert theirs_["sequence"] == str(mine["sequence"])
+
+
+def optional(value: int | None) -> str:
+    return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
+
+
+def test_keys_values_headers_and_markers(data: Path, theirs: Callable[..., str]) -> None:
+    files = [path for path in logs_of(data) if path.parent.name.startswith(("codec_", "trimmed", "stamped"))]
+    lines = [line for line in theirs(files, "--print-data-log").split("\n") if line.startswith("| offset:")]
+    records = ours(files, "record")
+    for line, mine in zip(lines, records, strict=True):
+        if "control_type" in mine:
+            assert line.endswith(f"endTxnMarker: {mine['control_type']} coordinatorEpoch: {mine['coordinator_epoch']}")
+            continue
+        words = f"headerKeys: [{','.join(name.decode() for name, _ in mine['headers'])}]"
+        words += "" if mine["key"] is None else f" key: {mine['key'].decode()}"
+        words += "" if mine["value"] is None else f" payload: {mine['value'].decode()}"
+        assert line.endswith(words)
+    markers = [each["control_type"] for each in records if "control_type" in each]
+    assert set(markers) == ({"COMMIT", "ABORT"} if "apache" in str(data.parent.name) else set())
+
+
+def test_indexes_and_producers(data: Path, theirs: Callable[..., str]) -> None:
+    def files(suffix: str) -> list[Path]:
+        found = [path for path in sorted(data.glob(f"*-*/*{suffix}")) if path.stat().st_size]
+        return [path for path in found if not path.parent.name.endswith("-delete")]
+
+    found = told(theirs(files(".index")), "offset:")
+    assert [(each["offset"], each["position"]) for each in found] == [
+        (str(each["offset"]), str(each["log_position"])) for each in ours(files(".index"), "index-entry")
+    ]
+    assert found
+    found = told(theirs(files(".timeindex")), "timestamp:")
+    assert [(each["timestamp"], each["offset"]) for each in found] == [
+        (str(each["timestamp"]), str(each["offset"])) for each in ours(files(".timeindex"), "timeindex-entry")
+    ]
+    if files(".txnindex"):
+        found = told(theirs(files(".txnindex")), "version:")
+        assert found == [
+            {camel(name): str(value) for name, value in each.items() if name not in ("kind", "position")}
+            for each in ours(files(".txnindex"), "aborted-transaction")
+        ]
+        assert len(found) == 8
+    found = told(theirs(files(".snapshot")), "producerId:")
+    for each, mine in zip(found, ours(files(".snapshot"), "producer"), strict=True):
+        assert each["currentTxnFirstOffset"] == optional(
+            None if mine["current_txn_first_offset"] < 0 else mine["current_txn_first_offset"]
+        )
+        for name in ("producer_id", "producer_epoch", "coordinator_epoch", "last_sequence", "last_offset"):
+            assert each.get(camel(name), "-1") == str(mine[name])
+    assert found
+
+
+def camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+DECODED = {
+    "__consumer_offsets": ("offsets", "--offsets-decoder", "*.log"),
+    "__transaction_state": ("transactions", "--transaction-log-decoder", "*.log"),
+    "__cluster_metadata": ("metadata", "--cluster-metadata-decoder", "*.log"),
+}
+
+
+@pytest.mark.parametrize("topic", DECODED)
+def test_records_of_internal_topics(data: Path, theirs: Callable[..., str], topic: str) -> None:
+    decoder, option, pattern = DECODED[topic]
+    files = sorted(data.glob(f"{topic}-*/{pattern}"))
+    if not files:
+        pytest.skip("Barnabas has no transaction coordinator yet")
+    lines = [line for line in theirs(files, option).split("\n") if line.startswith("| offset:")]
+    records = ours(files, "record", decoder=decoder)
+    assert len(records) >= 4
+    for line, mine in zip(lines, records, strict=True):
+        if "control_type" in mine:
+            continue
+        key, _, payload = line.partition("payload: ")
+        if "key: {" in key:
+            check_same(json.loads(key.partition("key: ")[2])["data"], mine["key"])
+        if payload != "<DELETE>" and mine["value"] is not None:
+            told_ = json.loads(payload)
+            check_same(told_["data"], mine["value"])
+            assert int(told_["version"]) == mine["value"]["version"]
+            if topic == "__cluster_metadata":
+                assert told_["type"].replace("_", "").lower() == mine["value"]["type"].lower()
+
+
+def check_same(theirs_: Any, mine: Any) -> None:
+    """Whether all that the JSON of Apache Kafka says is said by ours too, name by name."""
+    if isinstance(theirs_, dict):
+        by_name = {camel(name): value for name, value in mine.items()}
+        for name, value in theirs_.items():
+            assert name in by_name, (name, mine)
+            check_same(value, by_name[name])
+    elif isinstance(theirs_, list):
+        for one, other in zip(theirs_, mine, strict=True):
+            check_same(one, other)
+    elif isinstance(mine, bytes):
+        assert base64.b64decode(theirs_) == mine
+    elif mine in TRANSACTION_STATES:
+        assert TRANSACTION_STATES[theirs_] == mine
+    else:
+        assert theirs_ == mine
+
+
+def test_nothing_is_found_wrong(data: Path) -> None:
+    assert errors(data) == []
+
+
+def test_nothing_is_found_wrong_in_what_was_not_closed(data: Path) -> None:
+    assert errors(data.parent / UNCLOSED) == []
+
+
+def errors(directory: Path) -> list[str]:
+    result = CliRunner().invoke(commands.barnabas, ["check-log", str(directory)], standalone_mode=False)
+    found = [line for line in result.output.splitlines() if line.startswith("error")]
+    assert bool(result.return_value) is bool(found)
+    assert re.search(r"(All is well\.|0 errors, \d+ warnings?)\n$", result.output) or found
+    return found
