@@ -407,8 +407,8 @@ class PartitionLog:
     def max_timestamp_offset(self, up_to: int) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the first record with the latest timestamp of all.
 
-        None when there is none, or it is not below ``up_to``. Like Apache Kafka it looks at all that is on the disk: the
-        record may be before the log start offset.
+        None when there is none, or it is not below ``up_to``. Like Apache Kafka it looks at all that is on the disk: it
+        may be before the log start offset.
         """
         with self._storage():
             latest = max(self.segments, key=lambda segment: segment.largest_timestamp()[0])
