@@ -11,6 +11,7 @@ from barnabas.api_handlers.hash_order import by_topic_from_mutable
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.errors import (
+    InvalidReplicaAssignment,
     InvalidTopicException,
     KafkaError,
     KafkaStorageError,
@@ -57,6 +58,8 @@ def moved(
             raise LogDirNotFound
         if directory.offline is not None:
             raise KafkaStorageError
+        if directory.is_cordoned:
+            raise InvalidReplicaAssignment
         move(topic, index, directory, broker)
     except KafkaError as error:
         return PartitionResult(partition_index=index, error_code=error.code)

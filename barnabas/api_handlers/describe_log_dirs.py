@@ -74,4 +74,5 @@ def describe(
         topics=[Topic(name=topic, partitions=topics[topic]) for topic in topic_order(topics) if topics[topic]],
         total_bytes=space.total,
         usable_bytes=space.usable,
+        is_cordoned=directory.is_cordoned,
     )

@@ -19,6 +19,7 @@ from barnabas.cluster.commands import (
     AlterConfigs,
     AssignReplicasToDirs,
     ConfigResource,
+    CordonLogDirs,
     CreateTopics,
     DeleteTopics,
     DirectoriesOffline,
@@ -239,7 +240,12 @@ class Broker:
             self._tell_directories(delta)
 
     def _tell_directories(self, delta: MetadataDelta | None = None) -> None:
-        """Say in the metadata in which directories partitions are, where it does not know (KIP-858)."""
+        """Say in the metadata which directories are open to new partitions, and which partition is in which (KIP-858).
+
+        Where the metadata knows already, nothing.
+        """
+        cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
+        self.controller.submit(CordonLogDirs(self.node_id, cordoned))
         misplaced = self.hosting.misplaced(self.image, delta)
         for at in range(0, len(misplaced), ASSIGNMENTS_AT_ONCE):
             self.controller.submit(AssignReplicasToDirs(self.node_id, misplaced[at : at + ASSIGNMENTS_AT_ONCE]))
@@ -276,6 +282,7 @@ class Broker:
         self.controller.controller.settings = self.config
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
+        self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
 
     # ------------------------------------------------------------ what handlers ask
 

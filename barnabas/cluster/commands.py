@@ -167,6 +167,13 @@ class DirectoriesOffline(NamedTuple):
     remaining: Sequence[bytes]  #: ids
 
 
+class CordonLogDirs(NamedTuple):
+    """The broker puts no new partitions into these of its directories, and into all others (KIP-1066)."""
+
+    broker_id: int
+    log_dirs: Sequence[bytes]
+
+
 class RegisterController(NamedTuple):
     id: int
     incarnation_id: bytes

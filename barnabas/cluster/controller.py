@@ -35,6 +35,7 @@ DECIDE: dict[type, Decide] = {
     commands.ShutDownBroker: node_decisions.shut_down_broker,
     commands.AssignReplicasToDirs: directory_decisions.assign_replicas_to_dirs,
     commands.DirectoriesOffline: offline_decisions.take_directories_offline,
+    commands.CordonLogDirs: directory_decisions.cordon_log_dirs,
     commands.RegisterController: node_decisions.register_controller,
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
 }

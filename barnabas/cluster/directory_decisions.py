@@ -1,10 +1,10 @@
 """In which of its directories a broker has a partition: it chooses itself, and says so (KIP-858).
 
 Knows nothing of what is in a directory. Rules of Apache Kafka's ``ReplicationControlManager``
-(``handleAssignReplicasToDirs``).
+(``handleAssignReplicasToDirs``), and of its ``ClusterControlManager`` where directories take nothing new (KIP-1066).
 """
 
-from barnabas.cluster.commands import AssignReplicasToDirs
+from barnabas.cluster.commands import AssignReplicasToDirs, CordonLogDirs
 from barnabas.cluster.decision import Decision, Surroundings
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
@@ -14,7 +14,7 @@ from barnabas.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
 
 
 def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage, around: Surroundings) -> Decision:
@@ -53,3 +53,16 @@ def assigned(
     if directories == list(partition.directories):
         return None
     return PartitionChangeRecord(partition_id=index, topic_id=topic_id, directories=directories)
+
+
+def cordon_log_dirs(command: CordonLogDirs, image: MetadataImage, around: Surroundings) -> Decision:
+    """Write it down if it is news. A broker with no other directory gets no new partitions."""
+    broker = image.brokers.get(command.broker_id)
+    if broker is None:
+        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
+    if list(command.log_dirs) == list(broker.cordoned_log_dirs):
+        return Decision([], None)
+    change = BrokerRegistrationChangeRecord(
+        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(command.log_dirs)
+    )
+    return Decision([change], None)

@@ -45,6 +45,7 @@ class LogDirectory:
         self.path = path
         self.properties: MetaProperties
         self.offline: str | None = None  #: why nothing in here can be used any more
+        self.is_cordoned = False  #: whether it gets no new partitions (KIP-1066)
         self.was_clean = False  #: whether the broker before us closed its logs
         self.clean_broker_epoch = -1  #: its epoch when it did, if it said so (KIP-966)
         self.logs: dict[TopicPartition, PartitionLog] = {}

@@ -354,7 +354,14 @@ class LogManager:
         if preferred in online:
             return preferred
         named = [directory for directory in online if directory.directory_id == directory_id]
-        return named[0] if named else min(online, key=_partition_count)
+        open_to_new = [directory for directory in online if not directory.is_cordoned]
+        return named[0] if named else min(open_to_new or online, key=_partition_count)
+
+    def cordon(self, names: Collection[str]) -> None:
+        """Put no new partitions into the directories of these names (* is all) any more, and into all others again."""
+        paths = {name.rstrip("/") or "/" for name in names}
+        for directory in self.directories:
+            directory.is_cordoned = directory.path in paths or "*" in paths
 
     def update_config(self, log: PartitionLog, config: TopicConfig) -> None:
         """Let a log go by other settings from now on."""

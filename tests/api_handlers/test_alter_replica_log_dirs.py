@@ -7,6 +7,10 @@ from barnabas.api_handlers.describe_log_dirs import describe_log_dirs
 from barnabas.cluster.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
 from barnabas.errors import (
     NONE,
+    InvalidConfig,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
     InvalidTopicException,
     KafkaStorageError,
     LogDirNotFound,
@@ -195,3 +199,54 @@ def test_leader_epochs_stay(node, partition):
     ask(node, ("/b", "T", 0))
     node.clock.advance(0)
     assert partition.log.end_offset_for_epoch(partition.leader_epoch) == before
+
+
+def cordon(node, *paths):
+    """The error, if any, when these directories are to get no new partitions."""
+    change = ConfigChange("cordoned.log.dirs", 0, ",".join(paths))
+    (altered,) = node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), [change])]))
+    return altered.error
+
+
+def cordoned(node):
+    """As DescribeLogDirs and as the metadata has it."""
+    described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
+    told = {result.log_dir for result in described.results if result.is_cordoned}
+    directories = {each.directory_id: each.path for each in node.broker.log_manager.directories}
+    assert {directories[each] for each in node.broker.image.brokers[1].cordoned_log_dirs} == told
+    return told
+
+
+def test_cordoned_directories_get_nothing_new(node, partition):
+    assert cordoned(node) == set()
+    assert cordon(node, "/b") is None
+    assert cordoned(node) == {"/b"}
+    node.create_topic("U", partitions=4)
+    assert {directory_of(node, "U", index) for index in range(4)} == {"/a"}
+    codes = ask(node, ("/b", "T", 0, 1), ("/b", "nope", 0), ("/nope", "V", 0))
+    refused = InvalidReplicaAssignment.code
+    assert codes == {("T", 0): refused, ("T", 1): refused, ("nope", 0): refused, ("V", 0): LogDirNotFound.code}
+    assert directory_of(node, "T", 1) == "/b", "what is there stays"
+    assert cordon(node) is None
+    assert cordoned(node) == set()
+    assert ask(node, ("/b", "T", 0)) == {("T", 0): NONE}
+
+
+@pytest.mark.parametrize("paths", [["/a", "/b"], ["*"]])
+def test_with_all_directories_cordoned_there_are_no_new_topics(node, partition, paths):
+    assert cordon(node, *paths) is None
+    assert cordoned(node) == {"/a", "/b"}
+    with pytest.raises(InvalidReplicationFactor):
+        node.create_topic("U")
+
+
+@pytest.mark.parametrize("path", ["/nope", "b", "/b/"])
+def test_only_directories_can_be_cordoned(node, path):
+    assert isinstance(cordon(node, path), InvalidRequest | InvalidConfig)
+
+
+def test_cordoned_from_the_start(quiet_node):
+    node = quiet_node(**{"cordoned.log.dirs": "/a"})
+    assert cordoned(node) == {"/a"}
+    node.create_topic("T", partitions=3)
+    assert {directory_of(node, "T", index) for index in range(3)} == {"/b"}

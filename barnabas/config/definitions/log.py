@@ -48,6 +48,7 @@ CONFIGS = (
         MEDIUM,
         "Data directories that get no new logs; * stands for all.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "log.segment.bytes",
