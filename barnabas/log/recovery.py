@@ -9,7 +9,7 @@ import os
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, KafkaError
-from barnabas.log import leader_epochs, swapping
+from barnabas.log import leader_epochs, swapping, upgrading
 from barnabas.log.checking import Damage, Following, SegmentCheck
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
@@ -111,7 +111,9 @@ class _Opening:
         self.next_offset = 0
 
     def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
-        self.list_segments(swapping.finish(self.files, self.directory))
+        sizes = swapping.finish(self.files, self.directory)
+        recover_from = None if clean else self.recovery_point
+        self.list_segments(upgrading.upgrade(self.files, self.directory, sizes, recover_from))
         epochs_known = self.load_epochs()
         if not self.segments:
             self.start_anew(log_start_offset)

@@ -96,9 +96,13 @@ def test_only_what_is_past_the_recovery_point_is_checked(memory_tool, monkeypatc
     log.flush()
     checked = set()
     scan = type(log.segments.active.file).pread
-    monkeypatch.setattr(
-        type(log.segments.active.file), "pread", lambda file, size, at: checked.add(file.path) or scan(file, size, at)
-    )
+
+    def pread(file, size, at):
+        if size > 17:  # the first segment's first bytes are always looked at: they tell the message format
+            checked.add(file.path)
+        return scan(file, size, at)
+
+    monkeypatch.setattr(type(log.segments.active.file), "pread", pread)
     memory_tool.open(recovery_point=recovery_point)
     first = max(segment.base_offset for segment in log.segments if segment.base_offset <= recovery_point)
     expected = {segment.path(".log") for segment in log.segments if segment.base_offset >= first}
