@@ -5,13 +5,14 @@ little as can be, and only asks what is wrong where something is: damage, a hole
 """
 
 from collections import defaultdict, deque
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 
 from barnabas.errors import KafkaError
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.offset_index import OffsetIndex
-from barnabas.log.producer_state import BATCHES_KEPT, MAX_SEQUENCE, KnownBatch, ProducerState
+from barnabas.log.producer_state import BATCHES_KEPT, ProducerState
 from barnabas.log.scan import MIN_LENGTH
 from barnabas.log.segment import MAX_SIZE, Segment
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
@@ -22,7 +23,6 @@ from barnabas.records.batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
-    NO_SEQUENCE,
     TRANSACTIONAL_BIT,
     RecordBatch,
 )
@@ -34,11 +34,8 @@ _MARKED: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 #: base offset, length, leader epoch, magic, CRC, attributes, last offset delta, max timestamp, producer id
 _HEADER: Final = Struct(">qiibIHi8xqq")
-_PRODUCER: Final = Struct(">hi")  # epoch and base sequence, behind the producer id
-_PRODUCER_AT: Final = 51
 
 Header = tuple[int, int, int, int, int, int, int, int, int]
-Noted = tuple[Header, tuple[int, int]]
 
 
 class Damage(NamedTuple):
@@ -76,8 +73,8 @@ class SegmentCheck:
         self.aborted: list[AbortedTransaction] = []
         self._following = following
         self._indexed = 0  # where the batch starts that has the last entry
-        # The last batches of each producer: of more than are remembered only these need be taken in.
-        self._recent: defaultdict[int, deque[Noted]] = defaultdict(lambda: deque(maxlen=BATCHES_KEPT))
+        # Where the last batches of each producer are in the piece at hand: those before them would be forgotten anyway.
+        self._recent: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=BATCHES_KEPT))
         self._in_transaction = set(producers.transactions.open.values())
 
     def run(self) -> Damage | None:
@@ -95,8 +92,6 @@ class SegmentCheck:
             position += at
             if reason is not None:
                 damage = Damage(position, self.expected, reason)
-        for producer_id in self._recent:
-            self._take_in(producer_id)
         if self._following.base_offset is not None:
             self.time_index.maybe_append(self.latest, self.latest_offset)
         return damage
@@ -109,7 +104,7 @@ class SegmentCheck:
 
         Gives where in it they end, and what is wrong with the one there.
         """
-        read_header, read_producer, size = _HEADER.unpack_from, _PRODUCER.unpack_from, len(piece)
+        read_header, size = _HEADER.unpack_from, len(piece)
         index, interval, indexed = self.index, self.segment.index_interval, self._indexed - position
         expected, most, epoch_now = self.expected, self.segment.base_offset + MAX_SIZE, self.epochs.latest
         latest, recent, in_transaction = self.latest, self._recent, self._in_transaction
@@ -135,7 +130,7 @@ class SegmentCheck:
                     if (reason := self._replay(piece, at, producer_id)) is not None:
                         break
                 else:
-                    recent[producer_id].append((header, read_producer(piece, at + _PRODUCER_AT)))
+                    recent[producer_id].append(at)
             if timestamp > latest:
                 latest, self.latest_offset = timestamp, last_offset
             if at - indexed > interval:
@@ -146,6 +141,9 @@ class SegmentCheck:
                 self.epochs.replay(epoch, base_offset)
                 epoch_now = epoch
             at, expected = behind, last_offset + 1
+        for noted in recent.values():
+            self._take_in(piece, noted)
+        recent.clear()
         self.expected, self.latest, self._indexed = expected, latest, position + indexed
         return at, reason
 
@@ -153,7 +151,7 @@ class SegmentCheck:
 
     def _replay(self, piece: memoryview, at: int, producer_id: int) -> str | None:
         """A batch that begins or ends a transaction; why it cannot be one, if it cannot."""
-        self._take_in(producer_id)
+        self._take_in(piece, self._recent.pop(producer_id, ()))
         batch = RecordBatch.parse(piece, at)
         try:
             aborted = self.producers.replay(batch)
@@ -167,15 +165,10 @@ class SegmentCheck:
             self._in_transaction.add(producer_id)
         return None
 
-    def _take_in(self, producer_id: int) -> None:
-        """Let the producers' state know of the last batches that were noted."""
-        recent = self._recent[producer_id]
-        for header, (producer_epoch, base_sequence) in recent:
-            base_offset, *_, delta, timestamp, _ = header
-            last_sequence = base_sequence + delta & MAX_SEQUENCE if base_sequence >= 0 else NO_SEQUENCE
-            known = KnownBatch(last_sequence, base_offset + delta, delta, timestamp)
-            self.producers.note(producer_id, producer_epoch, known)
-        recent.clear()
+    def _take_in(self, piece: memoryview, noted: Iterable[int]) -> None:
+        """Let the producers' state know of data at these places, which begins no transaction."""
+        for at in noted:
+            self.producers.replay(RecordBatch.parse(piece, at))
 
     # ------------------------------------------------------------ damage
 

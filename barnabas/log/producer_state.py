@@ -175,31 +175,26 @@ class ProducerState:
         """
         if batch.is_control:
             return self._end_transaction(batch, base_offset)
+        entry = self._entry_of(batch)
         delta = batch.last_offset_delta
-        known = KnownBatch(batch.last_sequence, base_offset + delta, delta, batch.max_timestamp)
-        entry = self.note(batch.producer_id, batch.producer_epoch, known)
+        timestamp = batch.max_timestamp
+        batches = entry.batches
+        batches.append(KnownBatch(batch.last_sequence, base_offset + delta, delta, timestamp))
+        if len(batches) > BATCHES_KEPT:
+            del batches[0]
+        entry.last_timestamp = timestamp
         if batch.is_transactional and entry.current_txn_first_offset < 0:
             entry.current_txn_first_offset = base_offset
             self.transactions.begin(base_offset, batch.producer_id)
         return None
 
-    def note(self, producer_id: int, producer_epoch: int, batch: KnownBatch) -> ProducerStateEntry:
-        """The producer's last batch so far is this; of no more than the last five need be told when a log is read."""
-        entry = self._entry_of(producer_id, producer_epoch)
-        batches = entry.batches
-        batches.append(batch)
-        if len(batches) > BATCHES_KEPT:
-            del batches[0]
-        entry.last_timestamp = batch.timestamp
-        return entry
-
-    def _entry_of(self, producer_id: int, producer_epoch: int) -> ProducerStateEntry:
-        """What is known of the producer in that epoch."""
-        entry = self.entries.get(producer_id)
+    def _entry_of(self, batch: RecordBatch) -> ProducerStateEntry:
+        """What is known of the batch's producer in the batch's epoch."""
+        entry = self.entries.get(batch.producer_id)
         if entry is None:
-            entry = self.entries[producer_id] = ProducerStateEntry(producer_id, producer_epoch)
-        elif entry.producer_epoch != producer_epoch:
-            entry.producer_epoch = producer_epoch
+            entry = self.entries[batch.producer_id] = ProducerStateEntry(batch.producer_id, batch.producer_epoch)
+        elif entry.producer_epoch != batch.producer_epoch:
+            entry.producer_epoch = batch.producer_epoch
             entry.batches = []
         return entry
 
@@ -208,7 +203,7 @@ class ProducerState:
         marker = marker_of(batch)
         if marker is None:
             return None
-        entry = self._entry_of(batch.producer_id, batch.producer_epoch)
+        entry = self._entry_of(batch)
         first_offset = entry.current_txn_first_offset
         entry.current_txn_first_offset = -1
         entry.coordinator_epoch = marker.coordinator_epoch
