@@ -80,6 +80,11 @@ class OffsetIndex:
         slot = bisect_right(self.relative_offsets, offset - self.base_offset)
         return self.positions[slot - 1] if slot else 0
 
+    def offset_before(self, offset: int) -> int:
+        """The offset of that entry, or the base offset."""
+        slot = bisect_right(self.relative_offsets, offset - self.base_offset)
+        return self.base_offset + (self.relative_offsets[slot - 1] if slot else 0)
+
     def boundary_before(self, position: int) -> int:
         """The latest known start of a batch at or before ``position``, or 0."""
         slot = bisect_right(self.positions, position)

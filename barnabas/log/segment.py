@@ -10,12 +10,21 @@ the others are read when first needed, and forgotten when :class:`IndexCache` ha
 import contextlib
 import errno
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final
 
 from barnabas.log.files import Data, File, Files
 from barnabas.log.index_cache import IndexCache
+from barnabas.log.index_check import (
+    MAX_OFFSET,
+    Entries,
+    StoredEntries,
+    is_brought,
+    latest_holds,
+    starts_batch,
+    times_hold,
+)
 from barnabas.log.offset_index import ENTRY as OFFSET_ENTRY
 from barnabas.log.offset_index import CorruptIndex, OffsetIndex
 from barnabas.log.scan import GLANCE, MIN_LENGTH, SHORT_HEADER, STRIDE, BatchAt, corrupt, scan
@@ -50,6 +59,7 @@ class Segment:
         "_files",
         "_index",
         "_indexed",
+        "_is_from_file",
         "_remembered",
         "_time_index",
         "_timed",
@@ -87,6 +97,7 @@ class Segment:
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._indexed = self._timed = 0  # entries that are in the files
+        self._is_from_file = False  # whether the indexes were read, and so are not to be believed without a look
         self._remembered: dict[int, int] | None = None
         self.transactions = TransactionIndex(files, self.path(TXN_INDEX_SUFFIX), base_offset)
 
@@ -191,7 +202,30 @@ class Segment:
             logger.warning("Index of %s is made anew: %s", self.path(LOG_SUFFIX), error)
             return self.rebuild_indexes()
         self._indexed, self._timed = len(index), len(time_index)
+        self._is_from_file = True
         return self._keep(index, time_index)
+
+    def _distrust(self, reason: str) -> None:
+        """What was read from the index files is not true."""
+        logger.warning("Index of %s is made anew: %s", self.path(LOG_SUFFIX), reason)
+        self.rebuild_indexes()
+
+    def _position_before(self, offset: int) -> int:
+        """Where a batch starts that is not after ``offset``, by the offset index."""
+        index = self.offset_index()
+        position = index.position_before(offset)
+        if position and self._is_from_file and not starts_batch(self, position, index.offset_before(offset)):
+            self._distrust(f"no batch up to offset {offset} is at position {position}")
+            position = self.offset_index().position_before(offset)
+        return position
+
+    def _boundary_before(self, position: int) -> int:
+        """The latest start of a batch at or before ``position``, by the offset index."""
+        found = self.offset_index().boundary_before(position)
+        if found and self._is_from_file and not starts_batch(self, found, MAX_OFFSET):
+            self._distrust(f"no batch is at position {found}")
+            found = self.offset_index().boundary_before(position)
+        return found
 
     def _keep(self, index: OffsetIndex, time_index: TimeIndex) -> tuple[OffsetIndex, TimeIndex]:
         self._index, self._time_index = index, time_index
@@ -234,6 +268,7 @@ class Segment:
             file.write(data)
             file.close()
         self._indexed, self._timed = len(index), len(time_index)
+        self._is_from_file = False
 
     def write_indexes(self) -> None:
         """Add the entries that are only in memory to the files."""
@@ -277,12 +312,23 @@ class Segment:
     def largest_timestamp(self) -> tuple[int, int]:
         """The latest timestamp of all records, -1 if they have none, and the last offset of the batch that has it."""
         if self.max_timestamp == UNKNOWN:
-            last = self._last_entry(TIME_INDEX_SUFFIX, TIME_ENTRY) if self._time_index is None else None
-            if last is None:
-                self.max_timestamp, self.max_timestamp_offset = self.time_index().last
+            entry = self._last_entry(TIME_INDEX_SUFFIX, TIME_ENTRY) if self._time_index is None else None
+            last = self.time_index().last if entry is None else (entry[0], self.base_offset + entry[1])
+            if last[0] == NO_TIMESTAMP or self._holds(latest_holds, *last):
+                self.max_timestamp, self.max_timestamp_offset = last
             else:
-                self.max_timestamp, self.max_timestamp_offset = last[0], self.base_offset + last[1]
+                self._distrust(f"its latest timestamp is not {last[0]}")
         return self.max_timestamp, self.max_timestamp_offset
+
+    def _holds(self, holds: Callable[["Segment", Entries, int, int], bool], latest: int, offset: int) -> bool:
+        """What a check of the time index's last entry says, by the offset index in memory or in its file."""
+        if self._index is not None:
+            return holds(self, self._index, latest, offset)
+        try:
+            with contextlib.closing(self._files.open(self.path(INDEX_SUFFIX))) as file:
+                return holds(self, StoredEntries(file), latest, offset)
+        except FileNotFoundError:
+            return False
 
     def _last_entry(self, suffix: str, entry: Struct) -> tuple[int, int] | None:
         """The last entry in an index file; None when there is no entry, no file, or no whole number of entries."""
@@ -310,10 +356,16 @@ class Segment:
         if last is None and entry is not None and self.first_timestamp() >= 0:
             raise CorruptIndex("the time index has no entry, and there are records with timestamps")
         latest, latest_offset = (last[0], self.base_offset + last[1]) if last else (NO_TIMESTAMP, self.base_offset)
+        is_true = last is None
         for batch in self.scan(position, GLANCE):
             next_offset = batch.last_offset + 1
+            if batch.base_offset <= latest_offset <= batch.last_offset and batch.max_timestamp == latest:
+                is_true = True
             if batch.max_timestamp > latest:
+                is_true = last is None
                 latest, latest_offset = batch.max_timestamp, batch.last_offset
+        if not (is_true or (last and self._holds(is_brought, last[0], self.base_offset + last[1]))):
+            raise CorruptIndex(f"the latest timestamp is not {latest}, which the time index ends with")
         self.max_timestamp, self.max_timestamp_offset = latest, latest_offset
         self.active = True
         return next_offset
@@ -339,7 +391,7 @@ class Segment:
             known = self._remembered.get(offset)
             if known is not None:
                 return known
-        position = self.offset_index().position_before(offset)
+        position = self._position_before(offset)
         pread, size = self.file.pread, self.size
         while position < size:
             piece = pread(GLANCE, position)
@@ -387,7 +439,7 @@ class Segment:
 
         That of the second batch if ``minimum_one`` and not even the first fits.
         """
-        position = max(start, self.offset_index().boundary_before(end))
+        position = max(start, self._boundary_before(end))
         while True:
             piece = self.file.pread(GLANCE, position)
             at, last = 0, len(piece) - HEADER_SIZE
@@ -444,12 +496,14 @@ class Segment:
         Entries are made for both indexes at the same batches. If the next entry of the time index brings a later
         timestamp, all batches with an entry in the offset index before it were still earlier than that.
         """
-        index, time_index = self.offset_index(), self.time_index()
-        position = index.position_before(max(time_index.offset_before(timestamp), from_offset))
+        if self.time_index() and self._is_from_file and not times_hold(self, timestamp):
+            self._distrust(f"what it says of the time {timestamp} is not so")
+        time_index = self.time_index()
+        position = self._position_before(max(time_index.offset_before(timestamp), from_offset))
         if time_index.timestamp_before(timestamp) < timestamp:
             following = time_index.offset_after(timestamp)
-            until = index.last_offset if following is None else following - 1
-            position = max(position, index.position_before(until))
+            until = self.offset_index().last_offset if following is None else following - 1
+            position = max(position, self._position_before(until))
         return position
 
     def first_timestamp(self) -> int:

@@ -76,6 +76,14 @@ class TimeIndex:
             self.timestamps.append(timestamp)
             self.relative_offsets.append(offset - self.base_offset)
 
+    def slot_before(self, timestamp: int) -> int:
+        """The number of the last entry that is not later than ``timestamp``, or -1."""
+        return bisect_right(self.timestamps, timestamp) - 1
+
+    def entry(self, slot: int) -> tuple[int, int]:
+        """Timestamp and offset of the entry of that number."""
+        return self.timestamps[slot], self.base_offset + self.relative_offsets[slot]
+
     def offset_before(self, timestamp: int) -> int:
         """An offset such that no record below it is as late as ``timestamp``.
 

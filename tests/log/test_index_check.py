@@ -1,0 +1,118 @@
+"""Whatever bytes stand in the files of indexes: what is read, and what is found by time, is what is in the log."""
+
+import itertools
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from barnabas.config.topic import TopicConfig
+from barnabas.log.recovery import create_log, open_log
+from barnabas.log.services import LogServices
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.records.builder import build_batch
+from barnabas.records.record import records_of
+from barnabas.testing.faults import FaultyFiles
+
+DIRECTORY = "/data/orders-0"
+CONFIG = TopicConfig(segment_bytes=1500, index_interval_bytes=150, retention_ms=-1)
+ID = bytes(range(16))
+
+
+def made(timestamps):
+    """A closed log with a batch for each of these lists of timestamps, and its records: offset, timestamp."""
+    files, offsets, records = FaultyFiles(), itertools.count(), []
+    files.makedirs(DIRECTORY)
+    log = create_log(LogServices(files), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=0)
+    for of_batch in timestamps:
+        data = build_batch([(None, b"value", timestamp) for timestamp in of_batch])
+        log.append_as_leader(RecordBatch.parse(data), leader_epoch=0, now_ms=0)
+        records += [(next(offsets), timestamp) for timestamp in of_batch]
+    log.maybe_set_high_watermark(log.log_end_offset)
+    log.close()
+    return files, records
+
+
+def opened(files):
+    log = open_log(LogServices(files), DIRECTORY, "orders", 0, CONFIG, clean=True, recovery_point=1 << 40, now_ms=0)
+    log.maybe_set_high_watermark(log.log_end_offset)
+    return log
+
+
+def check(files, records, sample=1):
+    """Each offset is read, each time is found, the latest is known; in a log opened anew, and in another order too."""
+    end = len(records)
+    log = opened(files)
+    assert log.log_end_offset == end
+    for timestamp in range(-1, 50, sample):
+        expected = next(((at, offset) for offset, at in records if at >= timestamp), None)
+        found = log.offset_for_timestamp(timestamp, end)
+        assert (found[:2] if found else None) == expected, timestamp
+    log = opened(files)
+    latest = max(timestamp for _, timestamp in records)
+    found = log.max_timestamp_offset(end)
+    assert found[:2] == next((at, offset) for offset, at in records if at == latest)
+    log = opened(files)
+    for offset in range(0, end, sample):
+        data = log.read(offset, 200, up_to=end, minimum_one=True)
+        read = [(record.offset, record.timestamp) for batch in batches(data) for record in records_of(batch)]
+        assert read[0][0] <= offset
+        assert read == records[read[0][0] : read[0][0] + len(read)]
+        assert read[-1][0] >= offset
+
+
+def indexes(files):
+    return [f"{DIRECTORY}/{name}" for name in sorted(files.sizes(DIRECTORY)) if name.endswith("index")]
+
+
+ORDERED = [[n, n] for n in range(40)]
+SHUFFLED = [[n * 17 % 40, n * 23 % 40] for n in range(40)]
+ALIKE = [[7, 7]] * 40
+
+
+@pytest.mark.parametrize("timestamps", [ORDERED, SHUFFLED, ALIKE], ids=["ordered", "shuffled", "alike"])
+def test_every_byte_of_every_index(timestamps):
+    files, records = made(timestamps)
+    for path in indexes(files):
+        original = files.read(path)
+        for position in range(len(original)):
+            for flip in (1, 64, 255):
+                data = bytearray(original)
+                data[position] ^= flip
+                copy = files.survivor()
+                copy.open(path).content[:] = data
+                check(copy, records, sample=3)
+
+
+@pytest.mark.parametrize("timestamps", [ORDERED, ALIKE], ids=["ordered", "alike"])
+def test_an_index_that_lost_its_end(timestamps):
+    files, records = made(timestamps)
+    for path in indexes(files):
+        for size in range(files.open(path).size()):
+            copy = files.survivor()
+            del copy.open(path).content[size:]
+            check(copy, records, sample=3)
+
+
+def test_an_index_that_is_another_segments():
+    files, records = made(ORDERED)
+    for path, other in itertools.permutations(indexes(files), 2):
+        copy = files.survivor()
+        copy.open(path).content[:] = files.read(other)
+        check(copy, records, sample=3)
+
+
+@hypothesis.settings(max_examples=150, deadline=None, derandomize=True)
+@hypothesis.given(
+    timestamps=st.lists(st.lists(st.integers(0, 45), min_size=1, max_size=4), min_size=20, max_size=40),
+    which=st.integers(0, 100),
+    start=st.floats(0, 1),
+    junk=st.binary(min_size=1, max_size=30),
+)
+def test_any_bytes_over_any_others(timestamps, which, start, junk):
+    files, records = made(timestamps)
+    paths = indexes(files)
+    content = files.open(paths[which % len(paths)]).content
+    at = round(start * len(content))
+    content[at : at + len(junk)] = junk
+    check(files, records)
