@@ -403,3 +403,12 @@ def test_an_open_transaction_that_a_snapshot_does_not_know(check, data):
     struct.pack_into(">I", content, 2, crc32c(content[6:]))
     path.write_bytes(content)
     assert "open transaction of producer 702 is -1, and the log says " in check(data).out
+
+
+def test_a_terminal_shows_how_far_it_is(check, data, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    code, out, err = check(data)
+    assert (code, out) == (0, "All is well.\n")
+    assert "checking" in err
+    assert re.search(r"\d+\.\d/\d+\.\d KiB", err)

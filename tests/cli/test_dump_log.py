@@ -1,13 +1,15 @@
 """``barnabas dump-log``: what it prints, and what it says of damage."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from barnabas.cli import main
+from barnabas.cli import commands, main
 from barnabas.cli.dump_log import DECODER_OPTIONS, TOPICS
 from barnabas.cli.layouts.coordinators import OF_TOPIC
 from barnabas.records.builder import build_batch
@@ -171,3 +173,16 @@ def test_without_construct_it_is_a_hint_at_the_extra(dump, log, monkeypatch):
     code, _, err = dump(log)
     assert code == 1
     assert err == "Error: construct is not installed, which comes with the extra cli: pip install 'barnabas[cli]'\n"
+
+
+def test_the_page_about_it_names_options_that_there_are():
+    page = (Path(__file__).parents[2] / "docs/how-to/inspect-a-data-directory.md").read_text()
+    there = {
+        option
+        for name in ("dump-log", "check-log", "serve")
+        for parameter in commands.barnabas.get_command(None, name).params
+        for option in parameter.opts
+    }
+    used = set(re.findall(r"--[a-z][a-z-]+", page))
+    assert len(used) > 8
+    assert used <= there
