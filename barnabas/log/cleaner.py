@@ -91,9 +91,12 @@ class LogCleaner:
     # ------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Look after the logs from now on. Raises OSError when a checkpoint cannot be read."""
+        """Look after the logs from now on."""
         for directory in self._manager.online_directories:
-            self._load(directory)
+            try:
+                self._load(directory)
+            except OSError as error:
+                self._manager.directory_failed(directory, error)
         self._goes = self._scheduler is not None
         self._look_in(0)
 
