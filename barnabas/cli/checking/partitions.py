@@ -53,7 +53,7 @@ class Partition:
         self.epochs: list[tuple[int, int]] = []
         self._epoch_slot, self._epoch, self._next_epoch = -1, -1, NEVER
         self._has_epochs = False
-        self._replay = Replay(is_whole=False)
+        self._replay = Replay(is_whole=False, is_compacted=known.compacts is not False)
         self._snapshots: list[int] = []
         self._next_snapshot = NEVER
 
@@ -133,13 +133,9 @@ class Partition:
         transactions = self.path(stem + ".txnindex")
         end = self.expected if is_last else self.bases[number + 1]
         tell = self._teller(stem + ".txnindex", "txnindex")
-        check_transactions(transactions, base, end, aborted, tell, is_whole=self._sees_all())
+        check_transactions(transactions, base, end, aborted, tell, is_whole=self._replay.is_whole)
         for name in (LOG, *OF_A_SEGMENT):
             self.findings.end_of(str(self.path(stem + name)))
-
-    def _sees_all(self) -> bool:
-        """Whether nothing that transactions wrote can be missing."""
-        return self._replay.is_whole and self.known.compacts is False
 
     def _walk(
         self,
@@ -281,8 +277,7 @@ class Partition:
     def _list_snapshots(self) -> None:
         self._snapshots = [int(name[:20]) for name in self.names if _is_of_segment(name, (".snapshot",))]
         first = self.bases[0] if self.bases else 0
-        if first == 0:
-            self._replay = Replay(is_whole=True)
+        self._replay.is_whole = first == 0 and not self._replay.is_compacted
         while self._snapshots and self._snapshots[0] <= first:
             offset = self._snapshots.pop(0)
             entries = self._snapshot(offset)
