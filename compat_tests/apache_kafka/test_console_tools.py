@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .apache import CURRENT, java_command
+from .apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, java_command
 
 PROGRAM = Path(__file__).parent / "java" / "Tools.java"
 TOOLS = "org.apache.kafka.tools"
@@ -32,10 +32,10 @@ class Tools:
 
     GROUPS = f"{TOOLS}.consumer.group.ConsumerGroupCommand"
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, version: str = CURRENT) -> None:
         self.bootstrap = bootstrap
         self.process = subprocess.Popen(
-            java_command(CURRENT, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            java_command(version, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def run(self, main: str, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
@@ -206,15 +206,46 @@ def test_the_cluster(tools: Tools, topic: str) -> None:
     assert re.search(r"LeaderId:\s+1\b", quorum)
 
 
-def test_performance_tools(tools: Tools, topic: str, beside: Any) -> None:
-    tools.topics("--create", "--topic", topic, "--partitions", "1")
+def produced_and_consumed(tools: Tools, topic: str, count: int) -> None:
+    """The performance tools, and that they have counted what they were to send and to read."""
     _, sent, complaints = tools.run(
         f"{TOOLS}.ProducerPerformance",
-        *("--topic", topic, "--num-records", "5000", "--record-size", "200", "--throughput", "-1"),
-        *("--producer-props", f"bootstrap.servers={beside.bootstrap}", "acks=all", "compression.type=zstd"),
+        *("--topic", topic, "--num-records", str(count), "--record-size", "200", "--throughput", "-1"),
+        *("--producer-props", f"bootstrap.servers={tools.bootstrap}", "acks=all", "compression.type=zstd"),
     )
-    assert "5000 records sent" in sent, complaints
-    read = tools(f"{TOOLS}.ConsumerPerformance", "--topic", topic, "--messages", "5000", "--timeout", "20000")
+    assert f"{count} records sent" in sent, complaints
+    read = tools(f"{TOOLS}.ConsumerPerformance", "--topic", topic, "--messages", str(count), "--timeout", "20000")
     header, figures = (line.split(", ") for line in read.strip().splitlines()[-2:])
     by_name = dict(zip(header, figures, strict=False))
-    assert next(value for name, value in by_name.items() if "nMsg" in name and "sec" not in name) == "5000"
+    assert next(value for name, value in by_name.items() if "nMsg" in name and "sec" not in name) == str(count)
+
+
+def test_performance_tools(tools: Tools, topic: str) -> None:
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    produced_and_consumed(tools, topic, 5000)
+    _, told, complaints = tools.run(
+        f"{TOOLS}.EndToEndLatency",
+        *("--bootstrap-server", tools.bootstrap, "--topic", topic, "--num-records", "50"),
+        *("--producer-acks", "all", "--record-size", "100"),
+    )
+    assert "Avg latency" in told, complaints
+
+
+def test_tools_of_the_line_before(kafka_jars: Path, beside: Any, topic: str) -> None:
+    try:
+        jars(PREVIOUS)
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    tools = Tools(beside.bootstrap, PREVIOUS)
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    tools("kafka.tools.ConsoleProducer", "--topic", topic, stdin="one\ntwo\n")
+    consumer = (f"{TOOLS}.consumer.ConsoleConsumer", "--topic", topic, "--from-beginning", "--timeout-ms", "20000")
+    assert tools(*consumer, "--max-messages", "2", "--group", f"{topic}-group").split() == ["one", "two"]
+    (row,) = rows(tools.groups("--describe", "--group", f"{topic}-group"))
+    assert (row["CURRENT-OFFSET"], row["LAG"]) == ("2", "0")
+    performed = f"{topic}-performed"
+    tools.topics("--create", "--topic", performed, "--partitions", "2")
+    produced_and_consumed(tools, performed, 3000)
+    assert tools.process.stdin is not None
+    tools.process.stdin.close()
+    assert tools.process.wait(10) == 0
