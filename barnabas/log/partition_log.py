@@ -23,7 +23,7 @@ from barnabas.log.producer_state import ProducerState, ProducerStateEntry
 from barnabas.log.rolling import must_roll, rolls_after_ms
 from barnabas.log.scan import BatchAt
 from barnabas.log.segment import MAX_SIZE, Segment
-from barnabas.log.segments import Segments, sync_if_there
+from barnabas.log.segments import Flush, Segments, sync_if_there
 from barnabas.log.services import LogServices
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
@@ -40,19 +40,6 @@ class Appended(NamedTuple):
     last_offset: int
     log_append_time_ms: int  #: -1 unless the topic has LogAppendTime, or the batch is a duplicate: then its timestamp
     is_duplicate: bool
-
-
-class Flush(NamedTuple):
-    """What must be done, in any thread, before everything below ``up_to`` is safe on the disk."""
-
-    up_to: int
-    steps: list[Callable[[], None]]
-    era: int  #: the log's, when it began
-
-    def run(self) -> None:
-        """Do it. Raises OSError."""
-        for step in self.steps:
-            step()
 
 
 class PartitionLog:
@@ -397,7 +384,7 @@ class PartitionLog:
         None when there is none below ``up_to``.
         """
         with self._storage():
-            for segment in self.segments:
+            for segment in self.segments.from_time(timestamp):
                 if segment.largest_timestamp()[0] >= timestamp:
                     found = segment.offset_for_timestamp(timestamp, self.log_start_offset)
                     if found is not None:
@@ -411,7 +398,7 @@ class PartitionLog:
         may be before the log start offset.
         """
         with self._storage():
-            latest = max(self.segments, key=lambda segment: segment.largest_timestamp()[0])
+            latest = self.segments.with_latest()
             timestamp, _ = latest.largest_timestamp()
             found = latest.offset_for_timestamp(timestamp, latest.base_offset)
         return found if found is not None and found[1] < up_to else None

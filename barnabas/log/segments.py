@@ -6,8 +6,8 @@ Knows nothing of what the log around them has promised to whom.
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import overload
+from itertools import accumulate, islice
+from typing import NamedTuple, overload
 
 from barnabas.errors import CorruptMessage
 from barnabas.log.files import Data, Files
@@ -17,16 +17,31 @@ from barnabas.log.services import LogServices
 from barnabas.log.transaction_index import AbortedTransaction
 
 
+class Flush(NamedTuple):
+    """What must be done, in any thread, before everything below ``up_to`` is safe on the disk."""
+
+    up_to: int
+    steps: list[Callable[[], None]]
+    era: int  #: the log's, when it began
+
+    def run(self) -> None:
+        """Do it. Raises OSError."""
+        for step in self.steps:
+            step()
+
+
 class Segments(Sequence[Segment]):
     """At least one segment; the last is :attr:`active`."""
 
-    __slots__ = ("_bases", "_directory", "_segments", "_services", "active")
+    __slots__ = ("_bases", "_directory", "_latest", "_segments", "_services", "active")
 
     def __init__(self, services: LogServices, directory: str, segments: list[Segment]) -> None:
         self._services = services
         self._directory = directory
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
+        #: The latest timestamp up to each segment but the active one; None until somebody asks.
+        self._latest: list[int] | None = None
         self.active = segments[-1]
 
     def __len__(self) -> int:
@@ -112,11 +127,30 @@ class Segments(Sequence[Segment]):
             total += (segment.locate(end) if end < segment_end else segment.size) - start
         return total
 
+    def from_time(self, timestamp: int) -> Iterator[Segment]:
+        """Those from the first on in which some record is as late as ``timestamp``, or later. Raises OSError."""
+        return islice(self._segments, bisect_left(self._latest_up_to(), timestamp), None)
+
+    def with_latest(self) -> Segment:
+        """The first in which the latest timestamp of all is. Raises OSError."""
+        latest = self._latest_up_to()
+        if latest and latest[-1] >= self.active.largest_timestamp()[0]:
+            return self._segments[bisect_left(latest, latest[-1])]
+        return self.active
+
+    def _latest_up_to(self) -> list[int]:
+        """Ascends, so that one need not look at each segment for each time that is asked for."""
+        if self._latest is None:
+            times = (segment.largest_timestamp()[0] for segment in self._segments[:-1])
+            self._latest = list(accumulate(times, max))
+        return self._latest
+
     def add(self, base_offset: int, now_ms: int) -> Segment:
         """A new active segment, which must begin where the last one ends."""
         services = self._services
         self.active = Segment.create(services.files, self._directory, base_offset, services.index_cache, now_ms)
         self._segments.append(self.active)
+        self._latest = None
         self._bases.append(base_offset)
         return self.active
 
@@ -124,6 +158,7 @@ class Segments(Sequence[Segment]):
         """Take that many out of the log, and of the directory: renamed at once, deleted ``delay_ms`` later."""
         gone = self._segments[:count]
         del self._segments[:count], self._bases[:count]
+        self._latest = None
         self._remove(gone, delay_ms)
         return gone
 
@@ -131,6 +166,7 @@ class Segments(Sequence[Segment]):
         """Take segments number ``slot`` and after out, newest first: a crash in between must not leave a hole."""
         gone = self._segments[slot:][::-1]
         del self._segments[slot:], self._bases[slot:]
+        self._latest = None
         if self._segments:
             self.active = self._segments[-1]
             self.active.active = True
@@ -151,6 +187,7 @@ class Segments(Sequence[Segment]):
         new = Segment(services.files, self._directory, base_offset, size, services.index_cache)
         self._segments[slot : slot + count] = [new]
         self._bases[slot : slot + count] = [base_offset]
+        self._latest = None
         return new
 
     def _remove(self, segments: list[Segment], delay_ms: int) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from barnabas.config.topic import TopicConfig
 from barnabas.log.files import MemoryFiles
 from barnabas.log.recovery import create_log, open_log
+from barnabas.log.segment import Segment
 from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
@@ -26,7 +27,12 @@ class Model:
         self.files = MemoryFiles()
         self.files.makedirs("/data")
         self.services = LogServices(self.files)
-        self.config = TopicConfig(segment_bytes=600, index_interval_bytes=100, file_delete_delay_ms=0)
+        self.config = TopicConfig(
+            segment_bytes=600,
+            index_interval_bytes=100,
+            file_delete_delay_ms=0,
+            cleanup_policy=frozenset({"compact"}),  # only then a crash does not take a hole for damage
+        )
         self.log = create_log(self.services, DIRECTORY, "t", 0, ID, self.config, now_ms=0)
         self.compression = compression
         self.batches = []
@@ -119,7 +125,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, compression=st.sampled_from([Compression.NONE, Compression.GZIP, Compression.LZ4]))
 def test_times_are_found_as_in_a_list(steps, compression):
     model = Model(compression)
@@ -210,3 +216,22 @@ def test_other_segments_are_not_read():
     files.bytes_read = 0
     assert log.offset_for_timestamp(1500, 3000) == (1500, 1500, 0)
     assert files.bytes_read <= 2 * INTERVAL + 4 * 1024
+
+
+def test_not_each_segment_is_looked_at(monkeypatch):
+    files = MemoryFiles()
+    files.makedirs("/data")
+    log = create_log(LogServices(files), DIRECTORY, "t", 0, ID, TopicConfig(segment_bytes=200), now_ms=0)
+    for number in range(600):
+        batch = RecordBatch.parse(build_batch([(None, bytes(50), number)]))
+        log.append_as_leader(batch, leader_epoch=0, now_ms=0)
+    assert len(log.segments) >= 300
+    assert log.offset_for_timestamp(0, 600) == (0, 0, 0)
+    looked, largest_timestamp = [], Segment.largest_timestamp
+    monkeypatch.setattr(
+        Segment, "largest_timestamp", lambda segment: looked.append(segment) or largest_timestamp(segment)
+    )
+    for asked in (1, 300, 599):
+        assert log.offset_for_timestamp(asked, 600) == (asked, asked, 0)
+        assert log.max_timestamp_offset(600) == (599, 599, 0)
+    assert len(looked) <= 20
