@@ -1,17 +1,20 @@
-"""A random life of a log, beside a list."""
+"""A random life of a log, beside a list; and of one that is compacted."""
+
+from random import Random
 
 import hypothesis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import OffsetOutOfRange
+from barnabas.errors import KafkaStorageError, OffsetOutOfRange
 from barnabas.log.recovery import create_log, open_log
 from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
+from tests.log.test_compaction_faults import Broker, content
 
 ID = bytes(range(16))
 DIRECTORY = "/data/orders-0"
@@ -24,6 +27,8 @@ class LogBesideAList(RuleBasedStateMachine):
         super().__init__()
         self.files = FaultyFiles()
         self.files.makedirs(DIRECTORY)
+        self.files.keep()
+        self.before_truncations = []
         self.records, self.batch_starts = [], []
         self.start = 0
         self.epochs = []
@@ -60,13 +65,18 @@ class LogBesideAList(RuleBasedStateMachine):
         base_offset = len(self.records)
         appended = self.log.append_as_leader(batch, leader_epoch=self.epoch, now_ms=0)
         assert (appended.base_offset, appended.is_duplicate) == (base_offset, False)
+        self.note(entries)
+        if is_idempotent:
+            self.remembered.append((self.sequence, entries, base_offset))
+            self.sequence += len(entries)
+
+    def note(self, entries):
+        """A batch of these is in the log."""
+        base_offset = len(self.records)
         self.records += [(base_offset + n, timestamp, value) for n, (_, value, timestamp) in enumerate(entries)]
         self.batch_starts.append(base_offset)
         if not self.epochs or self.epochs[-1][0] < self.epoch:
             self.epochs.append((self.epoch, base_offset))
-        if is_idempotent:
-            self.remembered.append((self.sequence, entries, base_offset))
-            self.sequence += len(entries)
 
     @precondition(lambda self: self.remembered)
     @rule(data=st.data())
@@ -131,36 +141,106 @@ class LogBesideAList(RuleBasedStateMachine):
         if offset == len(self.records):
             return
         offset = max(start for start in self.batch_starts if start <= offset)
+        self.before_truncations.append(self.state())
         self.log.truncate_to(offset, 0)
         self.start = min(self.start, offset)
-        del self.records[offset:]
-        self.batch_starts = [start for start in self.batch_starts if start < offset]
-        self.epochs = [entry for entry in self.epochs if entry[1] < offset]
-        self.remembered = [entry for entry in self.remembered if entry[2] < offset]
-        self.sequence = self.remembered[-1][0] + len(self.remembered[-1][1]) if self.remembered else self.sequence
+        self.forget_from(offset)
 
     @rule(closed=st.booleans(), tail=st.binary(max_size=80))
     def reopen(self, closed, tail):
-        high_watermark, recovery_point = self.log.high_watermark, self.log.recovery_point
         if closed:
             self.log.close()
-        self.files = self.files.survivor()
-        active = self.log.segments.active.path(".log")
+        files = self.files.survivor()
         if not closed:
-            self.files.open(active).write(tail)
+            files.open(self.log.segments.active.path(".log")).write(tail)
+        self.open(files, clean=closed)
+
+    def open(self, files, *, clean=False):
+        """Another process opens what this one has left."""
+        high_watermark, recovery_point = self.log.high_watermark, self.log.recovery_point
+        self.files = files
         self.log = open_log(
             LogServices(self.files),
             DIRECTORY,
             "orders",
             0,
             self.config,
-            clean=closed,
+            clean=clean,
             recovery_point=recovery_point,
             log_start_offset=self.start,
             now_ms=0,
         )
         self.log.maybe_set_high_watermark(min(high_watermark, self.log.log_end_offset))
         self.epochs = [entry for entry in self.epochs if entry[1] < len(self.records)]  # as Apache Kafka's loader
+
+    @rule(
+        after=st.integers(1, 9),
+        torn=st.integers(0, 300),
+        doing=st.sampled_from(["append", "roll", "flush"]),
+        timestamps=st.lists(st.integers(0, 300), min_size=1, max_size=4),
+    )
+    def die(self, after, torn, doing, timestamps):
+        """Be killed in the middle of something: what had not been acknowledged is there as a whole, or not."""
+        self.files.fail_at, self.files.torn = len(self.files.changes) + after, torn
+        before, state = len(self.records), self.state()
+        try:
+            if doing == "append":
+                self.append(timestamps, is_idempotent=False)
+            else:
+                getattr(self, doing)()
+        except KafkaStorageError:
+            assert self.files.has_failed
+            if doing == "append":
+                self.restore(state)
+        self.open(self.files.survivor())
+        added = self.log.log_end_offset - len(self.records)
+        if added and len(self.records) == before:
+            assert added == len(timestamps)
+            values = range(self.serial - added + 1, self.serial + 1)
+            self.note([(None, b"%d" % value, at) for value, at in zip(values, timestamps, strict=True)])
+
+    @rule(seed=st.integers(0, 5))
+    def lose_power(self, seed):
+        """What was flushed is there, and of the rest a beginning; a truncation may not have happened."""
+        flushed = self.log.recovery_point
+        self.open(self.files.survivor(power_cut=True, chance=Random(seed) if seed else None))
+        end = self.log.log_end_offset
+        assert end >= flushed
+        found = self.all_records()
+        for state in [self.state(), *reversed(self.before_truncations)]:
+            if state[0][self.start : end] == found[: max(len(state[0]) - self.start, 0)] and len(state[0]) >= end:
+                break
+        else:
+            assert end == self.start and not found, "this was never in the log"
+            state = self.state()
+        self.restore(state)
+        self.records += [None] * (end - len(self.records))  # nothing was left, not even as much as had been deleted
+        self.forget_from(end)
+
+    def state(self):
+        """What the model knows, to go back to."""
+        return list(self.records), list(self.batch_starts), list(self.epochs), list(self.remembered), self.sequence
+
+    def restore(self, state):
+        records, batch_starts, epochs, remembered, self.sequence = state
+        self.records, self.batch_starts = list(records), list(batch_starts)
+        self.epochs, self.remembered = list(epochs), list(remembered)
+
+    def forget_from(self, offset):
+        del self.records[offset:]
+        self.batch_starts = [start for start in self.batch_starts if start < offset]
+        self.epochs = [entry for entry in self.epochs if entry[1] < offset]
+        self.remembered = [entry for entry in self.remembered if entry[2] < offset]
+        self.sequence = self.remembered[-1][0] + len(self.remembered[-1][1]) if self.remembered else self.sequence
+
+    def all_records(self):
+        found, offset = [], self.start
+        while data := self.log.read(offset, 300, up_to=self.log.log_end_offset, minimum_one=True):
+            for batch in batches(data):
+                batch.check_crc()
+                found += [(record.offset, record.timestamp, record.value) for record in records_of(batch)]
+                offset = batch.next_offset
+        return [record for record in found if record[0] >= self.start]
 
     @invariant()
     def offsets_are_the_models(self):
@@ -205,19 +285,104 @@ class LogBesideAList(RuleBasedStateMachine):
 
     @rule()
     def read_everything(self):
-        found, offset = [], self.start
-        while data := self.log.read(offset, 300, up_to=len(self.records), minimum_one=True):
-            for batch in batches(data):
-                found += [(record.offset, record.timestamp, record.value) for record in records_of(batch)]
-                offset = batch.next_offset
-        assert [record for record in found if record[0] >= self.start] == self.records[self.start :]
+        assert self.all_records() == self.records[self.start :]
 
 
-LogBesideAList.TestCase.settings = hypothesis.settings(
-    max_examples=60,
-    stateful_step_count=40,
+class CompactedLogBesideAList(RuleBasedStateMachine):
+    """``appended`` is (key, value) of everything that was ever acknowledged, by offset."""
+
+    def __init__(self):
+        super().__init__()
+        self.appended, self.serial = [], 0
+        self.files = FaultyFiles()
+        self.files.makedirs("/data")
+        self.files.keep()
+        self.start()
+
+    def start(self):
+        self.broker = Broker(self.files)
+        self.log = self.broker.log()
+        self.log.maybe_set_high_watermark(self.log.log_end_offset)
+
+    @rule(entries=st.lists(st.tuples(st.sampled_from(b"abcde"), st.booleans()), min_size=1, max_size=5))
+    def append(self, entries):
+        now_ms = self.broker.clock.time_ms()
+        records = []
+        for key, is_tombstone in entries:
+            self.serial += 1
+            records.append((b"%c" % key, None if is_tombstone else b"value %d" % self.serial))
+        self.pending = records
+        batch = RecordBatch.parse(build_batch([(key, value, now_ms) for key, value in records]))
+        self.log.append_as_leader(batch, leader_epoch=0, now_ms=now_ms)
+        self.log.maybe_set_high_watermark(self.log.log_end_offset)
+        self.appended += records
+        self.pending = []
+
+    @rule()
+    def roll(self):
+        self.log.roll(self.broker.clock.time_ms())
+
+    @rule(seconds=st.sampled_from([1, 3, 30, 70]))
+    def wait(self, seconds):
+        """The cleaner comes, checkpoints are written, and what was replaced is deleted."""
+        self.broker.clock.advance(seconds)
+
+    @rule()
+    def stop(self):
+        self.broker.manager.close()
+        self.files = self.files.survivor()
+        self.start()
+
+    @rule(after=st.integers(1, 60), torn=st.integers(0, 100), doing=st.sampled_from(["wait", "roll", "append"]))
+    def die(self, after, torn, doing):
+        self.files.fail_at, self.files.torn = len(self.files.changes) + after, torn
+        self.pending = []
+        try:
+            if doing == "append":
+                self.append([(ord("a"), False), (ord("f"), False)])
+            elif doing == "roll":
+                self.roll()
+            else:
+                self.wait(30)
+        except KafkaStorageError:
+            assert self.files.has_failed
+        self.files = self.files.survivor()
+        self.start()
+        if self.log.log_end_offset > len(self.appended):
+            self.appended += self.pending
+        assert self.log.log_end_offset == len(self.appended)
+
+    @rule(seed=st.integers(0, 5))
+    def lose_power(self, seed):
+        flushed = self.log.recovery_point
+        self.files = self.files.survivor(power_cut=True, chance=Random(seed) if seed else None)
+        self.start()
+        end = self.log.log_end_offset
+        assert flushed <= end <= len(self.appended)
+        del self.appended[end:]
+
+    @invariant()
+    def the_latest_of_each_key_is_there(self):
+        found = content(self.log)
+        assert list(found) == sorted(found)
+        for offset, record in found.items():
+            assert record == self.appended[offset]
+        latest = {key: offset for offset, (key, _) in enumerate(self.appended)}
+        for key, offset in latest.items():
+            if self.appended[offset][1] is not None:
+                assert offset in found
+            elif offset not in found:
+                assert key not in {record[0] for record in found.values()}
+
+
+LIVES = hypothesis.settings(
+    max_examples=150,
+    stateful_step_count=50,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
+LogBesideAList.TestCase.settings = LIVES
 TestLogBesideAList = LogBesideAList.TestCase
+CompactedLogBesideAList.TestCase.settings = hypothesis.settings(LIVES, max_examples=50)
+TestCompactedLogBesideAList = CompactedLogBesideAList.TestCase
