@@ -14,10 +14,10 @@ from barnabas.records.message_set import MAGIC_V0, MAGIC_V1
 HAS_TIMESTAMPS = 2
 """From this version of Fetch on messages are of format v1 (KIP-32)."""
 
-AT_ONCE = 1 << 20
+AT_ONCE = 256 << 10
 """Bytes of batches that are turned for one request, shared among its partitions: the client asks again for more."""
 
-AT_LEAST = 64 << 10
+AT_LEAST = 16 << 10
 """A partition's part of it, however many there are."""
 
 SKIPPED = 16

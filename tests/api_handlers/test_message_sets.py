@@ -5,7 +5,7 @@ import pytest
 from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.fetch import fetch
-from barnabas.api_handlers.message_sets import AT_LEAST, AT_ONCE, SKIPPED
+from barnabas.api_handlers.message_sets import AT_ONCE, SKIPPED
 from barnabas.api_handlers.produce import produce
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
@@ -186,7 +186,6 @@ def test_no_request_keeps_the_loop_for_long(node, partition):
         for _ in range(4):
             node.broker.partition(name, 0).append(RecordBatch.parse(bytearray(big)), node.clock.time_ms())
     told = answered(ask(node, 0, 1, topics=names), 1)
-    assert [len(each.records) <= AT_LEAST for each in told] == [True] * 20
     assert [offsets(each) for each in told] == [[0]] * 20
 
 
