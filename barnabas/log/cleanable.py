@@ -35,12 +35,11 @@ class LogToClean(NamedTuple):
         return self.cleanable_bytes > 0 and (self.is_overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio)
 
 
-def examine(log: PartitionLog, checkpoint: int | None, now_ms: int) -> LogToClean | None:
-    """What there is to clean in ``log``, of which everything below ``checkpoint`` was cleaned; None if nothing is.
+def examine(log: PartitionLog, first_dirty: int, now_ms: int) -> LogToClean | None:
+    """What there is to clean in ``log``, of which everything below ``first_dirty`` was cleaned; None if nothing is.
 
     Raises OSError, CorruptMessage where a segment has to be looked into.
     """
-    first_dirty = first_dirty_offset(log, checkpoint)
     segments = log.segments
     if first_dirty >= segments.active.base_offset:
         return None

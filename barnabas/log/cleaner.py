@@ -16,7 +16,7 @@ from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.errors import CorruptMessage, KafkaError, KafkaStorageError
 from barnabas.log import checkpoints, swapping
 from barnabas.log.checkpoints import TopicPartition
-from barnabas.log.cleanable import LogToClean, examine, job_of
+from barnabas.log.cleanable import LogToClean, examine, first_dirty_offset, job_of
 from barnabas.log.cleaner_hands import Hand, Outcome, Stopped
 from barnabas.log.cleaning.job import CleanedGroup, CleaningResult
 from barnabas.log.housekeeping import Settings
@@ -183,7 +183,7 @@ class LogCleaner:
             return None
         directory = self._manager.directory_of(log)
         try:
-            found = examine(log, self.checkpoints[directory].get((log.topic, log.partition)), now_ms)
+            found = examine(log, self._first_dirty_offset(log, directory), now_ms)
         except OSError as error:
             self._manager.directory_failed(directory, error)
             return None
@@ -191,6 +191,16 @@ class LogCleaner:
             self._give_up(log, error)
             return None
         return found if found is not None and found.is_due else None
+
+    def _first_dirty_offset(self, log: PartitionLog, directory: LogDirectory) -> int:
+        """Where cleaning goes on; a checkpoint that is not in the log is put right, and told of once."""
+        offsets, key = self.checkpoints[directory], (log.topic, log.partition)
+        checkpoint = offsets.get(key)
+        first_dirty = first_dirty_offset(log, checkpoint)
+        if checkpoint is not None and checkpoint != first_dirty:
+            offsets[key] = first_dirty
+            self._write_checkpoint(directory)
+        return first_dirty
 
     # ------------------------------------------------------------ one pass
 

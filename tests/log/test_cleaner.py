@@ -595,3 +595,46 @@ def test_what_cleans_is_given_back_when_it_has_nothing_to_do(holding):
     holding.fill(holding.manager.get("orders", 0), 100)
     holding.clock.advance(BACKOFF_S)
     assert len(holding.hands) == 2
+
+
+def test_a_log_that_moves_takes_along_how_far_it_is_clean():
+    house = House(dirs=("/data/a", "/data/b"))
+    log = house.create(min_cleanable_dirty_ratio=0.9)
+    house.fill(log, 100)
+    house.clock.advance(0)
+    before, clean_to = content(log), house.cleaner.checkpoints[house.manager.directory_of(log)]["orders", 0]
+    source = house.manager.directory_of(log)
+    (target,) = (each for each in house.manager.directories if each is not source)
+    house.manager.moves.begin(log, target)
+    house.clock.advance(BACKOFF_S)
+    moved = house.manager.get("orders", 0)
+    assert house.manager.directory_of(moved) is target
+    assert content(moved) == before
+    assert ("orders", 0) not in house.cleaner.checkpoints[source]
+    assert house.cleaner.checkpoints[target]["orders", 0] == clean_to
+    assert house.text(f"{source.path}/cleaner-offset-checkpoint") == "0\n0\n"
+    assert house.text(f"{target.path}/cleaner-offset-checkpoint") == f"0\n1\norders 0 {clean_to}\n"
+    house.fill(moved, 200)
+    newest = latest(moved)
+    house.clock.advance(BACKOFF_S)
+    assert latest(moved) == newest and len(content(moved)) < 30
+
+
+def test_a_log_that_moves_while_it_is_cleaned():
+    house = House(dirs=("/data/a", "/data/b"), holds=True)
+    log = house.create()
+    house.fill(log, 100)
+    house.clock.advance(0)
+    source = house.manager.directory_of(log)
+    (target,) = (each for each in house.manager.directories if each is not source)
+    house.manager.moves.begin(log, target)
+    house.clock.advance(1)
+    moved = house.manager.get("orders", 0)
+    assert moved is not log and house.hands[0].is_aborted
+    before = content(moved)
+    house.hands[0].work()
+    assert content(moved) == before
+    assert all(directory.offline is None for directory in house.manager.directories)
+    house.clock.advance(0)
+    house.hands[0].work()
+    assert len(content(moved)) < 20
