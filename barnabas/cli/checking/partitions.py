@@ -75,11 +75,17 @@ class Partition:
 
     def _look_over_names(self) -> None:
         known = set(self.bases)
+        for ending in LEFTOVERS:
+            left = [name for name in self.names if name.endswith(ending)]
+            if left:
+                others = f", with {len(left) - 1} more" if len(left) > 1 else ""
+                words = f"left of something unfinished{others}; the next start sees to it"
+                self.findings.warning("leftover", str(self.path(left[0])), words)
         for name in self.names:
             path = str(self.path(name))
             if name.endswith(LEFTOVERS):
-                self.findings.warning("leftover", path, "left of something unfinished; the next start sees to it")
-            elif _is_of_segment(name, OF_A_SEGMENT[1:]):
+                continue
+            if _is_of_segment(name, OF_A_SEGMENT[1:]):
                 if int(name[:20]) not in known:
                     self.findings.warning("leftover", path, "an index without a log; the next start deletes it")
             elif not (
