@@ -33,6 +33,7 @@ SETTINGS = {
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
     "log.flush.start.offset.checkpoint.interval.ms": "1000",
+    "metadata.log.max.record.bytes.between.snapshots": "5000",
     "auto.create.topics.enable": "false",
     "log.cleaner.backoff.ms": "200",
 }
@@ -46,6 +47,7 @@ IN_ORDER = (
     r"NodeToControllerChannelManager .* Attempting to close NetworkClient that has already been closed",  # each stop
     r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
     r"controller event queue overloaded",  # the same
+    r"Uncaught exception in scheduled task 'kafka-log-retention'",  # which runs into the beginning of leadership
     r"Non-monotonic update of high watermark",  # after a kill: they are on the disk less often than logs' starts
     r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
     r"Expected partition stamped-[12] .* Creating",  # partitions that were added to a topic, each time

@@ -3,6 +3,7 @@
 What must be there is what the broker before said was there.
 """
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic
 
+from compat_tests.test_kill import TOPIC as UNDER_FIRE
 from compat_tests.test_kill import Load, create, everything, judge
 
 from .apache import CURRENT, PREVIOUS, ApacheKafka, KafkaUnavailable, jars
@@ -28,10 +30,13 @@ from .hand_over import (
     differences,
     facts,
     fill,
+    play,
     running,
     wait,
     write,
 )
+from .play import error_codes
+from .steps import ask
 
 OUT_OF_ORDER, OK = 45, 0
 THE_TEST_ASKED_FOR_IT = (r"Error processing append operation on partition \S+:counted-0",)
@@ -55,6 +60,29 @@ def by_apache(bootstrap: str) -> None:
     commit(bootstrap, "settled", {("orders", 0): 17, ("returns", 1): 5})
     newer_group(bootstrap, "newer")
     transactions(bootstrap)
+
+
+def guarded(bootstrap: str) -> list[Any]:
+    """What Barnabas keeps and has no use for: a quota and a credential; made where they are not there."""
+    asked = (
+        ask("DescribeClientQuotas", v=1, Components=[], Strict=False),
+        ask("DescribeUserScramCredentials", v=0, Users=None),
+    )
+    quotas, credentials = found = play(bootstrap, *asked)
+    if quotas["Entries"] or credentials["Results"]:
+        return found
+    entity = {
+        "Entity": [{"EntityType": "user", "EntityName": "olga"}],
+        "Ops": [{"Key": "consumer_byte_rate", "Value": 9e6}],
+    }
+    credential = {"Name": "olga", "Mechanism": 1, "Iterations": 8192, "Salt": b"salt", "SaltedPassword": b"secret"}
+    done = play(
+        bootstrap,
+        ask("AlterClientQuotas", v=1, Entries=[entity], ValidateOnly=False),
+        ask("AlterUserScramCredentials", v=0, Deletions=[], Upsertions=[credential]),
+    )
+    assert error_codes(done) == {OK}, done
+    return guarded(bootstrap)
 
 
 def newer_group(bootstrap: str, group: str) -> None:
@@ -141,6 +169,7 @@ def test_there_and_back(ours_and_theirs: tuple[Any, ApacheKafka], kill: bool) ->
         assert not differences(facts(bootstrap), filled)
         goes_on(bootstrap, counting, 4)
         by_apache(bootstrap)
+        guard = guarded(bootstrap)
         added = facts(bootstrap)
         await_log_starts(ours.home, "trimmed 0 11", "trimmed 1 4")
     with running(ours, kill=kill) as bootstrap:
@@ -151,16 +180,46 @@ def test_there_and_back(ours_and_theirs: tuple[Any, ApacheKafka], kill: bool) ->
     if not kill:
         with running(theirs) as bootstrap:
             assert not differences(facts(bootstrap), added)
+            assert guarded(bootstrap) == guard
             goes_on(bootstrap, counting, 4)
+        assert len(list((ours.home / "data" / "__cluster_metadata-0").glob("*.checkpoint"))) > 1
+
+
+class Following:
+    """A member of a group that reads in a thread of its own; ``seen`` are the places of the records it was given."""
+
+    def __init__(self, bootstrap: str) -> None:
+        patient = {"log_level": 2, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 50}
+        group = {"group.id": "followers", "auto.offset.reset": "earliest", "auto.commit.interval.ms": 100}
+        self.consumer = Consumer({"bootstrap.servers": bootstrap, **group, **patient})
+        self.consumer.subscribe([UNDER_FIRE])
+        self.seen: set[tuple[int | None, int | None]] = set()
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self.run, name="following")
+
+    def run(self) -> None:
+        while not self.ending.is_set():
+            for message in self.consumer.consume(5000, 0.1):
+                if message.error() is None:
+                    self.seen.add((message.partition(), message.offset()))
+        self.consumer.close()
+
+    def __enter__(self) -> "Following":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ending.set()
+        self.thread.join()
 
 
 @pytest.mark.timeout(300)
-def test_a_producer_goes_on_through_kills_and_another_broker(ours_and_theirs: tuple[Any, ApacheKafka]) -> None:
-    """What either acknowledged is there, once, in order, whichever of them answers now."""
+def test_clients_go_on_through_kills_and_another_broker(ours_and_theirs: tuple[Any, ApacheKafka]) -> None:
+    """What either acknowledged is there, once, in order, whichever answers now; and a group's member reads it all."""
     ours, theirs = ours_and_theirs
     ours.start()
     create(ours)
-    with Load(ours.bootstrap) as load:
+    with Load(ours.bootstrap) as load, Following(ours.bootstrap) as following:
         await_more(load, 2000)
         ours.kill()
         with running(theirs, kill=True):
@@ -168,9 +227,14 @@ def test_a_producer_goes_on_through_kills_and_another_broker(ours_and_theirs: tu
         ours.start()
         await_more(load, 2000)
         load.drain()
-    assert load.failures == []
-    assert [len(acknowledged) for acknowledged in load.acknowledged] == load.sent
-    judge(everything(ours.bootstrap), load)
+        assert load.failures == []
+        assert [len(acknowledged) for acknowledged in load.acknowledged] == load.sent
+        found = everything(ours.bootstrap)
+        judge(found, load)
+        count, deadline = sum(map(len, found.values())), time.monotonic() + 60
+        while len(following.seen) < count:
+            assert time.monotonic() < deadline, f"{len(following.seen)} of {count} were read"
+            time.sleep(0.05)
     ours.stop()
 
 
