@@ -70,3 +70,23 @@ def test_it_is_told_once(log, memory_tool, caplog):
     (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert f"{log.segments[0].path('.log')} at position {second}" in line
     assert "offset 2" in line
+
+
+def test_a_follower_writes_nothing_of_what_has_a_flipped_bit(memory_tool, batch):
+    """Where nothing covers a byte, base offset and leader epoch, a gap or another epoch may be the truth."""
+    log = memory_tool.create()
+    parts = [bytes(batch(count, base_offset=offset).buffer) for offset, count in ((0, 2), (2, 1), (3, 3))]
+    good, start = b"".join(parts), 0
+    for part in parts:
+        for within in range(len(part)):
+            if within in STAMPED:
+                continue
+            for bit in (1, 128):
+                data = bytearray(good)
+                data[start + within] ^= bit
+                with pytest.raises(CorruptMessage):
+                    log.append_as_follower(data, now_ms=0)
+                assert (log.log_end_offset, log.size) == (0, 0)
+        start += len(part)
+    log.append_as_follower(good, now_ms=0)
+    assert log.log_end_offset == 6
