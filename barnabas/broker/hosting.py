@@ -67,8 +67,8 @@ class Hosting:
             topic = image.topics_by_id[topic_id]
             for index in delta.partitions[topic_id] if delta is not None else topic.partitions:
                 partition = self.partitions.get((topic.name, index))
-                is_moving = (topic.name, index) in manager.moves.under_way
-                if partition is None or partition.log.is_offline or is_moving:
+                is_arriving = (topic.name, index) == manager.moves.arriving
+                if partition is None or partition.log.is_offline or is_arriving:
                     continue
                 directory_id = manager.directory_of(partition.log).directory_id
                 if self._directory_of(topic.partitions[index]) != directory_id:

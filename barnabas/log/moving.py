@@ -62,6 +62,7 @@ class Moves:
 
     def __init__(self, manager: "LogManager", scheduler: Scheduler | None) -> None:
         self.under_way: dict[TopicPartition, Move] = {}
+        self.arriving: TopicPartition | None = None  #: which of them is about to be where it is said to be
         self.before_arrival: Callable[[PartitionLog, LogDirectory], object] = lambda log, directory: None
         self.on_arrival: Callable[[PartitionLog], object] = lambda log: None
         self.bytes_per_second: Callable[[], int | None] = lambda: None
@@ -301,7 +302,11 @@ class Moves:
         self._adopt_offsets(move)
         self._adopt_state(log, future)
         future.close()
-        self.before_arrival(log, target)
+        self.arriving = key
+        try:
+            self.before_arrival(log, target)
+        finally:
+            self.arriving = None
         manager.cleaner.moved(log, source, target)
         plain = f"{target.path}/{key[0]}-{key[1]}"
         aside = manager.unique_path(source, key, DELETE_SUFFIX)
@@ -320,7 +325,6 @@ class Moves:
         for producer_id, entry in log.producers.entries.items():
             if (there := arrived.producers.entries.get(producer_id)) is not None:
                 there.batches = entry.batches  # of which a snapshot has only the last
-        manager.cleaner.moved(log, source, target)
         source.logs.pop(key, None)
         self._install(key, target, arrived)
         log.supersede()
