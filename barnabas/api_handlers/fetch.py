@@ -5,11 +5,10 @@ Knows nothing of files: a partition gives bytes, and they go out as they are. Ru
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.message_sets import MessageSets
 from barnabas.api_handlers.registry import api
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSession, Key, SessionPartition
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
@@ -27,6 +26,9 @@ from barnabas.errors import (
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID
+
+if TYPE_CHECKING:
+    from barnabas.api_handlers.message_sets import MessageSets
 
 TopicData = FetchResponse.FetchableTopicResponse
 PartitionData = TopicData.PartitionData
@@ -75,6 +77,13 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
     return Waiting(reading, reading.min_bytes - size, request.max_wait_ms).later
 
 
+def message_sets(version: int, partitions: int) -> "MessageSets":
+    """What old clients read instead of batches; imported when the first of them comes."""
+    from barnabas.api_handlers.message_sets import MessageSets
+
+    return MessageSets(version, partitions)
+
+
 def refused(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
     """Nothing of the request is served. Before version 13 each partition is told too (``getErrorResponse``)."""
     topics = [] if version >= BY_ID else request.topics
@@ -116,7 +125,7 @@ class Reading:
         self.is_incremental = False
         self.wanted: dict[Key, SessionPartition]
         self._enter(request)
-        self._message_sets = MessageSets(self._version, len(self.wanted)) if self._version < BATCHES_SINCE else None
+        self._message_sets = message_sets(self._version, len(self.wanted)) if self._version < BATCHES_SINCE else None
 
     # ------------------------------------------------------------ sessions
 

@@ -1,33 +1,17 @@
-"""Segments of message formats v0 and v1, as brokers from before Kafka 0.11 left them, rewritten as record batches.
+"""Which segments of a log are of message formats v0 and v1, and have to be rewritten before it is opened.
 
-Knows nothing of what a segment means to its log; whoever opens the log does this first. Apache Kafka reads such
-segments as they are, for as long as they are kept. Here a log has one format: they are rewritten once, with their
-offsets, timestamps and codecs, and indexed anew.
+Knows nothing of those formats but where they say their number. Apache Kafka reads such segments as they are, for as
+long as they are kept. Here a log has one format: brokers from before Kafka 0.11 leave something to do, once.
 """
 
 import contextlib
-import logging
-from collections.abc import Iterator
-from struct import Struct
 from typing import Final
 
-from barnabas.errors import CorruptMessage, KafkaError
-from barnabas.log.files import File, Files
-from barnabas.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
-from barnabas.records.batch import LOG_OVERHEAD, MAGIC, MAGIC_AT, Compression
-from barnabas.records.builder import build_batch
-from barnabas.records.message_set import MAGIC_V1, Message, messages_in, records_of_message
-from barnabas.records.record import Record
+from barnabas.log.files import Files
+from barnabas.log.segment import LOG_SUFFIX
+from barnabas.records.batch import MAGIC, MAGIC_AT
 
-logger = logging.getLogger(__name__)
-
-TMP_SUFFIX: Final = ".tmp"
-STRIDE: Final = 1 << 20  # bytes read at a time, unless a message has more
-LARGEST: Final = 256 << 20  # no message is larger; a length that says so is damage
-BATCH_BYTES: Final = 16 << 10  # keys and values that go into a batch made of plain messages
-BATCH_RECORDS: Final = 1000
-
-_ENTRY = Struct(">qi4xB")
+_LOOK: Final = MAGIC_AT + 1
 
 
 def upgrade(files: Files, directory: str, sizes: dict[str, int], recover_from: int | None) -> dict[str, int]:
@@ -42,9 +26,13 @@ def upgrade(files: Files, directory: str, sizes: dict[str, int], recover_from: i
     if names and not _is_old(files, f"{directory}/{names[0]}"):
         names = [] if recover_from is None else _from_offset(names, recover_from)
     old = [name for name in reversed(names) if _is_old(files, f"{directory}/{name}")]
+    if not old:
+        return sizes
+    from barnabas.log.old_segments import rewrite
+
     for name in old:
-        _rewrite(files, directory, name, sizes[name])
-    return files.sizes(directory) if old else sizes
+        rewrite(files, directory, name, sizes[name])
+    return files.sizes(directory)
 
 
 def _from_offset(names: list[str], offset: int) -> list[str]:
@@ -56,115 +44,9 @@ def _from_offset(names: list[str], offset: int) -> list[str]:
 def _is_old(files: Files, path: str) -> bool:
     """Whether a segment begins with a good message of an old format. One bit makes a 0 of magic 2: that is no proof."""
     with contextlib.closing(files.open(path)) as file:
-        head = file.pread(_ENTRY.size, 0)
-        if len(head) < _ENTRY.size or head[MAGIC_AT] > MAGIC_V1:
+        head = file.pread(_LOOK, 0)
+        if len(head) < _LOOK or head[MAGIC_AT] >= MAGIC:
             return False
-        first = next(_entries(file, file.size()), None)
-    return first is not None and first[0].is_intact
+        from barnabas.log.old_segments import begins_well
 
-
-def _rewrite(files: Files, directory: str, name: str, size: int) -> None:
-    path = f"{directory}/{name}"
-    modified_ms = files.modified_ms(path)
-    with contextlib.closing(files.open(path)) as old, contextlib.closing(files.create(path + TMP_SUFFIX)) as new:
-        written = 0
-        for data in _upgraded(old, size):
-            new.write(data)
-            written += len(data)
-        new.fsync()
-    files.set_modified_ms(path + TMP_SUFFIX, modified_ms)  # the age of records that have no timestamps
-    for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-        files.delete(path.removesuffix(LOG_SUFFIX) + suffix)
-    files.rename(path + TMP_SUFFIX, path)
-    files.fsync_path(directory)
-    logger.info("%s was of an older message format: rewritten from %d bytes to %d", path, size, written)
-
-
-def _upgraded(file: File, size: int) -> Iterator[bytes]:
-    """What a segment of ``size`` bytes is to be rewritten to."""
-    position, gathered = 0, _Gathered()
-    for message, data in _entries(file, size):
-        if message.magic == MAGIC:
-            yield from gathered.batches()
-            yield data
-        else:
-            try:
-                full = gathered.add(message)
-            except KafkaError as error:
-                logger.warning("%s is damaged at position %d: %s", file.path, position, error)
-                break
-            yield from full
-        position += len(data)
-    yield from gathered.batches()
-    while position < size and (data := file.pread(min(STRIDE, size - position), position)):
-        yield data
-        position += len(data)
-
-
-def _entries(file: File, size: int) -> Iterator[tuple[Message, bytes]]:
-    """The messages, wrappers and batches of a file and their bytes, up to the first that cannot be one."""
-    position, wanted = 0, STRIDE
-    while position < size:
-        piece = file.pread(min(wanted, size - position), position)
-        at = 0
-        try:
-            for message in messages_in(piece):
-                start, at = at, at + message.size_in_bytes
-                yield message, piece[start:at]
-        except CorruptMessage:
-            return
-        position += at
-        wanted = STRIDE
-        if not at:
-            wanted = LOG_OVERHEAD + (_ENTRY.unpack_from(piece)[1] if len(piece) >= _ENTRY.size else 0)
-            if not len(piece) < wanted <= min(LARGEST, size - position):
-                return
-
-
-class _Gathered:
-    """Records that go into the next batch: of plain messages that follow one another, or of one wrapper."""
-
-    __slots__ = ("_append_time", "_codec", "_records", "_size")
-
-    def __init__(self) -> None:
-        self._begin(Compression.NONE, None)
-
-    def _begin(self, codec: Compression, append_time: int | None) -> None:
-        self._records: list[Record] = []
-        self._size = 0
-        self._codec, self._append_time = codec, append_time
-
-    def add(self, message: Message) -> list[bytes]:
-        """Take in a message; gives the batches that are full by that. Raises KafkaError where it cannot be read."""
-        if message.magic > MAGIC_V1 or not message.is_intact:
-            raise CorruptMessage(f"The message at offset {message.offset} is not what was written.")
-        records = records_of_message(message)
-        append_time = message.timestamp if message.is_log_append_time else None
-        codec = Compression(message.codec)
-        full: list[bytes] = []
-        if codec or self._codec or append_time != self._append_time:
-            full += self.batches()
-            self._begin(codec, append_time)
-        for record in records:
-            last = self._records[-1].offset if self._records else record.offset - 1
-            is_full = not codec and (self._size >= BATCH_BYTES or len(self._records) >= BATCH_RECORDS)
-            if is_full or record.offset != last + 1:
-                full += self.batches()
-                self._begin(codec, append_time)
-            self._records.append(record)
-            self._size += len(record.key or b"") + len(record.value or b"")
-        return full
-
-    def batches(self) -> list[bytes]:
-        """The batch of what was gathered, if anything was, which is then forgotten."""
-        records, codec, append_time = self._records, self._codec, self._append_time
-        if not records:
-            return []
-        self._begin(Compression.NONE, None)
-        batch = build_batch(
-            ((record.key, record.value, record.timestamp) for record in records),
-            base_offset=records[0].offset,
-            compression=codec,
-            log_append_time_ms=append_time,
-        )
-        return [bytes(batch)]
+        return begins_well(file)

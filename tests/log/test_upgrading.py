@@ -3,8 +3,9 @@
 import pytest
 
 from barnabas.log.files import MemoryFiles
+from barnabas.log.old_segments import BATCH_RECORDS, STRIDE
 from barnabas.log.recovery import write_topic_id
-from barnabas.log.upgrading import BATCH_RECORDS, STRIDE, upgrade
+from barnabas.log.upgrading import upgrade
 from barnabas.records.batch import Compression, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.message_set import build_message, build_messages, build_wrapper
