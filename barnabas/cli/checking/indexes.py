@@ -109,7 +109,7 @@ class OffsetIndexCheck:
             offset, position = self._entries[number]
             self._wrong(number, f"the entry for offset {offset} points to position {position}, behind the log's end")
         if self._inexact:
-            words = "entries are for several batches each, as Apache Kafka before 4.0 made them"
+            words = "entries are for several batches each, as older versions of Apache Kafka made them"
             self._tell("warning", None, None, f"{self._inexact} {words}")
 
 
