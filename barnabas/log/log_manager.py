@@ -455,7 +455,7 @@ class LogManager:
         for directory in self.online_directories:
             try:
                 if self._has_opened or directory.was_clean:
-                    directory.mark_clean(broker_epoch)
+                    directory.mark_clean(broker_epoch if self._has_opened else directory.clean_broker_epoch)
             except OSError as error:
                 self.directory_failed(directory, error)
         self._release()

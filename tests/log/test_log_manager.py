@@ -424,3 +424,11 @@ def test_a_start_that_failed_leaves_all_as_it_was(managers, batch, clean):
 def test_the_marker_is_what_apache_reads(managers):
     managers.manager().close()
     assert json.loads(managers.text(".kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": -1}
+
+
+def test_a_start_that_is_given_up_leaves_the_marker_as_it_was(managers):
+    managers.manager().close(12)
+    given_up = managers.manager(start=False)
+    given_up.start(1)
+    given_up.close()
+    assert json.loads(managers.text(".kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": 12}
