@@ -432,3 +432,20 @@ def test_a_start_that_is_given_up_leaves_the_marker_as_it_was(managers):
     given_up.start(1)
     given_up.close()
     assert json.loads(managers.text(".kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": 12}
+
+
+def test_what_was_truncated_is_not_believed_to_be_on_the_disk(managers, batch):
+    """What is written in its place is not; a power cut before the next checkpoint must not go by the old one."""
+    manager = managers.manager()
+    log = manager.create("orders", 0, ID, managers.config)
+    for _ in range(9):
+        log.append_as_leader(batch(1), leader_epoch=0, now_ms=0)
+    log.flush()
+    manager.housekeeping.checkpoint_recovery_points()
+    directory = manager.directory_of(log)
+    assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {("orders", 0): 9}
+    log.truncate_to(4)
+    assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {("orders", 0): 4}
+    log.truncate_fully_and_start_at(2)
+    assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {("orders", 0): 0}
+    manager.close()
