@@ -123,16 +123,21 @@ def indexes(data: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (data / f"{TOPIC}-0").glob("*.txnindex")}
 
 
+def copy(source: Path, target: Path, *, damaged: bool) -> None:
+    """A data directory as it was left, or as after a kill, and without the indexes of aborted transactions."""
+    shutil.copytree(source, target)
+    if damaged:
+        for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
+            (target / name).unlink()
+        for path in (target / f"{TOPIC}-0").glob("*.txnindex"):
+            path.unlink()
+
+
 @pytest.fixture(scope="module", params=["closed", "killed and without indexes"])
 def opened(request: pytest.FixtureRequest, filled: Filled, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where Barnabas serves a copy of it."""
     home = tmp_path_factory.mktemp("opened")
-    shutil.copytree(filled.data, home / "data")
-    if request.param != "closed":
-        for path in [home / "data/.kafka_cleanshutdown", home / "data/recovery-point-offset-checkpoint"]:
-            path.unlink()
-        for path in (home / "data" / f"{TOPIC}-0").glob("*.txnindex"):
-            path.unlink()
+    copy(filled.data, home / "data", damaged=request.param != "closed")
     broker = BarnabasProcess(home, {"node.id": "1"}).start()
     try:
         made = {name: data for name, data in indexes(home / "data").items() if data}
@@ -159,3 +164,21 @@ def test_the_java_consumer_does_too(opened: str, filled: Filled) -> None:
     consumed = run_java(CURRENT, "org.apache.kafka.tools.consumer.ConsoleConsumer", *arguments)
     expected = [f"Offset:{offset}\t{value.decode()}" for offset, value in committed]
     assert consumed.stdout.splitlines() == expected, consumed.stderr
+
+
+def test_apache_kafka_goes_on_with_what_was_recovered(filled: Filled, tmp_path: Path) -> None:
+    copy(filled.data, tmp_path / "data", damaged=True)
+    broker = BarnabasProcess(tmp_path, {"node.id": "1"}).start()
+    try:
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce(TOPIC, b"by Barnabas", partition=0)
+        assert producer.flush(DEADLINE_SECONDS) == 0
+    finally:
+        broker.stop()
+    with ApacheKafka(tmp_path) as apache:
+        assert by_librdkafka(apache.bootstrap, "read_committed") == filled.seen["read_committed"]
+        offset = filled.seen["read_uncommitted"][-1][0] + 1
+        assert by_librdkafka(apache.bootstrap, "read_uncommitted") == [
+            *filled.seen["read_uncommitted"],
+            (offset, b"by Barnabas"),
+        ]
