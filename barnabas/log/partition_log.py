@@ -486,8 +486,8 @@ class PartitionLog:
     def _forget_beyond(self, end: int) -> None:
         """What is known of offsets from ``end`` on is not true any more."""
         self._era += 1
-        self._services.truncated(self, end)
         self.recovery_point = min(self.recovery_point, end)
+        self._services.truncated(self, end)
         if self.leader_epochs.truncate_from_end(end):
             self._unsynced.add(self.leader_epochs.path)
         self.latest_epoch = self._epoch_with_records = self.leader_epochs.latest
