@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STEP_BYTES: Final = 256 << 10
-"""Copied in one go: a fraction of a millisecond of the loop's time."""
-TAIL_BYTES: Final = 4 << 20
-"""What came in while the rest was flushed is copied in one go up to here: else a busy log is never caught up with."""
+READ_BYTES: Final = 64 << 10
+STEP_BYTES, STEP_S = 256 << 10, 0.002
+"""Copied in one go, or as much as that time allows: others want to be served."""
+TAIL_BYTES, TAIL_S = 4 << 20, 0.02
+"""The same for what came in while the rest was flushed: more, or a busy log would never be caught up with."""
 PAUSE_S: Final = 1.0
 """How long to wait at most before it is asked again how many bytes may be copied."""
 
@@ -203,7 +204,8 @@ class Moves:
             self._again(move, pause_s)
             return
         try:
-            self._owed_bytes += self._copy(move, TAIL_BYTES if move.is_flushed else STEP_BYTES)
+            most = (TAIL_BYTES, began + TAIL_S) if move.is_flushed else (STEP_BYTES, began + STEP_S)
+            self._owed_bytes += self._copy(move, *most)
             if move.offset_lag:
                 move.is_flushed = False
                 self._again(move, self._manager.clock.monotonic() - began)
@@ -235,14 +237,19 @@ class Moves:
         else:
             self.abandon(move.key)
 
-    def _copy(self, move: Move, max_bytes: int) -> int:
-        """Append what the log has after the future log's end, up to ``max_bytes``; gives how many they were."""
-        log, future, now_ms = move.log, move.future, self._manager.clock.time_ms()
+    def _copy(self, move: Move, max_bytes: int, until: float) -> int:
+        """Append what the log has after the future log's end, up to so many bytes, and not beyond a time by much.
+
+        Gives how many bytes they were.
+        """
+        clock, log, future = self._manager.clock, move.log, move.future
+        now_ms = clock.time_ms()
         self._agree(log, future)
         copied = 0
-        while copied < max_bytes and future.log_end_offset < log.log_end_offset:
+        while copied < max_bytes and future.log_end_offset < log.log_end_offset and clock.monotonic() <= until:
             offset = future.log_end_offset
-            data = log.read(offset, min(STEP_BYTES, max_bytes - copied), up_to=log.log_end_offset, minimum_one=True)
+            size = min(READ_BYTES, max_bytes - copied)
+            data = log.read(offset, size, up_to=log.log_end_offset, minimum_one=True)
             if not data:
                 raise CorruptMessage(f"{log.directory} has nothing at offset {offset}, and does not end there")
             base_offset = int.from_bytes(data[:8])
