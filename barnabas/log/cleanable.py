@@ -66,8 +66,12 @@ def first_dirty_offset(log: PartitionLog, checkpoint: int | None) -> int:
 
 
 def first_uncleanable_offset(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
-    """What is not committed or part of an open transaction stays, the active segment, and what is too young."""
-    end = min(log.last_stable_offset, log.segments.active.base_offset)
+    """What is not committed or part of an open transaction stays, the active segment, and what is too young.
+
+    So does what is not on the disk: a power cut could take it, and what has gone for its sake is not there any more.
+    (Apache Kafka does not look at that.)
+    """
+    end = min(log.last_stable_offset, log.segments.active.base_offset, log.recovery_point)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in dirty:

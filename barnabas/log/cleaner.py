@@ -182,6 +182,8 @@ class LogCleaner:
         if log in self.passes or log in self.uncleanable or (log.topic, log.partition) in self._manager.moves.under_way:
             return None
         directory = self._manager.directory_of(log)
+        if log.recovery_point < log.segments.active.base_offset:
+            self._manager.housekeeping.flush(log, log.segments.active.base_offset)
         try:
             found = examine(log, self._first_dirty_offset(log, directory), now_ms)
         except OSError as error:
@@ -249,17 +251,17 @@ class LogCleaner:
         self._hands.append(running.hand)
         self._last_pass_s = self._clock.monotonic()
         wait_ms = 0
-        if isinstance(outcome, CleaningResult):
+        if running.is_off or log.is_offline:
+            pass  # whatever became of it, the log is another one now
+        elif isinstance(outcome, CleaningResult):
             self._cleaned(log, directory, outcome)
-        elif isinstance(outcome, OSError) and not running.is_off:
+        elif isinstance(outcome, OSError):
             self._manager.directory_failed(directory, outcome)
-        elif not running.is_off and not log.is_offline and not isinstance(outcome, Stopped):
+        else:
             wait_ms = self._failed(log, outcome)
         self._look_in(wait_ms)
 
     def _cleaned(self, log: PartitionLog, directory: LogDirectory, result: CleaningResult) -> None:
-        if directory.offline is not None:
-            return
         self.checkpoints[directory][log.topic, log.partition] = result.next_dirty_offset
         self._write_checkpoint(directory)
         told = result.statistics
@@ -279,10 +281,10 @@ class LogCleaner:
 
     def _failed(self, log: PartitionLog, error: BaseException) -> int:
         """Something is wrong with the log, or with the cleaner; how long to wait, in ms."""
-        from barnabas.log.cleaning.process import CleaningAborted, WorkerDied
+        from barnabas.log.cleaning.process import WorkerDied
 
-        if isinstance(error, CleaningAborted):
-            return 0
+        if isinstance(error, Stopped):  # a segment was not there any more, or still is in use: that may have changed
+            return self.settings.log_cleaner_backoff_ms
         if isinstance(error, WorkerDied):
             logger.warning("%s-%d was not cleaned, and will be tried again: %s", log.topic, log.partition, error)
             return self.settings.log_cleaner_backoff_ms

@@ -317,6 +317,22 @@ def test_what_is_not_committed_stays(house):
     assert len(content(log)) < 20
 
 
+def test_what_is_not_on_the_disk_stays(house):
+    """A power cut could take it, and then the record that has gone for its sake would be missed."""
+    log = house.create()
+    house.fill(log, 100)
+    asked = []
+    flush, house.manager.housekeeping.flush = house.manager.housekeeping.flush, lambda *call: asked.append(call)
+    log.recovery_point = 50
+    house.clock.advance(BACKOFF_S)
+    assert [offset for offset, _, _ in content(log)][-50:] == list(range(50, 100))
+    assert house.checkpoint() <= 50
+    assert asked[-1] == (log, log.segments.active.base_offset)
+    house.manager.housekeeping.flush = flush
+    house.clock.advance(2 * BACKOFF_S)
+    assert house.checkpoint() == log.segments.active.base_offset
+
+
 def test_open_transactions_are_never_passed(house):
     log = house.create()
     house.fill(log, 50)
@@ -430,6 +446,24 @@ def test_a_log_that_is_truncated_meanwhile(holding):
     holding.hands[0].work()
     assert content(log) == before
     assert not any(name.endswith((".swap", ".cleaned")) for name in holding.files.sizes(log.directory))
+
+
+@pytest.mark.parametrize("how", ["truncate", "delete"])
+def test_a_result_that_comes_too_late(holding, how):
+    """Between the last segment's swap and the end of the pass the log became another one."""
+    log = holding.create()
+    holding.fill(log, 100)
+    holding.clock.advance(0)
+    (hand,) = holding.hands
+    job, on_group, done = hand.waiting.pop()
+    outcomes = []
+    InlineHand(holding.files, holding.clock).begin(job, on_group, outcomes.append)
+    if how == "truncate":
+        log.truncate_to(10, holding.clock.time_ms())
+    else:
+        holding.manager.delete_async(log)
+    done(outcomes[0])
+    assert holding.checkpoint() == (0 if how == "truncate" else None)
 
 
 def test_what_comes_after_a_truncation_is_dirty(house):
