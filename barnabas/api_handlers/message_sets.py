@@ -5,11 +5,12 @@ Knows nothing of requests and responses. How much is read follows Apache Kafka 3
 """
 
 from barnabas.cluster.partition import Partition
-from barnabas.errors import UnsupportedCompressionType
+from barnabas.errors import CorruptMessage, InvalidRecord, UnsupportedCompressionType
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import batches
 from barnabas.records.down_conversion import down_convert
 from barnabas.records.message_set import MAGIC_V0, MAGIC_V1
+from barnabas.records.validation import UNPACKED_PER_MESSAGE_BYTE
 
 HAS_TIMESTAMPS = 2
 """From this version of Fetch on messages are of format v1 (KIP-32)."""
@@ -43,12 +44,17 @@ class MessageSets:
 
         With ``minimum_one`` the first batch is given whole. Without, as before KIP-74, one that is larger is cut off at
         ``limit``: the client finds that it asked for too little, and tells its user, where an empty set would let it
-        ask for ever. Raises what :meth:`Partition.read` and :func:`down_convert` raise.
+        ask for ever. Raises what :meth:`Partition.read` raises; CorruptMessage where a batch cannot be read, and
+        MessageTooLarge where it unpacks to more than a producer of such messages may send.
         """
         at, share = offset, min(limit, self._share)
+        unpacked = partition.log.config.max_message_bytes * UNPACKED_PER_MESSAGE_BYTE
         for _ in range(SKIPPED):
             data = partition.read(at, share, up_to=up_to, minimum_one=True)
-            messages = down_convert(data, self._magic, first_offset=offset)
+            try:
+                messages = down_convert(data, self._magic, first_offset=offset, unpacked_limit=unpacked)
+            except InvalidRecord as error:  # which no consumer was ever told
+                raise CorruptMessage(str(error)) from error
             if messages:
                 return messages if minimum_one or len(data) <= limit else messages[:limit]
             if not data:

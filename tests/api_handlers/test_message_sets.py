@@ -7,8 +7,9 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.fetch import fetch
 from barnabas.api_handlers.message_sets import AT_ONCE, SKIPPED
 from barnabas.api_handlers.produce import produce
+from barnabas.errors import CorruptMessage, MessageTooLarge
 from barnabas.records.batch import Compression, RecordBatch, batches
-from barnabas.records.builder import build_batch
+from barnabas.records.builder import build_batch, sign
 from barnabas.records.control import ControlType, control_key
 from barnabas.records.message_set import build_message, build_wrapper, messages_in, records_of_message
 from barnabas.records.record import Record, records_of
@@ -218,6 +219,20 @@ def test_zstd(node, partition, version):
     node.create_topic("z", compression_type="zstd")
     (refused,) = answered(ask(node, 0, version, topics=["z"]), version)
     assert (refused.error_code, refused.records) == (76, b"")
+
+
+def test_batches_that_cannot_be_read(node, partition):
+    """What a producer of today got past the broker; messages before it are given first."""
+    node.append(partition, node.clock.time_ms())
+    broken = build_batch([(None, b"v", node.clock.time_ms())])
+    broken[-3] = 98  # the value's length, 49
+    sign(broken)
+    partition.log.append_as_leader(RecordBatch.parse(broken), leader_epoch=0, now_ms=node.clock.time_ms())
+    bomb = build_batch([(None, bytes(1 << 20), node.clock.time_ms())] * 20, compression=Compression.GZIP)
+    partition.append(RecordBatch.parse(bomb), node.clock.time_ms())
+    assert read(node, 0, 1) == [0]
+    assert [each.error_code for each in answered(ask(node, 1, 1), 1)] == [CorruptMessage.code]
+    assert [each.error_code for each in answered(ask(node, 2, 1), 1)] == [MessageTooLarge.code]
 
 
 @pytest.mark.parametrize("version", [0, 3])
