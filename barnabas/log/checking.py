@@ -83,12 +83,8 @@ class SegmentCheck:
         while position < segment.size and damage is None:
             piece = self._read(STRIDE, position)
             at, reason = self._check(piece, position)
-            if at == 0 and reason is None:  # not even one batch is whole
-                if len(piece) >= HEADER_SIZE:
-                    piece = self._read(LOG_OVERHEAD + _HEADER.unpack_from(piece)[1], position)
-                    at, reason = self._check(piece, position)
-                if at == 0 and reason is None:
-                    reason = _what_is_missing(piece)
+            if at == 0 and reason is None:
+                at, reason = self._check_long(piece, position)
             position += at
             if reason is not None:
                 damage = Damage(position, self.expected, reason)
@@ -98,6 +94,15 @@ class SegmentCheck:
 
     def _read(self, size: int, position: int) -> memoryview:
         return memoryview(self.segment.file.pread(min(size, self.segment.size - position), position))
+
+    def _check_long(self, piece: memoryview, position: int) -> tuple[int, str | None]:
+        """:meth:`_check` of a batch that is longer than what is read at once; or there is not all of it."""
+        left = self.segment.size - position
+        if len(piece) < HEADER_SIZE:
+            return 0, f"{left} bytes are left, too few for a batch"
+        size = LOG_OVERHEAD + _HEADER.unpack_from(piece)[1]
+        at, reason = self._check(self._read(size, position), position) if size <= left else (0, None)
+        return at, f"{left} bytes are left of a batch of {size}" if at == 0 and reason is None else reason
 
     def _check(self, piece: memoryview, position: int) -> tuple[int, str | None]:
         """Check the batches that are whole in ``piece``, which was read at ``position``.
@@ -200,9 +205,3 @@ class SegmentCheck:
         if next_offset is not None and next_offset <= last_offset:
             return f"the batch's base offset {base_offset} leaves a gap, and {next_offset} follows"
         return None
-
-
-def _what_is_missing(piece: memoryview) -> str:
-    if len(piece) < HEADER_SIZE:
-        return f"{len(piece)} bytes are left, too few for a batch"
-    return f"{len(piece)} bytes are left of a batch of {LOG_OVERHEAD + _HEADER.unpack_from(piece)[1]}"
