@@ -182,7 +182,9 @@ WRITES = st.lists(
 
 
 @hypothesis.given(writes=WRITES, stride=st.sampled_from([150, 700, 4 << 20]))
-@hypothesis.settings(max_examples=150, deadline=None)
+@hypothesis.settings(
+    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 def test_producers_are_as_after_one_batch_at_a_time(writes, stride):
     tool, made, sequences, epochs = Tool(memory_place()), [], {}, {}
     for kind, producer_id, newer in writes:

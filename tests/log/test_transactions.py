@@ -516,4 +516,10 @@ class TransactionsBesideAList(RuleBasedStateMachine):
 
 
 TestTransactionsBesideAList = TransactionsBesideAList.TestCase
-TestTransactionsBesideAList.settings = hypothesis.settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestTransactionsBesideAList.settings = hypothesis.settings(
+    max_examples=40,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
