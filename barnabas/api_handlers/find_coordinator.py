@@ -60,6 +60,8 @@ def _group(key: str, context: Context) -> Coordinator:
     """Of one node, itself; under the address that the client's listener advertises."""
     broker = context.broker
     broker.group_log.create_topic()
+    if not broker.group_log.is_coordinator(key):
+        raise CoordinatorNotAvailable  # nobody leads its partition: the disk under that has failed
     for node in broker.nodes(context.listener):
         if node.id == broker.node_id:
             return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")

@@ -164,12 +164,18 @@ class GroupLog:
         self.coordinator.stop()
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Topics may have been deleted, and with them what was committed about them; or all groups with their log."""
+        """Topics may have been deleted, and with them what was committed about them; or groups with their log.
+
+        Or the log of some is in a directory whose disk has failed.
+        """
         deleted = {topic.name for topic in delta.deleted_topics.values()}
         if CONSUMER_OFFSETS in deleted:
             self.coordinator.resign()
         elif deleted:
             self.coordinator.topics_deleted(deleted)
+        topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)
+        if topic is not None and topic.id in delta.partitions:
+            self.coordinator.resign_lost()
 
     def _load(self, partition: Partition) -> None:
         log = partition.log

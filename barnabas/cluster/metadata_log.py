@@ -33,7 +33,7 @@ from barnabas.cluster.snapshot import (
 )
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import CorruptMessage, MalformedMessage
+from barnabas.errors import CorruptMessage, KafkaStorageError, MalformedMessage
 from barnabas.log.background import Background, Inline
 from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
@@ -329,7 +329,10 @@ class ClusterMetadata:
         limits = self._limits
         grown = limits.bytes_between_snapshots
         if self._bytes_since_snapshot >= grown or (limits.ms_between_snapshots and now_ms >= self._snapshot_due_ms):
-            self.write_snapshot()
+            try:
+                self.write_snapshot()
+            except (OSError, KafkaStorageError) as error:  # what it was due for has been done, and stays done
+                logger.error("no snapshot was written: %s", error)
 
     def write_snapshot(self) -> SnapshotId:
         """Write the image out. What is behind older snapshots goes when it is time."""

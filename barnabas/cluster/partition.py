@@ -93,7 +93,7 @@ class Partition:
 
     def append(self, batch: RecordBatch, now_ms: int, *, all_in_sync: bool = False) -> Appended:
         """Stamp the batch in place, append it, and wake who waits. ``all_in_sync`` asks for ``min.insync.replicas``."""
-        if all_in_sync:
+        if all_in_sync and not self.log.is_offline:
             enough = min(self.log.config.min_insync_replicas, len(self.image.replicas))
             if len(self.image.isr) < enough:
                 raise NotEnoughReplicas(

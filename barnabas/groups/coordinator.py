@@ -366,6 +366,16 @@ class GroupCoordinator:
         for group in groups:
             self._rebalance.abandon(group, NotCoordinator)
 
+    def resign_lost(self) -> None:
+        """As :meth:`resign`, of the groups whose partition of ``__consumer_offsets`` is not led here any more."""
+        lost = [group for group_id, group in self._groups.items() if not self._is_coordinator(group_id)]
+        for group in lost:
+            del self._groups[group.group_id]
+            for topic, partition in list(self.offsets.positions(group.group_id)):
+                self.offsets.remove(group.group_id, topic, partition)
+        for group in lost:
+            self._rebalance.abandon(group, NotCoordinator)
+
     def stop(self) -> None:
         """No deadline strikes any more. What waits stays unanswered, as the connections go."""
         self._deadlines.close()

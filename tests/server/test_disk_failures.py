@@ -6,7 +6,13 @@ import time
 
 import pytest
 
-from barnabas.errors import CorruptMessage, KafkaStorageError, LeaderNotAvailable
+from barnabas.errors import (
+    CoordinatorNotAvailable,
+    CorruptMessage,
+    KafkaStorageError,
+    LeaderNotAvailable,
+    NotCoordinator,
+)
 from barnabas.records.builder import build_batch
 from barnabas.testing import Broker
 from barnabas.testing.faults import FaultyFiles
@@ -15,8 +21,11 @@ from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest
 from barnabas.wire.messages.fetch import FetchRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.raw import Client
@@ -105,6 +114,28 @@ class Asking:
             name=name, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
         )
         return self.client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 5).topics[0].error_code
+
+    def coordinator(self, group):
+        return self.client.ask(FindCoordinatorRequest(key=group, key_type=0), 3).error_code
+
+    def commit(self, group, offset):
+        topic = OffsetCommitRequest.OffsetCommitRequestTopic
+        asked = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+        request = OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=-1,
+            member_id="",
+            topics=[topic(name="orders", partitions=[asked])],
+        )
+        return self.client.ask(request, 7).topics[0].partitions[0].error_code
+
+    def committed(self, group):
+        return self.client.ask(OffsetFetchRequest(group_id=group, topics=None), 5).error_code
+
+    def committed_offset(self, group):
+        return (
+            self.client.ask(OffsetFetchRequest(group_id=group, topics=None), 5).topics[0].partitions[0].committed_offset
+        )
 
     def errors(self, index):
         """What each of the APIs answers for that partition, Produce first."""
@@ -284,3 +315,25 @@ def test_a_change_to_the_metadata_that_does_not_reach_the_disk_is_not_answered_a
         with pytest.raises(TimeoutError):
             asking.create("orders", 1)
         until(lambda: reasons)
+
+
+def test_groups_whose_partition_is_lost_have_no_coordinator_until_it_is_back():
+    files = FaultyFiles(under="/b/")
+    groups = ["g0", "g1", "g2", "g3"]
+    with (
+        Broker(files=files, log_dirs="/a,/b", offsets_topic_num_partitions=2) as broker,
+        Asking(broker.port) as asking,
+    ):
+        broker.create_topic("orders", partitions=2)
+        assert [asking.coordinator(group) for group in groups] == [0] * 4
+        assert [asking.commit(group, 0) for group in groups] == [0] * 4
+        files.fail_now(*FULL)
+        assert STORAGE in [asking.produce(index).error_code for index in range(2)]
+        until(lambda: CoordinatorNotAvailable.code in [asking.coordinator(group) for group in groups])
+        for group in groups:
+            if asking.coordinator(group):
+                assert (asking.commit(group, 1), asking.committed(group)) == (NotCoordinator.code, NotCoordinator.code)
+            else:
+                assert (asking.commit(group, 0), asking.committed(group)) == (0, 0)
+    with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        assert [asking.committed_offset(group) for group in groups] == [0] * 4
