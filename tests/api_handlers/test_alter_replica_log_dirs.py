@@ -250,3 +250,20 @@ def test_cordoned_from_the_start(quiet_node):
     assert cordoned(node) == {"/a"}
     node.create_topic("T", partitions=3)
     assert {directory_of(node, "T", index) for index in range(3)} == {"/b"}
+
+
+def test_committed_offsets_move_too(group_node):
+    assert group_node.commit(p0=7).topics[0].partitions[0].error_code == NONE
+    partitions = {key: log for key, log in group_node.broker.log_manager.logs.items() if key[0] == "__consumer_offsets"}
+    before = {key: log.log_end_offset for key, log in partitions.items()}
+    assert sum(before.values()) == 1
+    paths = {key: directory_of(group_node, *key) for key in partitions}
+    elsewhere = {"/a": "/b", "/b": "/a"}
+    ask(group_node, *((elsewhere[path], *key) for key, path in paths.items()))
+    group_node.clock.advance(1)
+    assert {key: directory_of(group_node, *key) for key in partitions} == {
+        key: elsewhere[path] for key, path in paths.items()
+    }
+    assert group_node.commit(p0=8).topics[0].partitions[0].error_code == NONE
+    after = {key: group_node.broker.log_manager.logs[key].log_end_offset for key in partitions}
+    assert sum(after.values()) == 2

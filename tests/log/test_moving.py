@@ -341,6 +341,17 @@ def test_placement_counts_what_is_on_its_way(node):
     assert node.manager.directory_of(node.manager.logs["v", 0]).path == "/b"
 
 
+def test_placement_counts_what_is_there_and_not_what_was(node):
+    """The log of this test is in /a."""
+    made = [node.manager.create(name, 0, ID, node.config) for name in "uvw"]
+    assert [node.manager.directory_of(log).path for log in made] == ["/b", "/a", "/b"]
+    node.manager.delete_async(made[0])
+    node.manager.delete_async(made[2])
+    assert [name for name in node.files.list("/b") if name.endswith("-delete")] != []
+    made = [node.manager.create(name, 0, ID, node.config) for name in "xyz"]
+    assert [node.manager.directory_of(log).path for log in made] == ["/b", "/b", "/a"]
+
+
 # ------------------------------------------------------------ how fast
 
 
