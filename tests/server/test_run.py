@@ -142,3 +142,10 @@ def test_directories_of_two_clusters(tmp_path, serve):
     assert f"{tmp_path}/b/meta.properties" in line
     assert "aaaaaaaaaaaaaaaaaaaaaa" in line
     assert "bbbbbbbbbbbbbbbbbbbbbb" in line
+
+
+def test_a_directory_that_cannot_be_made(tmp_path, serve):
+    (tmp_path / "file").touch()
+    line, code = serve(tmp_path / "file")
+    assert code == 1
+    assert line.endswith(f"Can't start: None of the log directories can be used: {tmp_path}/file")
