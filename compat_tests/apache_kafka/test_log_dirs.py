@@ -27,7 +27,8 @@ from compat_tests.test_kill import create, everything
 from compat_tests.test_moving import arrive, move, places
 
 from .apache import CURRENT, ApacheKafka, run_java
-from .hand_over import apache_on, barnabas_on, running
+from .hand_over import apache_on, barnabas_on, play, running
+from .steps import ask
 from .test_console_tools import TOOLS, Tools
 
 LOG_DIRS = f"{TOOLS}.LogDirsCommand"
@@ -178,6 +179,18 @@ def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, int]]]:
     return everything(bootstrap)
 
 
+def epochs(bootstrap: str) -> list[tuple[int, int]]:
+    """The epoch and end offset that are told for each epoch of partition 0, up to the last one."""
+    asked = [{"Partition": 0, "LeaderEpoch": epoch, "CurrentLeaderEpoch": -1} for epoch in range(-1, 30)]
+    topics = [{"Topic": moving.TOPIC, "Partitions": asked}]
+    (answer,) = play(bootstrap, ask("OffsetForLeaderEpoch", v=4, ReplicaId=-1, Topics=topics))
+    told = [(each["LeaderEpoch"], each["EndOffset"]) for each in answer["Topics"][0]["Partitions"]]
+    assert told[0] == (-1, -1)
+    known = [each for each in told if each != (-1, -1)]
+    assert told[1:] == known + [(-1, -1)] * (30 - len(known))
+    return known
+
+
 @pytest.mark.timeout(300)
 def test_each_goes_on_with_a_move_that_the_other_began(kafka_jars: Path, tmp_path: Path) -> None:
     """A broker is killed while partitions move; the other one boots on its directories, and finishes that."""
@@ -192,15 +205,20 @@ def test_each_goes_on_with_a_move_that_the_other_began(kafka_jars: Path, tmp_pat
         arrive(ours, str(one))
         throttle(bootstrap, "1000")
         interrupted(ours, two)
+        told = epochs(bootstrap)
         ours.kill()
     assert not [index for index in range(moving.PARTITIONS) if (two / f"{moving.TOPIC}-{index}").exists()]
     with running(theirs, kill=True) as bootstrap:
         throttle(bootstrap, None)
         arrive(theirs, str(two))
         assert everything(bootstrap) == before
+        assert epochs(bootstrap)[: len(told)] == told
+        before = written(bootstrap, 10)
+        told = epochs(bootstrap)
         throttle(bootstrap, "1000")
         interrupted(theirs, one)
     with running(ours) as bootstrap:
         throttle(bootstrap, None)
         arrive(ours, str(one))
         assert everything(bootstrap) == before
+        assert epochs(bootstrap)[: len(told)] == told
