@@ -38,6 +38,11 @@ def check_log(paths: tuple[str, ...], repair: bool, as_json: bool) -> int:
 
     wanted = [Path(path) for path in paths]
     alone = [path for path in wanted if is_of_partition(path)]
+    for path in wanted:
+        if path not in alone and not is_of_broker(path):
+            raise click.ClickException(
+                f"{path} is no data directory: there are no partitions in it, nor meta.properties"
+            )
     if alone and (len(alone) < len(wanted) or repair):
         raise click.UsageError("A partition's directory is checked without others, and repaired with all around it.")
     findings = Findings(lambda finding: click.echo(as_line(finding) if as_json else as_text(finding)))
@@ -51,6 +56,11 @@ def check_log(paths: tuple[str, ...], repair: bool, as_json: bool) -> int:
 def is_of_partition(path: Path) -> bool:
     """Whether there are segments in it."""
     return any(path.glob("*.log"))
+
+
+def is_of_broker(path: Path) -> bool:
+    """Whether it is one of the ``log.dirs``."""
+    return (path / "meta.properties").exists() or any(path.glob("*-*/*.log"))
 
 
 def _check(wanted: list[Path], findings: "Findings", *, is_partition: bool) -> None:

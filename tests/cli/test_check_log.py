@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from barnabas.cli import main
 from barnabas.cli.checking import directories
@@ -84,6 +85,40 @@ def test_a_directory_that_was_not_closed(check, tmp_path, log_start):
     for directory in manager.directories:
         directory.release()
     assert check(tmp_path) == (0, "All is well.\n", "")
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_message_sets(check, tmp_path, magic, codec):
+    content = bytearray()
+    for base in (0, 3, 6):
+        builder = LegacyRecordBatchBuilder(magic=magic, compression_type=codec, batch_size=10_000)
+        for offset in range(3):
+            builder.append(base + offset, timestamp=1000 + offset, key=None, value=b"value")
+        built = bytearray(builder.build())
+        if codec:
+            built[0:8] = (base + 2).to_bytes(8)
+        content += built
+    path = tmp_path / "old-0/00000000000000000000.log"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert check(path.parent).code == 0
+    change(path, 40)
+    assert "error" in check(path.parent).out
+
+
+def test_what_is_no_data_directory(check, tmp_path):
+    words = f"Error: {tmp_path} is no data directory: there are no partitions in it, nor meta.properties\n"
+    assert check(tmp_path) == (1, "", words)
+
+
+def test_a_quorum_state_without_voters(check, data):
+    path = data / "__cluster_metadata-0/quorum-state"
+    content = '{"leaderId":1,"leaderEpoch":2,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+    path.write_text(content)
+    assert check(data).code == 0
+    path.write_text(content.replace('AAAA"', 'AAAB"'))
+    assert f"error {path}: the directory voted for is" in check(data).out
 
 
 def test_json(check, data):

@@ -89,6 +89,14 @@ def test_records_of_internal_topics_by_their_directory(dump, lively):
     assert 'key={"type":"OffsetCommit","group":"billing","topic":"orders","partition":0} value={"version":' in groups
 
 
+@pytest.mark.parametrize("name", ["__cluster_metadata-0", "__cluster_metadata-0.00ff-delete"])
+def test_the_directory_of_a_topic_that_goes_is_known_as_well(dump, lively, tmp_path, name):
+    (tmp_path / name).mkdir()
+    moved = tmp_path / name / "00000000000000000000.log"
+    shutil.copy(lively / "__cluster_metadata-0/00000000000000000000.log", moved)
+    assert '"type":"TopicRecord"' in dump(moved, "--print-data").out
+
+
 def test_records_of_internal_topics_by_an_option(dump, lively, tmp_path):
     moved = tmp_path / "00000000000000000000.log"
     shutil.copy(lively / "__cluster_metadata-0/00000000000000000000.log", moved)

@@ -4,7 +4,9 @@ Knows nothing of the log's batches, which are checked as every partition's.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from barnabas.cli.checking import texts
 from barnabas.cli.checking.findings import Findings
@@ -85,29 +87,27 @@ def _check_state(path: Path, extent: Extent, node_id: int | None, findings: Find
         findings.error("quorum-state", str(path), words)
 
 
-def _contradictions(state: dict[str, object], extent: Extent, node_id: int | None, is_clean: bool) -> list[str]:
-    found = []
+def _contradictions(state: dict[str, Any], extent: Extent, node_id: int | None, is_clean: bool) -> Iterator[str]:
+    """What the state says that the log, or who owns it, does not. In version 1 the voters are in the log."""
     epoch, leader, voted = state["leaderEpoch"], state["leaderId"], state["votedId"]
     latest = extent.epochs[-1][0] if extent.epochs else 0
     if not isinstance(epoch, int) or epoch < latest or (is_clean and leader == node_id and epoch != latest):
-        found.append(f"the leader epoch is {epoch!r}, and the log's latest is {latest}")
-    voters = [node_id]
-    if state["data_version"] == 0:
-        listed = state["currentVoters"]
-        try:
-            voters = [int(voter["voterId"]) for voter in listed]  # type: ignore[attr-defined]
-        except (TypeError, KeyError, ValueError):
-            return [*found, f"the voters are {listed!r}"]
-        if state["clusterId"] != "" or state["appliedOffset"] != 0:
-            found.append(
-                f"cluster {state['clusterId']!r}, applied offset {state['appliedOffset']!r}; nobody fills these in"
-            )
-        if node_id is not None and node_id not in voters:
-            found.append(f"the voters are {voters}, and this is node {node_id}")
-    elif texts.uuid_of(str(state["votedDirectoryId"])) is None:
-        found.append(f"the directory voted for is {state['votedDirectoryId']!r}")
-    if state["data_version"] == 0 or len(voters) == 1:
-        for name, value in (("leader", leader), ("vote", voted)):
-            if value != -1 and value not in voters and node_id is not None and state["data_version"] == 0:
-                found.append(f"the {name} is {value!r}, and the voters are {voters}")
-    return found
+        yield f"the leader epoch is {epoch!r}, and the log's latest is {latest}"
+    if state["data_version"] == 1:
+        if texts.uuid_of(str(state["votedDirectoryId"])) is None:
+            yield f"the directory voted for is {state['votedDirectoryId']!r}"
+        if not all(isinstance(each, int) and each >= -1 for each in (leader, voted)):
+            yield f"the leader is {leader!r}, and the vote is for {voted!r}"
+        return
+    if state["clusterId"] != "" or state["appliedOffset"] != 0:
+        yield f"cluster {state['clusterId']!r} and applied offset {state['appliedOffset']!r}, which nobody fills in"
+    try:
+        voters = [int(voter["voterId"]) for voter in state["currentVoters"]]
+    except (TypeError, KeyError, ValueError):
+        yield f"the voters are {state['currentVoters']!r}"
+        return
+    if node_id is not None and node_id not in voters:
+        yield f"the voters are {voters}, and this is node {node_id}"
+    for name, value in (("leader", leader), ("vote", voted)):
+        if value not in (-1, *voters):
+            yield f"the {name} is {value!r}, and the voters are {voters}"

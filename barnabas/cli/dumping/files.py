@@ -3,6 +3,7 @@
 Knows nothing of what is in the files.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,9 @@ from barnabas.cli.layouts.coordinators import OF_TOPIC
 
 #: What a file's name ends with while it is deleted, compacted or swapped in; it is what it was all the same.
 PASSING = (".deleted", ".cleaned", ".swap", ".tmp")
+
+#: A partition's directory, also on its way in or out.
+_OF_PARTITION = re.compile(r"(?P<topic>.+)-\d+(\.[0-9a-f]+-(delete|future|stray))?$")
 
 LOG_LIKE = ("log", "metadata-snapshot")
 
@@ -68,7 +72,8 @@ def decoder_of(path: Path) -> str | None:
     """What the records of a log are, as the name of its partition's directory says."""
     if path.name.endswith(".checkpoint"):
         return OF_TOPIC["__cluster_metadata"]
-    return OF_TOPIC.get(path.resolve().parent.name.rpartition("-")[0])
+    directory = _OF_PARTITION.match(path.resolve().parent.name)
+    return OF_TOPIC.get(directory["topic"]) if directory is not None else None
 
 
 def rows(source: Source, kind: str, options: logs.Options) -> Iterator[Row]:
