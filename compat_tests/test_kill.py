@@ -22,12 +22,13 @@ TOPIC = "under-fire"
 
 
 class Load:
-    """Numbered records to each partition, as fast as they are taken, from a thread of its own.
+    """One producer's numbered records to each partition, as fast as they are taken, from a thread of its own.
 
     ``sent[partition]`` is the next number; ``acknowledged[partition]`` maps numbers to the offsets that were promised.
     """
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, name: str, codec: str) -> None:
+        self.name = name
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -35,7 +36,7 @@ class Load:
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 2,
-                "compression.type": "lz4",
+                "compression.type": codec,
                 "retry.backoff.ms": 20,
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 50,
@@ -55,7 +56,9 @@ class Load:
             for partition in range(PARTITIONS):
                 number = self.sent[partition]
                 try:
-                    self.producer.produce(TOPIC, b"%d" % number, partition=partition, on_delivery=self._delivered)
+                    self.producer.produce(
+                        TOPIC, b"%d" % number, key=self.name, partition=partition, on_delivery=self._delivered
+                    )
                 except BufferError:
                     self.producer.poll(0.01)
                 else:
@@ -86,32 +89,33 @@ class Load:
         return sum(map(len, self.acknowledged))
 
 
-def everything(bootstrap: str) -> dict[int, list[tuple[int, int]]]:
-    """(offset, number) of all records, by partition."""
+def everything(bootstrap: str) -> dict[int, list[tuple[int, str, int]]]:
+    """Offset, producer and number of all records, by partition."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False})
     ends = {}
     for partition in range(PARTITIONS):
         ends[partition] = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), 20)[1]
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in range(PARTITIONS)])
-    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    found: dict[int, list[tuple[int, str, int]]] = defaultdict(list)
     deadline = time.monotonic() + 60
     while any(len(found[partition]) < end for partition, end in ends.items()):
         assert time.monotonic() < deadline, {partition: (len(found[partition]), end) for partition, end in ends.items()}
         for message in consumer.consume(5000, 0.1):
             if message.error():
                 raise KafkaException(message.error())
-            found[message.partition()].append((message.offset(), int(message.value())))
+            place = message.offset(), message.key().decode(), int(message.value())
+            found[message.partition()].append(place)
     consumer.close()
     return found
 
 
-def judge(found: dict[int, list[tuple[int, int]]], load: Load) -> None:
+def judge(found: dict[int, list[tuple[int, str, int]]], load: Load) -> None:
     for partition in range(PARTITIONS):
         records = found[partition]
-        assert [offset for offset, _ in records] == list(range(len(records))), "offsets have no holes"
-        numbers = [number for _, number in records]
+        assert [offset for offset, _, _ in records] == list(range(len(records))), "offsets have no holes"
+        numbers = [number for _, name, number in records if name == load.name]
         assert numbers == sorted(set(numbers)), "once, in order"
-        at = {number: offset for offset, number in records}
+        at = {number: offset for offset, name, number in records if name == load.name}
         promised = load.acknowledged[partition]
         lost = {number: offset for number, offset in promised.items() if at.get(number) != offset}
         assert not lost, (
@@ -189,17 +193,23 @@ def test_every_acknowledged_commit_survives_kill_9(own_broker: Callable[..., Run
 def test_every_acknowledged_record_survives_kill_9(own_broker: Callable[..., Running]) -> None:
     broker = own_broker({"log.segment.bytes": str(1 << 20), "auto.create.topics.enable": "false"})
     create(broker)
-    with Load(broker.bootstrap) as load:
+    with Load(broker.bootstrap, "first", "lz4") as first, Load(broker.bootstrap, "second", "none") as second:
+        loads = [first, second]
         for _ in range(ROUNDS):
-            before = load.acknowledged_count()
+            before = [load.acknowledged_count() for load in loads]
             until = time.monotonic() + LOAD_SECONDS
             deadline = time.monotonic() + 30
-            while time.monotonic() < until or load.acknowledged_count() == before:
+            while time.monotonic() < until or any(
+                load.acknowledged_count() == count for load, count in zip(loads, before, strict=True)
+            ):
                 assert time.monotonic() < deadline, "nothing is acknowledged any more"
                 time.sleep(0.01)
             broker.kill()
             broker.start()
-        load.drain()
-    assert load.failures == []
-    assert [len(acknowledged) for acknowledged in load.acknowledged] == load.sent
-    judge(everything(broker.bootstrap), load)
+        for load in loads:
+            load.drain()
+    found = everything(broker.bootstrap)
+    for load in loads:
+        assert load.failures == []
+        assert [len(acknowledged) for acknowledged in load.acknowledged] == load.sent
+        judge(found, load)
