@@ -58,7 +58,8 @@ class Moves:
 
     ``before_arrival`` is called with a log and the directory that it is about to be in, and may raise KafkaError to
     call the move off; ``on_arrival`` with the log that has taken its place. ``bytes_per_second`` is asked before each
-    step; None is as fast as it goes, with the loop's time shared equally with everything else.
+    step; None is as fast as it goes, with the loop's time shared equally with everything else. Without a scheduler
+    nothing moves.
     """
 
     def __init__(self, manager: "LogManager", scheduler: Scheduler | None) -> None:
@@ -187,11 +188,7 @@ class Moves:
     # ------------------------------------------------------------ copying
 
     def _again(self, move: Move, delay_s: float) -> None:
-        if self._stopped:
-            return
-        if self._scheduler is None:
-            self._step(move)
-        else:
+        if self._scheduler is not None and not self._stopped:
             move.timer = self._scheduler.call_later(delay_s, self._step, move)
 
     def _step(self, move: Move) -> None:
@@ -253,7 +250,10 @@ class Moves:
             if not data:
                 raise CorruptMessage(f"{log.directory} has nothing at offset {offset}, and does not end there")
             base_offset = int.from_bytes(data[:8])
-            if base_offset < offset:  # its start was moved into the middle of a batch
+            if base_offset < offset and future.size:  # the two are not as alike as they should be
+                future.truncate_fully_and_start_at(log.log_start_offset, now_ms)
+                continue
+            if base_offset < offset:  # the log's start was moved into the middle of a batch
                 future.truncate_fully_and_start_at(base_offset, now_ms)
             future.append_as_follower(data, now_ms=now_ms)
             copied += len(data)
@@ -261,18 +261,14 @@ class Moves:
 
     def _agree(self, log: PartitionLog, future: PartitionLog) -> None:
         """Drop what the future log has and the log has not: before what is left now, or in an epoch cut short since."""
+        epoch, end = future.latest_epoch, log.log_end_offset
+        if epoch not in (-1, log.latest_epoch):
+            known, end = log.end_offset_for_epoch(epoch)
+            if known != epoch:
+                end = min(end, future.end_offset_for_epoch(known)[1])
+        future.truncate_to(max(end, 0))
         if future.log_end_offset < log.log_start_offset:
             future.truncate_fully_and_start_at(log.log_start_offset, self._manager.clock.time_ms())
-            return
-        epoch = future.latest_epoch
-        if epoch < 0 or epoch == log.latest_epoch:
-            future.truncate_to(log.log_end_offset)
-            return
-        known, end = log.end_offset_for_epoch(epoch)
-        if known != epoch:
-            end = min(end, future.end_offset_for_epoch(known)[1])
-        if end < future.log_end_offset:
-            future.truncate_to(max(end, 0))
 
     def _flush(self, move: Move) -> None:
         """Have the future log on the disk before it may take the place of one that is."""

@@ -463,20 +463,33 @@ def test_what_the_log_lost_is_not_kept(node, batch):
     assert node.values() == before
 
 
-@pytest.mark.parametrize("known", [[(0, 0), (2, 4)], [(2, 0)], [(3, 0)], []])
-def test_epochs_that_the_log_does_not_have(node, batch, known):
-    """Whatever the two know of epochs, the future log is what the log is in the end."""
-    filled(node, batch)
+@pytest.mark.parametrize("start", [0, 2, 5])
+@pytest.mark.parametrize(
+    ("of_log", "of_future"),
+    [
+        ([0, 0, 0, 2, 2, 2], [0, 0, 0, 1, 1]),
+        ([0, 0, 0, 2, 2, 2], [0, 0, 0, 0, 0, 0, 0]),
+        ([0, 0, 4, 4, 4, 4], [0, 0, 2, 2, 2]),
+        ([0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 3, 3, 3]),
+        ([5, 5, 5, 5, 5, 5], [1, 1, 1]),
+        ([5, 5, 5, 5, 5, 5], []),
+        ([1, 1, 2, 2, 5, 5], [1, 1, 2, 2, 2, 3, 3]),
+    ],
+)
+def test_what_was_copied_of_a_log_that_went_another_way(node, batch, of_log, of_future, start):
+    """Wherever epochs say that they parted, the copy is the log in the end; a record has its epoch for value."""
+    for offset, epoch in enumerate(of_log):
+        node.append(batch, [b"%d in %d" % (offset, epoch)], epoch=epoch)
     node.move()
-    node.future.append_as_follower(batch([b"other"] * 8, leader_epoch=2).buffer, now_ms=0)
-    node.log.leader_epochs.entries = known
-    node.log.latest_epoch = known[-1][0] if known else -1
-    assert len(node.future.leader_epochs.entries) == 1
+    for offset, epoch in enumerate(of_future):
+        copied = batch([b"%d in %d" % (offset, epoch)], base_offset=offset, leader_epoch=epoch)
+        node.future.append_as_follower(copied.buffer, now_ms=0)
+    node.log.delete_records_before(start)
     before = node.values()
-    if known[-1:] == [(2, 0)]:
-        return  # then what was copied in that epoch is the log's: there is nothing to be seen
     node.finish()
-    assert node.values()[8:] == before[8:]
+    assert node.directory == "/b"
+    assert node.values() == before
+    assert node.log.leader_epochs.latest == of_log[-1]
 
 
 def test_a_future_log_of_another_topic_is_set_aside(node, batch):
