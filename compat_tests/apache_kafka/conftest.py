@@ -36,9 +36,9 @@ ALIKE = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs all of it, or each would start brokers of its own."""
+    """One worker runs what shares brokers, or each would start its own; what has its own says so by another group."""
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("apache_kafka"))
 
 

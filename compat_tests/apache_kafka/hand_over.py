@@ -46,7 +46,7 @@ IN_ORDER = (
     r"Performing controller activation",  # each start of a controller warns of it
     r"NodeToControllerChannelManager .* Attempting to close NetworkClient that has already been closed",  # each stop
     r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
-    r"controller event queue overloaded",  # the same
+    r"controller event queue overloaded|heartbeat request but received error REQUEST_TIMED_OUT",  # the same
     r"Uncaught exception in scheduled task 'kafka-log-retention'",  # which runs into the beginning of leadership
     r"Non-monotonic update of high watermark",  # after a kill: they are on the disk less often than logs' starts
     r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
@@ -135,6 +135,7 @@ def facts(bootstrap: str) -> dict[str, Any]:
         "topics": {name: (each["TopicId"], each["IsInternal"]) for name, each in topics.items()},
         "partitions": sorted(places),
         "configs": configs(bootstrap, topics),
+        "directories": directories(bootstrap),
         "records": {isolation: records(bootstrap, mine, isolation) for isolation in ISOLATION},
         "groups": groups(bootstrap, mine),
     }
@@ -151,6 +152,18 @@ def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
             for line in differences(found.get(name), wanted.get(name), f"{where}/{name}")
         ]
     return [f"{where}: {found!r:.500} instead of {wanted!r:.500}"]
+
+
+def directories(bootstrap: str) -> dict[str, tuple[str, int]]:
+    """In which log directory each partition of a client's topic is, and how many bytes it has there."""
+    (answer,) = play(bootstrap, ask("DescribeLogDirs", v=4, Topics=None))
+    return {
+        f"{topic['Name']}-{each['PartitionIndex']}": (directory["LogDir"], each["PartitionSize"])
+        for directory in answer["Results"]
+        for topic in directory["Topics"]
+        for each in topic["Partitions"]
+        if not topic["Name"].startswith("__")
+    }
 
 
 def configs(bootstrap: str, topics: Any) -> dict[str, dict[str, str]]:

@@ -23,6 +23,7 @@ from barnabas.records.control import ControlType, control_key
 from .hand_over import CODECS, TOPIC, Counting, alter, barnabas_on, fill, running
 from .test_console_tools import Tools
 
+pytestmark = pytest.mark.xdist_group("hand_over")
 PRODUCER = {"producer_id": 7, "producer_epoch": 1}
 COORDINATOR_EPOCH = 3
 

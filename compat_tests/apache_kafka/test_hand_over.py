@@ -38,6 +38,7 @@ from .hand_over import (
 from .play import error_codes
 from .steps import ask
 
+pytestmark = pytest.mark.xdist_group("hand_over")
 OUT_OF_ORDER, OK = 45, 0
 THE_TEST_ASKED_FOR_IT = (r"Error processing append operation on partition \S+:counted-0",)
 """What Apache Kafka says when it refuses a batch that is out of order."""
@@ -100,7 +101,7 @@ def newer_group(bootstrap: str, group: str) -> None:
 
 
 def transactions(bootstrap: str) -> None:
-    """One that is committed, with offsets in it, and one that is aborted."""
+    """Some that are committed, with offsets in them, one that is aborted, one that stays open."""
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "till", "log_level": 2})
     producer.init_transactions(30)
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": "exactly-once", "log_level": 2})
@@ -116,6 +117,18 @@ def transactions(bootstrap: str) -> None:
         else:
             producer.abort_transaction(30)
     reader.close()
+    still = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": "still",
+            "transaction.timeout.ms": 900_000,  # longer than this test
+            "log_level": 2,
+        }
+    )
+    still.init_transactions(30)
+    still.begin_transaction()
+    still.produce("codec_none", b"open", partition=0)
+    assert still.flush(30) == 0
 
 
 def by_barnabas(bootstrap: str) -> None:
@@ -138,9 +151,11 @@ def goes_on(bootstrap: str, counting: Counting, last: int) -> None:
 
 def await_log_starts(home: Path, *wanted: str) -> None:
     """Until where DeleteRecords moved the start of logs to is on the disk: that much a kill undoes, in both brokers."""
-    checkpoint, deadline = home / "data" / "log-start-offset-checkpoint", time.monotonic() + 30
-    while set(wanted) - set(checkpoint.read_text().splitlines()):
-        assert time.monotonic() < deadline, checkpoint.read_text()
+    deadline = time.monotonic() + 60
+    while set(wanted) - (
+        found := {line for path in home.glob("*/log-start-offset-checkpoint") for line in path.read_text().splitlines()}
+    ):
+        assert time.monotonic() < deadline, found
         time.sleep(0.05)
 
 
@@ -247,7 +262,7 @@ def await_more(load: Load, count: int) -> None:
 
 
 MADE: dict[str, dict[str, Any]] = {
-    "by 4.3.1, for one controller of several, killed": {"standalone": True},
+    "by 4.3.1, for one controller of several, two directories, killed": {"standalone": True},
     "by 3.9.1, for this controller, stopped": {"version": PREVIOUS},
 }
 """With voters that are in the metadata log (KIP-853), and with those that the properties name."""
@@ -261,7 +276,8 @@ def test_a_directory_that_apache_kafka_made(kafka_jars: Path, tmp_path: Path, ma
         jars(options.get("version", CURRENT))
     except KafkaUnavailable as missing:
         pytest.skip(str(missing))
-    theirs, ours = apache_on(tmp_path, **options), barnabas_on(tmp_path)
+    where = {"log.dirs": f"{tmp_path}/data,{tmp_path}/more" if "two" in made else f"{tmp_path}/data"}
+    theirs, ours = apache_on(tmp_path, where, **options), barnabas_on(tmp_path, where)
     with running(theirs, kill="killed" in made) as bootstrap:
         fill(bootstrap)
         counting = Counting(bootstrap)

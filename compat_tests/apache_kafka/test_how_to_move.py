@@ -18,6 +18,7 @@ from compat_tests.test_documents import ROOT, blocks, commands
 
 from .apache import CURRENT, await_answers, free_port, java_command
 
+pytestmark = pytest.mark.xdist_group("hand_over")
 PAGE = "docs/how-to/move-to-apache-kafka-and-back.md"
 TOOLS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
