@@ -128,10 +128,20 @@ def _move(admin: Any, as_json: bool, **given: Any) -> None:
 
 
 def _not_there(admin: Any, wished: set[tuple[str, int, int]], target: str, given: dict[str, Any]) -> bool:
-    """Whether some are still somewhere else. A partition that is gone meanwhile is waited for no longer."""
-    return any(
-        directory["log_dir"] != target
-        for directory in _directories(admin, given["topics"], given["partitions"], given["brokers"])
-        for each in directory["partitions"]
-        if (each["topic"], each["partition"], directory["broker"]) in wished
-    )
+    """Whether some are still somewhere else. A partition that is gone meanwhile is waited for no longer.
+
+    Raises:
+        click.ClickException: one is somewhere else, and not on its way.
+    """
+    places: dict[tuple[str, int, int], set[str]] = {}
+    for directory in _directories(admin, given["topics"], given["partitions"], given["brokers"]):
+        for each in directory["partitions"]:
+            key = each["topic"], each["partition"], directory["broker"]
+            if key in wished:
+                places.setdefault(key, set()).add(directory["log_dir"])
+    for (topic, partition, broker), found in sorted(places.items()):
+        if target not in found:
+            raise click.ClickException(
+                f"{topic}-{partition} on broker {broker} is not being moved to {target} any more"
+            )
+    return any(len(found) > 1 for found in places.values())

@@ -1,8 +1,11 @@
 """``barnabas log-dirs``, against a broker of two directories."""
 
 import pytest
+from kafka import KafkaAdminClient
 
 from barnabas.testing import Broker
+
+THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,21 @@ def test_move_one(barnabas):
 def test_without_waiting(barnabas):
     moved = barnabas("log-dirs", "--move", "--topic", "users", "--to", "/one")
     assert moved == (0, "users-0 on broker 1 is being moved to /one\n", "")
+
+
+def test_a_move_that_is_called_off_is_not_waited_for(barnabas, broker, monkeypatch):
+    """Somebody else wants it to stay."""
+    moved = KafkaAdminClient.alter_replica_log_dirs
+
+    def called_off(admin, wishes):
+        answer = moved(admin, wishes)
+        moved(admin, dict.fromkeys(wishes, "/one"))
+        return answer
+
+    monkeypatch.setattr(KafkaAdminClient, "alter_replica_log_dirs", called_off)
+    barnabas("configs", "--alter", "--broker", "1", "--add-config", f"{THROTTLE}=0")
+    outcome = barnabas("log-dirs", "--move", "--topic", "users", "--to", "/two", "--wait")
+    assert outcome == (1, "", "Error: users-0 on broker 1 is not being moved to /two any more\n")
 
 
 @pytest.mark.parametrize(
