@@ -66,7 +66,7 @@ def is_of_broker(path: Path) -> bool:
 def _check(wanted: list[Path], findings: "Findings", *, is_partition: bool) -> None:
     from barnabas.cli.checking import directories
 
-    held = {path.parent if is_partition else path for path in wanted}
+    held = {path.resolve().parent if is_partition else path for path in wanted}
     try:
         with locked(held, quietly=is_partition), progress_bar(wanted) as advance:
             if is_partition:

@@ -9,7 +9,7 @@ from typing import Any
 
 from barnabas.cluster.image import MetadataImage, PartitionImage
 from barnabas.cluster.record_batches import Control, decode_batches
-from barnabas.cluster.snapshot import SnapshotId, decode_snapshot, parse_file_name
+from barnabas.cluster.snapshot import decode_snapshot, parse_file_name
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.errors import CorruptMessage, KafkaError, MalformedMessage
 from barnabas.wire.messages.metadata_records import (
@@ -54,13 +54,9 @@ class Cluster:
 
 
 def load(directory: Path) -> MetadataImage:
-    """The image that the latest snapshot in ``directory`` and the log after it make. Raises Unreadable, OSError."""
-    image = MetadataImage()
+    """The image that the latest good snapshot in ``directory`` and the log after it make. Raises Unreadable."""
     try:
-        snapshot = latest_snapshot(directory)
-        if snapshot is not None:
-            records = decode_snapshot((directory / snapshot.file_name).read_bytes()).records
-            image, _ = image.apply(records, offset=snapshot.end_offset - 1, epoch=snapshot.epoch)
+        image = _from_snapshot(directory)
         ready = list(_records_after(directory, image.offset))
         if ready:
             image, _ = image.apply([record for _, record in ready], offset=ready[-1][0], epoch=image.epoch)
@@ -69,14 +65,20 @@ def load(directory: Path) -> MetadataImage:
     return image
 
 
-def snapshots(directory: Path) -> list[SnapshotId]:
-    """The snapshots that are there, oldest first."""
+def _from_snapshot(directory: Path) -> MetadataImage:
+    """What the latest snapshot says that can be read; nothing when there is none, or the log goes back to the start."""
     found = (parse_file_name(path.name) for path in directory.iterdir())
-    return sorted(each for each in found if each is not None)
-
-
-def latest_snapshot(directory: Path) -> SnapshotId | None:
-    return max(snapshots(directory), default=None)
+    damage: CorruptMessage | None = None
+    for snapshot in sorted((each for each in found if each is not None), reverse=True):
+        try:
+            records = decode_snapshot((directory / snapshot.file_name).read_bytes()).records
+        except CorruptMessage as error:
+            damage = damage or error
+            continue
+        return MetadataImage().apply(records, offset=snapshot.end_offset - 1, epoch=snapshot.epoch)[0]
+    if damage is not None and not (directory / f"{0:020d}.log").exists():
+        raise damage
+    return MetadataImage()
 
 
 def _records_after(directory: Path, offset: int) -> Iterator[tuple[int, Any]]:

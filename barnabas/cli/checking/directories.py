@@ -170,15 +170,15 @@ class DataDirectory:
     def check_checkpoints(self, known: Cluster) -> None:
         """The four checkpoints of offsets, against the logs that were found."""
         for key, offset in self.offsets[RECOVERY].items():
-            self._check_offset(RECOVERY, key, offset, above_end=True, must_be_end=self.is_clean)
+            self._check_offset(RECOVERY, key, offset, must_be_end=self.is_clean)
         for key, offset in self.offsets[HIGH].items():
             partition = known.partition(*key)
             is_alone = partition is not None and len(partition.replicas) == 1
-            self._check_offset(HIGH, key, offset, above_end=True, must_be_end=self.is_clean and is_alone)
+            self._check_offset(HIGH, key, offset, must_be_end=self.is_clean and is_alone)
         for key, offset in self.offsets[STARTS].items():
             self._check_start(key, offset)
         for key, offset in self.offsets[CLEANER].items():
-            self._check_offset(CLEANER, key, offset, above_end=True, must_be_end=False)
+            self._check_offset(CLEANER, key, offset, must_be_end=False)
         if self.is_clean:
             for name in (RECOVERY, HIGH):
                 for key in self.extents.keys() - self.offsets[name].keys():
@@ -186,9 +186,7 @@ class DataDirectory:
                         words = f"there is no line for {key[0]}-{key[1]}"
                         self.findings.error("checkpoint", str(self.path / name), words)
 
-    def _check_offset(
-        self, name: str, key: tuple[str, int], offset: int, *, above_end: bool, must_be_end: bool
-    ) -> None:
+    def _check_offset(self, name: str, key: tuple[str, int], offset: int, *, must_be_end: bool) -> None:
         path, extent = str(self.path / name), self.extents.get(key)
         if extent is None:
             severity = ERROR if self.is_clean else WARNING
@@ -199,7 +197,7 @@ class DataDirectory:
 
     def _check_start(self, key: tuple[str, int], offset: int) -> None:
         path, extent = str(self.path / STARTS), self.extents.get(key)
-        self._check_offset(STARTS, key, offset, above_end=True, must_be_end=False)
+        self._check_offset(STARTS, key, offset, must_be_end=False)
         if extent is None or not self.is_clean:
             return
         first_epoch = extent.epochs[0][1] if extent.epochs else offset
@@ -232,18 +230,21 @@ def check(paths: list[Path], findings: Findings, progress: Progress) -> list[Dat
     for directory in found:
         directory.check_against(known)
         directory.check_checkpoints(known)
+    findings.finish()
     return found
 
 
 def check_partition(path: Path, findings: Findings, progress: Progress) -> Extent:
     """Look at one partition's directory alone, with what the data directory around it says. Raises OSError."""
-    around = DataDirectory(path.parent, Findings())
+    real = path.resolve()
+    around = DataDirectory(real.parent, Findings())
     around.read_small_files()
     known = Cluster(_image([around], Findings()))
-    place = place_of(path) or Place(path, path.name, 0)
+    place = place_of(real) or Place(real, real.name, 0)
     extent = partitions.check(path, around.known_of(place, known), findings, progress)
     if place.topic == cluster.METADATA_TOPIC:
         quorum.check(path, extent, around.node_id, findings, is_clean=around.is_clean)
+    findings.finish()
     return extent
 
 

@@ -35,15 +35,15 @@ class Findings:
         self.all: list[Finding] = []
         self.counts = Counter({ERROR: 0, WARNING: 0})
         self._tell = tell
-        self._of_a_kind: Counter[tuple[str, str]] = Counter()
+        self._of_a_kind: Counter[tuple[str, str, str]] = Counter()  # path, severity, kind
 
     def add(
         self, severity: str, kind: str, path: str, what: str, position: int | None = None, offset: int | None = None
     ) -> None:
         """Something was found."""
         self.counts[severity] += 1
-        self._of_a_kind[path, kind] += 1
-        if self._of_a_kind[path, kind] <= SHOWN_OF_A_KIND:
+        self._of_a_kind[path, severity, kind] += 1
+        if self._of_a_kind[path, severity, kind] <= SHOWN_OF_A_KIND:
             self._keep(Finding(severity, kind, path, position, offset, what))
 
     def error(self, kind: str, path: str, what: str, position: int | None = None, offset: int | None = None) -> None:
@@ -52,13 +52,13 @@ class Findings:
     def warning(self, kind: str, path: str, what: str, position: int | None = None, offset: int | None = None) -> None:
         self.add(WARNING, kind, path, what, position, offset)
 
-    def end_of(self, path: str) -> None:
-        """That file is done: tell how many of a kind were left out."""
-        for (where, kind), count in self._of_a_kind.items():
-            if where == path and count > SHOWN_OF_A_KIND:
-                what = f"{count - SHOWN_OF_A_KIND} more of this kind"
-                self._keep(Finding(ERROR, kind, path, None, None, what))
-                self._of_a_kind[where, kind] = SHOWN_OF_A_KIND
+    def finish(self) -> None:
+        """Everything was looked at: tell how many of a kind were left out."""
+        for (path, severity, kind), count in self._of_a_kind.items():
+            if count > SHOWN_OF_A_KIND:
+                words = f"{count - SHOWN_OF_A_KIND} more of this kind"
+                self._keep(Finding(severity, kind, path, None, None, words))
+        self._of_a_kind.clear()
 
     def _keep(self, finding: Finding) -> None:
         self.all.append(finding)

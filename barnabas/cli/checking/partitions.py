@@ -140,8 +140,6 @@ class Partition:
         end = self.expected if is_last else self.bases[number + 1]
         tell = self._teller(stem + ".txnindex", "txnindex")
         check_transactions(transactions, base, end, aborted, tell, is_whole=self._replay.is_whole)
-        for name in (LOG, *OF_A_SEGMENT):
-            self.findings.end_of(str(self.path(stem + name)))
 
     def _walk(
         self,
@@ -311,7 +309,6 @@ class Partition:
                 start = max(self.bases[0], self.known.log_start_offset)
                 for words in self._replay.differences(entries, start):
                     self.findings.error("snapshot", path, words)
-            self.findings.end_of(path)
         self._next_snapshot = self._snapshots[0] if self._snapshots else NEVER
 
     def _finish_snapshots(self) -> None:
