@@ -118,7 +118,7 @@ def test_nobody_notices_a_move(own_broker: Callable[..., Running], directories: 
     broker = own_broker(configs(directories))
     create(broker)
     assert {place for found in places(broker).values() for place, _ in found} == set(directories)
-    with Load(broker.bootstrap) as load, Reader(broker.bootstrap) as reader:
+    with Load(broker.bootstrap, "only", "lz4") as load, Reader(broker.bootstrap) as reader:
         for turn in range(ROUNDS):
             target = directories[turn % 2]
             await_more(load)
@@ -138,7 +138,7 @@ def test_nobody_notices_a_move(own_broker: Callable[..., Running], directories: 
 def test_kill_9_while_partitions_move(own_broker: Callable[..., Running], directories: list[str]) -> None:
     broker = own_broker(configs(directories))
     create(broker)
-    with Load(broker.bootstrap) as load:
+    with Load(broker.bootstrap, "only", "lz4") as load:
         for turn in range(ROUNDS):
             target = directories[turn % 2]
             await_more(load)

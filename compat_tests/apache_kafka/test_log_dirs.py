@@ -169,7 +169,7 @@ def throttle(bootstrap: str, value: str | None) -> None:
         future.result(30)
 
 
-def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, int]]]:
+def written(bootstrap: str, count: int) -> dict[int, list[tuple[int, str, int]]]:
     """So many numbers to each partition; what everybody must find there from now on."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     for number in range(count):
