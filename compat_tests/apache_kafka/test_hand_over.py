@@ -234,7 +234,7 @@ def test_clients_go_on_through_kills_and_another_broker(ours_and_theirs: tuple[A
     ours, theirs = ours_and_theirs
     ours.start()
     create(ours)
-    with Load(ours.bootstrap) as load, Following(ours.bootstrap) as following:
+    with Load(ours.bootstrap, "only", "lz4") as load, Following(ours.bootstrap) as following:
         await_more(load, 2000)
         ours.kill()
         with running(theirs, kill=True):
