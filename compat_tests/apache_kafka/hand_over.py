@@ -49,6 +49,7 @@ IN_ORDER = (
     r"controller event queue overloaded|heartbeat request but received error REQUEST_TIMED_OUT",  # the same
     r"Uncaught exception in scheduled task 'kafka-log-retention'",  # which runs into the beginning of leadership
     r"Non-monotonic update of high watermark",  # after a kill: they are on the disk less often than logs' starts
+    r"Failed to load metadata from __\w+-\d+ .* Stopped loading records",  # after a kill: it leads until it registers
     r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
     r"Expected partition stamped-[12] .* Creating",  # partitions that were added to a topic, each time
 )

@@ -198,6 +198,10 @@ def test_there_and_back(ours_and_theirs: tuple[Any, ApacheKafka], kill: bool) ->
             assert guarded(bootstrap) == guard
             goes_on(bootstrap, counting, 4)
         assert len(list((ours.home / "data" / "__cluster_metadata-0").glob("*.checkpoint"))) > 1
+    said = theirs.log.read_text()
+    if not kill:
+        assert "DUPLICATE_BROKER_REGISTRATION" not in said, "it had to wait for the end of a session"
+        assert said.count("since clean shutdown file was found") == 2, "it went through a recovery"
 
 
 class Following:
