@@ -372,8 +372,15 @@ def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -
         {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, "log_level": 2}
     )
     places = [TopicPartition(*place, offset, metadata=f"note {offset}") for place, offset in offsets.items()]
-    for committed in consumer.commit(offsets=places, asynchronous=False):
-        assert committed.error is None
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            for committed in consumer.commit(offsets=places, asynchronous=False):
+                assert committed.error is None
+            break
+        except KafkaException as error:  # a coordinator that has just been found may not have read its log
+            assert error.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS, error
+            assert time.monotonic() < deadline, error
     consumer.close()
 
 

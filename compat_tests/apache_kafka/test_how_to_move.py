@@ -41,7 +41,7 @@ class Reader:
         (home / "bin").mkdir()
         for name, main in TOOLS.items():
             self.script(f"bin/{name}", " ".join(f"'{word}'" for word in java_command(CURRENT, main)))
-        self.script("barnabas", f"{os.environ.get('BARNABAS_COMPAT_PYTHON') or sys.executable} -m barnabas")
+        self.script("barnabas", f"{sys.executable} -m barnabas")  # whose commands for topics and groups need the extra
 
     def script(self, name: str, command: str) -> None:
         path = self.home / name
