@@ -15,12 +15,13 @@ from barnabas.log.files import File
 from barnabas.log.offset_index import ENTRY_SIZE
 from barnabas.log.scan import GLANCE, MIN_LENGTH
 from barnabas.log.time_index import NO_TIMESTAMP
-from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from barnabas.records.batch import CONTROL_BIT, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
 if TYPE_CHECKING:
     from barnabas.log.segment import Segment
 
 _HEADER: Final = Struct(">qi4xb6xi")  # base_offset, batch_length, magic, last_offset_delta
+_PRODUCER: Final = Struct(">q13xh4x16xq")  # base_offset, attributes, producer_id
 _INT32: Final = Struct(">i")
 _SAMPLES: Final = 16
 MAX_OFFSET: Final = 2**63 - 1
@@ -136,3 +137,37 @@ def latest_holds(segment: "Segment", entries: Entries, latest: int, offset: int)
         return all(batch.max_timestamp <= latest for batch in segment.scan(tail, GLANCE))
     except CorruptMessage:
         return False
+
+
+def transactions_hold(segments: Sequence["Segment"]) -> bool:
+    """Whether each entry of the last segment's index of aborted transactions speaks of a marker and of a first batch.
+
+    A first batch that compaction or retention has taken away is not missed.
+    """
+    segment = segments[-1]
+    for entry in segment.transactions.entries:
+        marker = _producer_at(segment, entry.last_offset)
+        if marker != (entry.last_offset, True, entry.producer_id):
+            return False
+        if not 0 <= entry.last_stable_offset <= entry.last_offset + 1:
+            return False
+        holding = [each for each in segments if each.base_offset <= entry.first_offset]
+        first = _producer_at(holding[-1], entry.first_offset) if holding else None
+        if entry.first_offset < 0 or (holding and first is None):
+            return False
+        is_there = first is not None and first[0] <= entry.first_offset
+        if is_there and first != (entry.first_offset, False, entry.producer_id):
+            return False
+    return True
+
+
+def _producer_at(segment: "Segment", offset: int) -> tuple[int, bool, int] | None:
+    """Of the batch that holds ``offset``, or of the next: its first offset, whether it is a marker, its producer."""
+    try:
+        header = segment.file.pread(HEADER_SIZE, segment.locate(offset))
+    except CorruptMessage:
+        return None
+    if len(header) < HEADER_SIZE:
+        return None
+    base_offset, attributes, producer_id = _PRODUCER.unpack_from(header)
+    return base_offset, attributes & CONTROL_BIT != 0, producer_id

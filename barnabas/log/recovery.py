@@ -13,6 +13,7 @@ from barnabas.log import leader_epochs, swapping, upgrading
 from barnabas.log.checking import Damage, Following, SegmentCheck
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
+from barnabas.log.index_check import transactions_hold
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.meta_properties import uuid_of, uuid_text
 from barnabas.log.offset_index import CorruptIndex
@@ -168,7 +169,7 @@ class _Opening:
             segment.index_interval = self.config.index_interval_bytes
             segment.created_ms = self.now_ms
             self.segments.append(segment)
-            if self.first_unindexed is None and not _is_indexed(segment, sizes):
+            if self.first_unindexed is None and not _is_indexed(self.segments, sizes):
                 self.first_unindexed = len(self.segments) - 1
 
     def load_epochs(self) -> bool:
@@ -294,15 +295,20 @@ class _Opening:
         return Damage(segment.size, end, f"the next segment begins at offset {self.segments[number + 1].base_offset}")
 
 
-def _is_indexed(segment: Segment, sizes: dict[str, int]) -> bool:
-    """Whether the index of aborted transactions can be believed: nobody notices later that it is not there.
+def _is_indexed(segments: list[Segment], sizes: dict[str, int]) -> bool:
+    """Whether the last one's index of aborted transactions can be believed: nobody notices later that it is not there.
 
     Where the offset index is missing it may be too, as Apache Kafka's ``LogSegment.sanityCheck`` has it.
     """
+    segment = segments[-1]
     name = f"{segment.base_offset:020d}"
     try:
         if sizes.get(name + TXN_INDEX_SUFFIX):
-            segment.transactions.entries  # noqa: B018 (reading them is the check)
+            holds = transactions_hold(segments)
+            for each in segments:
+                each.close()
+            if not holds:
+                raise CorruptMessage(f"{name}{TXN_INDEX_SUFFIX} speaks of transactions that are not there")
     except CorruptMessage as error:
         logger.warning("%s is recovered: %s", segment.path(LOG_SUFFIX), error)
         return False

@@ -13,6 +13,7 @@ from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
+from tests.log.conftest import make_marker
 
 DIRECTORY = "/data/orders-0"
 CONFIG = TopicConfig(segment_bytes=1500, index_interval_bytes=150, retention_ms=-1)
@@ -116,3 +117,35 @@ def test_any_bytes_over_any_others(timestamps, which, start, junk):
     at = round(start * len(content))
     content[at : at + len(junk)] = junk
     check(files, records)
+
+
+def test_every_byte_of_an_index_of_aborted_transactions(batch):
+    """Only a last stable offset that is too low may stay: a reader then looks at more entries than it has to."""
+    files, log = FaultyFiles(), None
+    files.makedirs(DIRECTORY)
+    log = create_log(LogServices(files), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=0)
+    sequences = {7: 0, 8: 0}
+    for number in range(30):
+        producer_id = 7 + number % 2
+        keywords = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequences[producer_id]}
+        log.append_as_leader(batch(2, is_transactional=True, **keywords), leader_epoch=0, now_ms=0)
+        sequences[producer_id] += 2
+        log.append_as_leader(make_marker(producer_id, abort=number % 3 > 0), leader_epoch=0, now_ms=0)
+    log.maybe_set_high_watermark(log.log_end_offset)
+    log.close()
+
+    def aborted(files):
+        log = opened(files)
+        data = log.read(0, 1 << 20, up_to=log.log_end_offset, minimum_one=True)
+        of_log = [entry for segment in log.segments for entry in segment.transactions.entries]
+        told = log.aborted_transactions(0, data)
+        return [[(each.producer_id, each.first_offset, each.last_offset) for each in some] for some in (of_log, told)]
+
+    expected = aborted(files.survivor())
+    assert len(expected[0]) == 20
+    for name in sorted(files.sizes(DIRECTORY)):
+        for position in range(files.open(f"{DIRECTORY}/{name}").size() if name.endswith(".txnindex") else 0):
+            for flip in (1, 64, 255):
+                copy = files.survivor()
+                copy.open(f"{DIRECTORY}/{name}").content[position] ^= flip
+                assert aborted(copy) == expected, (name, position, flip)
