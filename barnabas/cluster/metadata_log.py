@@ -269,7 +269,7 @@ class ClusterMetadata:
                 last_timestamp=0,
                 now_ms=self._clock.time_ms(),
             )
-            self._files.write_atomically(path, data, sync=False)
+            self._files.write_atomically(path, data, sync=True)
         check_features({each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)})
         records = first_records(bootstrap, self.controller.settings["min.insync.replicas"])
         self._append([BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()])

@@ -448,8 +448,9 @@ class MemoryFiles:
                     file.path = f"{new}{path[len(old) :]}/{name}"
             return
         file = self.open(old)
+        source, old_name = self._place(old)
         target, name = self._place(new)
-        self.delete(old)
+        del source[old_name]
         target[name] = file
         file.path = new
 
