@@ -1,5 +1,6 @@
 """Files on disk and in memory do the same."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -174,3 +175,17 @@ def test_a_sync_outlives_its_file(tmp_path):
     file.close()
     (tmp_path / "a").unlink()
     sync()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full, which is a disk without space, here")  # noqa: PTH110
+def test_a_failure_names_the_file():
+    """What goes by a descriptor fails without saying which file it was; a log line has to say."""
+    file = DiskFiles().open("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'") as caught:
+        file.write(b"x")
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(OSError, match=r"'/dev/full'"):
+        file.truncate(10)
+    with pytest.raises(OSError, match=r"'/dev/full'"):
+        file.fsync()
+    file.close()
