@@ -119,7 +119,6 @@ def apis() -> str:
         (
             str(key),
             f"[{name_of(api.request)}]({PROTOCOL}{name_of(api.request)})",
-            str(api.advertised),
             str(api.versions),
         )
         for key, api in sorted(APIS.items())
@@ -129,7 +128,7 @@ def apis() -> str:
         GENERATED,
         "What ApiVersions promises, and what is answered: from the registered handlers, as ApiVersions itself. "
         "Produce 0-2 and Fetch 0-3 are for [clients from before 0.11](../how-to/old-clients.md).\n",
-        table(("key", "name", "promised", "answered"), rows),
+        table(("key", "name", "versions"), rows),
     ])  # fmt: skip
 
 

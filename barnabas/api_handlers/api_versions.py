@@ -40,9 +40,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         epoch = epoch if features else NO_EPOCH
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersionsResponse.ApiVersion(
-                api_key=key, min_version=each.advertised.first, max_version=each.advertised.last
-            )
+            ApiVersionsResponse.ApiVersion(api_key=key, min_version=each.versions.first, max_version=each.versions.last)
             for key, each in sorted(context.apis.items())
         ],
         supported_features=[
@@ -64,7 +62,7 @@ def unsupported_version(context: Context) -> ApiVersionsResponse:
 
     It goes out in version 0.
     """
-    mine = context.apis[ApiVersionsRequest.api_key].advertised
+    mine = context.apis[ApiVersionsRequest.api_key].versions
     return ApiVersionsResponse(
         error_code=UnsupportedVersion.code,
         api_keys=[

@@ -17,8 +17,7 @@ class Api(NamedTuple):
     """An API that this broker answers."""
 
     request: type[Request]
-    versions: Versions  #: what is answered
-    advertised: Versions  #: what clients are told; wider than ``versions`` only where a client's bug wants it so
+    versions: Versions  #: what is answered, and what clients are told
     handle: Handler
     changes_metadata: bool = False  #: its answers wait until what they say is on the disk
 
@@ -33,9 +32,7 @@ class Promise(NamedTuple):
     release: str | None = None  #: of Apache Kafka, which the broker is to look like; None: its newest
 
 
-def api(
-    request: type[Request], *, versions: str, advertised: str | None = None, changes_metadata: bool = False
-) -> Callable[[H], H]:
+def api(request: type[Request], *, versions: str, changes_metadata: bool = False) -> Callable[[H], H]:
     """Register the function below as the one that answers ``request`` in ``versions``, ends included.
 
     The function takes the request and a :class:`~barnabas.api_handlers.context.Context`, and returns the response, a
@@ -48,7 +45,7 @@ def api(
 
     def register(handle: H) -> H:
         assert request.api_key not in APIS, f"{request.__name__} is answered twice"
-        APIS[request.api_key] = Api(request, promised, Versions.parse(advertised or versions), handle, changes_metadata)
+        APIS[request.api_key] = Api(request, promised, handle, changes_metadata)
         return handle
 
     return register

@@ -114,9 +114,7 @@ def narrowed(release: str) -> dict[int, Api]:
     apis = {}
     for key, api in APIS.items():
         if key in then and (versions := _common(api.versions, then[key])):
-            told = _common(api.advertised, then[key])
-            assert told is not None
-            apis[key] = api._replace(versions=versions, advertised=told)
+            apis[key] = api._replace(versions=versions)
     return apis
 
 
@@ -128,7 +126,7 @@ def _common(ours: Versions, theirs: Versions) -> Versions | None:
 def missing(release: str) -> dict[int, Versions]:
     """What that release answered and we do not: whole APIs and single versions."""
     then, ours = advertised(release), narrowed(release)
-    return {key: versions for key, versions in then.items() if key not in ours or ours[key].advertised != versions}
+    return {key: versions for key, versions in then.items() if key not in ours or ours[key].versions != versions}
 
 
 def features(release: str, known: Mapping[str, Versions]) -> dict[str, Versions]:

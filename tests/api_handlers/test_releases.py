@@ -60,8 +60,8 @@ def test_nothing_is_told_that_is_not_answered_and_nothing_that_was_not_there(rel
     for key, api in ours.items():
         assert api.versions.first <= api.versions.last
         assert APIS[key].versions.first <= api.versions.first <= api.versions.last <= APIS[key].versions.last
-        assert then[key].first <= api.advertised.first <= api.advertised.last <= then[key].last
-        assert (key in missing) == (api.advertised != then[key])
+        assert then[key].first <= api.versions.first <= api.versions.last <= then[key].last
+        assert (key in missing) == (api.versions != then[key])
     assert set(then) - set(ours) <= set(missing)
 
 
@@ -92,7 +92,7 @@ def test_api_versions_tells_what_is_left(release):
         body = ask(broker, ApiVersionsRequest(client_software_name="a", client_software_version="1"), version)
     told = ApiVersionsResponse.decode(body, version=version)
     assert {each.api_key: (each.min_version, each.max_version) for each in told.api_keys} == {
-        key: api.advertised for key, api in releases.narrowed(release).items()
+        key: api.versions for key, api in releases.narrowed(release).items()
     }
     names = {each.name for each in told.supported_features}
     assert {each.name for each in told.finalized_features} <= names <= set(releases.FEATURES_SINCE)
