@@ -194,8 +194,8 @@ def test_what_comes_in_between(tmp_path, how):
     async def story(moment):
         whole = Whole(tmp_path / str(moment), asyncio.get_running_loop())
         log = whole.filled()
-        await whole.until(lambda: whole.manager.cleaner.passes)
-        await asyncio.sleep(moment)
+        await whole.until(lambda: whole.workers)
+        await asyncio.sleep(moment)  # before, in, or after the first pass, as it comes
         if how == "delete":
             whole.manager.delete_async(log)
             log = whole.filled()
