@@ -77,7 +77,7 @@ def until(reached: Callable[[], bool], what: str) -> None:
 
 
 def test_what_is_too_much(broker: Running, admin: AdminClient) -> None:
-    create(admin, "t", segment_bytes=str(MIB), retention_bytes=str(2 * MIB), file_delete_delay_ms="2000")
+    create(admin, "t", segment_bytes=str(MIB), retention_bytes=str(2 * MIB), file_delete_delay_ms="4000")
     write(broker, "t", 6000)
     until(lambda: bounds(admin, "t")[0] > 0, "nothing was deleted")
     until(lambda: any(name.endswith(".log.deleted") for name in names(broker, "t")), "no file was set aside")
