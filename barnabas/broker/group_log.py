@@ -132,7 +132,10 @@ class GroupLog:
     # --------------------------------------------------------------- writing
 
     def write(self, group_id: str, records: Sequence[Record], written: Written) -> None:
-        """Append the records of a group as one batch; on one node they are safe when they are in the log."""
+        """Append the records of a group as one batch; on one node they are safe when they are in the log.
+
+        Where ``flush.messages`` wants them on the disk, when they are there.
+        """
         now_ms = self._broker.clock.time_ms()
         batch = build_batch(
             [(key, value, now_ms) for key, value in records],
@@ -140,12 +143,17 @@ class GroupLog:
             compression=Compression(self._broker.config["offsets.topic.compression.codec"]),
         )
         try:
-            self._partition(group_id).append(RecordBatch.parse(batch), now_ms, all_in_sync=True)
+            partition = self._partition(group_id)
+            appended = partition.append(RecordBatch.parse(batch), now_ms, all_in_sync=True)
         except KafkaError as error:
             logger.warning("group %s: %d records could not be written: %s", group_id, len(records), error)
             written(COORDINATOR_ERRORS.get(type(error), type(error)))
-        else:
+            return
+        log = partition.log
+        if appended.last_offset - log.recovery_point < log.config.flush_messages - 1:
             written(None)
+        else:
+            log.when_flushed(appended.last_offset + 1, lambda: written(NotCoordinator if log.is_offline else None))
 
     # ---------------------------------------------------- start, follow, stop
 

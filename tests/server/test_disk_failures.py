@@ -337,3 +337,18 @@ def test_groups_whose_partition_is_lost_have_no_coordinator_until_it_is_back():
                 assert (asking.commit(group, 0), asking.committed(group)) == (0, 0)
     with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
         assert [asking.committed_offset(group) for group in groups] == [0] * 4
+
+
+def test_a_commit_is_on_the_disk_before_it_is_answered_where_that_is_wanted():
+    files = FaultyFiles()
+    with Broker(files=files, log_flush_interval_messages=1) as broker, Asking(broker.port) as asking:
+        broker.create_topic("orders")
+        assert asking.coordinator("readers") == 0
+        for offset in range(1, 6):
+            assert asking.produce(0).error_code == 0
+            assert asking.commit("readers", offset) == 0
+            with Broker(files=files.survivor(power_cut=True)) as after, Asking(after.port) as reader:
+                assert reader.committed_offset("readers") == offset
+                assert reader.list_offsets(0, -1).offset == offset
+        files.fail_now(errno.EIO, "fsync")
+        assert asking.commit("readers", 0) == NotCoordinator.code
