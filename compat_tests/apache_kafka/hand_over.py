@@ -7,6 +7,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -200,6 +201,7 @@ def records(bootstrap: str, places: Sequence[tuple[str, int]], isolation: str) -
             "enable.auto.commit": False,
             "isolation.level": isolation,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
             "log_level": 2,
         }
     )
@@ -293,15 +295,20 @@ def fill(bootstrap: str) -> None:
         *(NewTopic(f"codec_{codec}", 2, 1) for codec in CODECS),
     ]
     wait(admin.create_topics(topics))
-    for codec in CODECS:
-        write(bootstrap, f"codec_{codec}", 40, compression_type=codec)
-    write(bootstrap, "orders", 60, size=100_000, batch_num_messages=1)  # two segments of each partition
-    write(bootstrap, "compacted", 60, keys=7)  # all of it in the active segment, which stays
-    write(bootstrap, "shrunk", 30, size=100_000, keys=5, batch_num_messages=1)  # eleven to a segment
+    with ThreadPoolExecutor() as writers:  # each waits half a second before it is given its producer id
+        written = [
+            *(writers.submit(write, bootstrap, f"codec_{codec}", 40, compression_type=codec) for codec in CODECS),
+            # Two segments of each partition.
+            writers.submit(write, bootstrap, "orders", 60, size=100_000, batch_num_messages=1),
+            # All of it in the active segment, which stays as it is.
+            writers.submit(write, bootstrap, "compacted", 60, keys=7),
+            # Eleven to a segment.
+            writers.submit(write, bootstrap, "shrunk", 30, size=100_000, keys=5, batch_num_messages=1),
+            *(writers.submit(write, bootstrap, topic, 50) for topic in ("stamped", "trimmed", "short.lived")),
+        ]
+    for each in written:
+        each.result()
     await_compaction(bootstrap, "shrunk", 5 + 8)
-    write(bootstrap, "stamped", 5)
-    write(bootstrap, "trimmed", 50)
-    write(bootstrap, "short.lived", 5)
     wait(admin.delete_records([TopicPartition("trimmed", 0, 11)]))
     wait(admin.delete_topics(["short.lived"]))
     alter(bootstrap, BROKER, "1", "log.cleaner.delete.retention.ms", "90000000")

@@ -53,7 +53,7 @@ def by_apache(bootstrap: str) -> None:
     write(bootstrap, "returns", 20)
     wait(admin.delete_topics(["passing"]))
     wait(admin.create_partitions([NewPartitions("stamped", 3)]))
-    write(bootstrap, "stamped", 9, start=5)
+    write(bootstrap, "stamped", 9, start=50)
     write(bootstrap, "compacted", 30, keys=7, start=60)
     wait(admin.delete_records([TopicPartition("trimmed", 1, 4)]))
     alter(bootstrap, TOPIC, "orders", "retention.ms", "7776000000000")
