@@ -186,6 +186,7 @@ class Broker:
         self._is_registered = True
         self._tell_directories()
         self.group_log.start()
+        self.controller.spare_the_next_start()
 
     def close(self) -> None:
         """Say that it stops, flush everything, and leave the directories as a clean stop does."""

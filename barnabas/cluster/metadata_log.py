@@ -57,6 +57,9 @@ DIRECTORY = f"{CLUSTER_METADATA}-0"
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 READ_BYTES = 1 << 20
 
+LONG_TO_READ = 1 << 20
+"""Bytes of the log, behind the last snapshot, that make a start long: a quarter of a second."""
+
 Listener = Callable[[MetadataImage, MetadataDelta], object]
 
 
@@ -333,6 +336,11 @@ class ClusterMetadata:
                 self.write_snapshot()
             except (OSError, KafkaStorageError) as error:  # what it was due for has been done, and stays done
                 logger.error("no snapshot was written: %s", error)
+
+    def spare_the_next_start(self) -> None:
+        """Write a snapshot if it took long to read the log: each start and each stop of a broker makes it longer."""
+        if self._bytes_since_snapshot > LONG_TO_READ:
+            self.write_snapshot()
 
     def write_snapshot(self) -> SnapshotId:
         """Write the image out. What is behind older snapshots goes when it is time."""

@@ -9,9 +9,10 @@ from barnabas.cluster.commands import (
     DeleteTopics,
     NewTopic,
     RegisterBroker,
+    ShutDownBroker,
     UnfenceBroker,
 )
-from barnabas.cluster.metadata_log import BOOTSTRAP_FILE, Limits, MetadataLogError
+from barnabas.cluster.metadata_log import BOOTSTRAP_FILE, LONG_TO_READ, Limits, MetadataLogError
 from barnabas.cluster.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.record_batches import decode_batches
 from barnabas.cluster.snapshot import SnapshotId, decode_snapshot
@@ -360,6 +361,23 @@ def test_a_snapshot_is_due_by_size(open_metadata):
         create(metadata, f"t{n}")
     assert 2 <= len(metadata.snapshots()) <= 10
     assert same(open_metadata().image, metadata.image)
+
+
+def test_a_start_that_had_much_to_read_spares_the_next_one(open_metadata):
+    metadata = open_metadata.started()
+    metadata.spare_the_next_start()
+    assert metadata.snapshots() == []
+    metadata.submit(CreateTopics([NewTopic("orders", 9000, 1)]))
+    assert metadata.log.size < LONG_TO_READ
+    metadata.submit(ShutDownBroker(1))
+    metadata = open_metadata.started()
+    assert metadata.log.size > LONG_TO_READ
+    metadata.spare_the_next_start()
+    assert len(metadata.snapshots()) == 1
+    again = open_metadata.started()
+    again.spare_the_next_start()
+    assert len(again.snapshots()) == 1
+    assert len(again.image.topics_by_name["orders"].partitions) == 9000
 
 
 def test_a_snapshot_is_due_by_time(open_metadata):
