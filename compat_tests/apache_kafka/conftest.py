@@ -35,6 +35,7 @@ ALIKE = {
 """What both are told: nothing is deleted for its age, and a table's time-outs and limits are within reach."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker runs what shares brokers, or each would start its own; what has its own says so by another group."""
     for item in items:

@@ -171,14 +171,13 @@ def test_apache_kafka_goes_on_with_what_was_recovered(filled: Filled, tmp_path: 
     broker = BarnabasProcess(tmp_path, {"node.id": "1"}).start()
     try:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
-        producer.produce(TOPIC, b"by Barnabas", partition=0)
+        written: list[tuple[int, bytes]] = []
+        told = lambda error, message: written.append((message.offset(), message.value()))  # noqa: E731
+        producer.produce(TOPIC, b"by Barnabas", partition=0, on_delivery=told)
         assert producer.flush(DEADLINE_SECONDS) == 0
     finally:
         broker.stop()
+    assert written[0][0] > filled.seen["read_uncommitted"][-1][0]
     with ApacheKafka(tmp_path) as apache:
         assert by_librdkafka(apache.bootstrap, "read_committed") == filled.seen["read_committed"]
-        offset = filled.seen["read_uncommitted"][-1][0] + 1
-        assert by_librdkafka(apache.bootstrap, "read_uncommitted") == [
-            *filled.seen["read_uncommitted"],
-            (offset, b"by Barnabas"),
-        ]
+        assert by_librdkafka(apache.bootstrap, "read_uncommitted") == [*filled.seen["read_uncommitted"], *written]
