@@ -200,6 +200,11 @@ class BrokerConfig:
             raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
         if self["broker.id"] != self["node.id"]:
             raise ConfigError("broker.id", str(self["broker.id"]), f"equal to node.id, which is {self['node.id']}")
+        voters = self["controller.quorum.voters"]
+        if any(voter.partition("@")[0] != str(self.node_id) for voter in voters):
+            # Going on alone, this node would decide what the others know nothing of.
+            rule = f"this node's own {self.node_id}@host:port only; this version has no quorum of several nodes"
+            raise ConfigError("controller.quorum.voters", ",".join(voters), rule)
 
     def _check_cleaner(self) -> None:
         threads, size = self["log.cleaner.threads"], self["log.cleaner.dedupe.buffer.size"]

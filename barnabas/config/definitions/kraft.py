@@ -177,7 +177,8 @@ CONFIGS = (
         [],
         voters,
         HIGH,
-        "The controllers of a static quorum: id@host:port, separated by commas.",
+        "The controllers of a static quorum: id@host:port, separated by commas. Of nobody but this node, so far.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.bootstrap.servers",
