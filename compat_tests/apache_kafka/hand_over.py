@@ -47,7 +47,8 @@ IN_ORDER = (
     r"Performing controller activation",  # each start of a controller warns of it
     r"NodeToControllerChannelManager .* Attempting to close NetworkClient that has already been closed",  # each stop
     r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
-    r"controller event queue overloaded|heartbeat request but received error REQUEST_TIMED_OUT",  # the same
+    r"controller event queue overloaded|REQUEST_TIMED_OUT|[Tt]imed out|TimeoutException|request timeout",  # the same
+    r"NetworkClient .* ([Dd]isconnect|Connection to node|Bootstrap broker|Cancelled in-flight)",  # a broker that is late
     r"Uncaught exception in scheduled task 'kafka-log-retention'",  # which runs into the beginning of leadership
     r"Non-monotonic update of high watermark",  # after a kill: they are on the disk less often than logs' starts
     r"Failed to load metadata from __\w+-\d+ .* Stopped loading records",  # after a kill: it leads until it registers
