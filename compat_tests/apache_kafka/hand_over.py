@@ -48,8 +48,9 @@ IN_ORDER = (
     r"NodeToControllerChannelManager .* Attempting to close NetworkClient that has already been closed",  # each stop
     r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
     r"controller event queue overloaded|REQUEST_TIMED_OUT|[Tt]imed out|TimeoutException|request timeout",  # the same
-    r"NetworkClient .* ([Dd]isconnect|Connection to node|Bootstrap broker|Cancelled in-flight)",  # a broker that is late
-    r"Uncaught exception in scheduled task 'kafka-log-retention'",  # which runs into the beginning of leadership
+    r"NetworkClient .* ([Dd]isconnect|Connection to node|Bootstrap broker|Cancelled in-flight)",  # who is late
+    # Retention runs into the beginning of leadership.
+    r"Uncaught exception in scheduled task 'kafka-log-retention'\n.* cannot be resumed since it is not paused",
     r"Non-monotonic update of high watermark",  # after a kill: they are on the disk less often than logs' starts
     r"Failed to load metadata from __\w+-\d+ .* Stopped loading records",  # after a kill: it leads until it registers
     r"Auto topic creation failed for __consumer_offsets .* already exists",  # when two clients ask at once
@@ -72,11 +73,12 @@ def complaints(log: Path, allowed: Sequence[str] = ()) -> list[str]:
     """What Apache Kafka logged as a warning or worse, but for what it logs on its own directories as well."""
     fine = re.compile("|".join((*IN_ORDER, *allowed)))
     lines = log.read_text(errors="replace").splitlines()
-    return [
-        "\n".join(lines[number : number + 2])  # the exception, where there is one
-        for number, line in enumerate(lines)
-        if COMPLAINT.search(line) and not fine.search(line)
+    found = [
+        line if following.startswith("[") else f"{line}\n{following}"  # the exception, where there is one
+        for line, following in zip(lines, [*lines[1:], "["], strict=True)
+        if COMPLAINT.search(line)
     ]
+    return [complaint for complaint in found if not fine.search(complaint)]
 
 
 @contextmanager
