@@ -207,6 +207,16 @@ class Allowed(NamedTuple):
         return self.scenario == scenario and (self.versions is None or version in self.versions)
 
 
+def verdict(differences: list[Difference], table: list[Allowed], scenario: str, version: int) -> list[str]:
+    """What is wrong with one version: differences that are not in the table, and entries that are no longer true."""
+    entries = [entry for entry in table if entry.is_about(scenario, version)]
+    unexplained = [each for each in differences if not any(entry.covers(each) for entry in entries)]
+    unused = [entry for entry in entries if not any(entry.covers(each) for each in differences)]
+    return [f"version {version}: {each}" for each in unexplained] + [
+        f"version {version}: no longer different, take it off the list: {entry}" for entry in unused
+    ]
+
+
 def allowed(path: Path) -> list[Allowed]:
     entries = tomllib.loads(path.read_text()).get("difference", [])
     return [

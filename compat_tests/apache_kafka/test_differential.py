@@ -41,13 +41,7 @@ def problems(brokers: tuple[Any, Any], row: Scenario, version: int) -> list[str]
     versions = HELPERS | {row.api: version}
     with ThreadPoolExecutor(2) as pool:
         apache, ours = pool.map(lambda broker: transcript(broker, row.steps, prefix, versions), brokers)
-    differences = compare.compare(apache, ours)
-    entries = [entry for entry in ALLOWED if entry.is_about(row.name, version)]
-    unexplained = [each for each in differences if not any(entry.covers(each) for entry in entries)]
-    unused = [entry for entry in entries if not any(entry.covers(each) for each in differences)]
-    return [f"version {version}: {each}" for each in unexplained] + [
-        f"version {version}: no longer different, take it off the list: {entry}" for entry in unused
-    ]
+    return compare.verdict(compare.compare(apache, ours), ALLOWED, row.name, version)
 
 
 @pytest.mark.parametrize("row", SCENARIOS, ids=lambda row: row.name)

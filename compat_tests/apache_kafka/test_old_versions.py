@@ -61,13 +61,7 @@ def problems(brokers: tuple[Any, Any], row: Scenario, version: int) -> list[str]
     if row.api == "Fetch" and version < BATCHES_SINCE:
         for (_, _, theirs), (_, _, mine) in zip(apache, ours, strict=False):
             as_many(theirs, mine)
-    differences = compare.compare(apache, ours)
-    entries = [entry for entry in ALLOWED if entry.is_about(row.name, version)]
-    found = [each for each in differences if not any(entry.covers(each) for entry in entries)]
-    unused = [entry for entry in entries if not any(entry.covers(each) for each in differences)]
-    return [f"version {version}: {each}" for each in found] + [
-        f"version {version}: no longer different, take it off the list: {entry}" for entry in unused
-    ]
+    return compare.verdict(compare.compare(apache, ours), ALLOWED, row.name, version)
 
 
 @pytest.mark.parametrize("row", SCENARIOS, ids=lambda row: row.name)

@@ -4,23 +4,21 @@ The golden files are segments of ``__consumer_offsets`` that Apache Kafka 4.3.1 
 """
 
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config import BrokerConfig
 from barnabas.errors import NONE, KafkaStorageError, NotCoordinator, NotEnoughReplicas
 from barnabas.groups.messages import Join, OffsetCommit, OffsetToCommit, Sync
-from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key
+from tests.broker.opening import opened
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -44,16 +42,7 @@ class Life:
         self.broker.group_log.create_topic()
 
     def start(self) -> None:
-        self.broker = Broker(
-            BrokerConfig.from_properties(self.properties),
-            files=self.files,
-            clock=self.clock,
-            scheduler=self.clock,
-            random=Random(0),
-            background=Inline(),
-        )
-        self.broker.open()
-        self.broker.register({"PLAINTEXT": 9092})
+        self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
 
     def restart(self) -> None:
         self.broker.close()

@@ -8,18 +8,17 @@ from random import Random
 
 import pytest
 
-from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.cluster import commands
 from barnabas.cluster.commands import ConfigChange, ConfigResource
 from barnabas.cluster.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
-from barnabas.log.background import Inline
 from barnabas.log.log_directory import LogDirectoryError
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.testing.faults import FaultyFiles
+from tests.broker.opening import opened
 
 TOPIC = 2
 PROPERTIES = {
@@ -40,16 +39,7 @@ class Node:
     def __init__(self, files, promised):
         self.files, self.promised = files, promised
         self.clock = ManualClock()
-        self.broker = Broker(
-            CONFIG,
-            files=files,
-            clock=self.clock,
-            scheduler=self.clock,
-            random=Random(0),
-            background=Inline(),
-        )
-        self.broker.open()
-        self.broker.register({"PLAINTEXT": 9092})
+        self.broker = opened(CONFIG, files, self.clock)
 
     def submit(self, command):
         """What came of it, and whether it is on the disk by now."""

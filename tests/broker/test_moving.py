@@ -1,19 +1,17 @@
 """A whole broker that dies while a partition changes its directory: logs and metadata agree when it is back."""
 
 import itertools
-from random import Random
 
 import pytest
 
-from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
-from barnabas.log.background import Inline
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
+from tests.broker.opening import opened
 
 PATHS = ("/a", "/b")
 
@@ -24,16 +22,7 @@ class Node:
     def __init__(self, files):
         self.clock, self.files = ManualClock(), files
         properties = {"node.id": "1", "log.dirs": ",".join(PATHS), "listeners": "PLAINTEXT://127.0.0.1:9092"}
-        self.broker = Broker(
-            BrokerConfig.from_properties(properties),
-            files=files,
-            clock=self.clock,
-            scheduler=self.clock,
-            random=Random(0),
-            background=Inline(),
-        )
-        self.broker.open()
-        self.broker.register({"PLAINTEXT": 9092})
+        self.broker = opened(BrokerConfig.from_properties(properties), files, self.clock)
 
     @property
     def partition(self):

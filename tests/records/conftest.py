@@ -4,46 +4,13 @@ import pathlib
 from collections.abc import Callable
 
 import pytest
-from construct import (
-    BitsInteger,
-    BitStruct,
-    Const,
-    Flag,
-    GreedyBytes,
-    Int16sb,
-    Int32sb,
-    Int32ub,
-    Int64sb,
-    Padding,
-    Struct,
-)
+from construct import GreedyBytes, Struct
+
+from barnabas.cli.layouts.batches import BATCH
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 
-LAYOUT = Struct(
-    "base_offset" / Int64sb,
-    "batch_length" / Int32sb,
-    "partition_leader_epoch" / Int32sb,
-    "magic" / Const(b"\x02"),
-    "crc" / Int32ub,
-    "attributes"
-    / BitStruct(
-        Padding(9),
-        "has_delete_horizon" / Flag,
-        "is_control" / Flag,
-        "is_transactional" / Flag,
-        "is_log_append_time" / Flag,
-        "codec" / BitsInteger(3),
-    ),
-    "last_offset_delta" / Int32sb,
-    "base_timestamp" / Int64sb,
-    "max_timestamp" / Int64sb,
-    "producer_id" / Int64sb,
-    "producer_epoch" / Int16sb,
-    "base_sequence" / Int32sb,
-    "count" / Int32sb,
-    "body" / GreedyBytes,
-)
+LAYOUT = Struct(*BATCH.subcons, "body" / GreedyBytes)
 
 
 @pytest.fixture(scope="session")

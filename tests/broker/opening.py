@@ -1,0 +1,17 @@
+"""A whole broker without sockets, on any files, by a clock that the test turns."""
+
+from random import Random
+
+from barnabas.broker import Broker
+from barnabas.clock import ManualClock
+from barnabas.config import BrokerConfig
+from barnabas.log.background import Inline
+from barnabas.log.files import Files
+
+
+def opened(config: BrokerConfig, files: Files, clock: ManualClock) -> Broker:
+    """It has opened its directories and is registered; what is done in the background is done at once."""
+    broker = Broker(config, files=files, clock=clock, scheduler=clock, random=Random(0), background=Inline())
+    broker.open()
+    broker.register({"PLAINTEXT": 9092})
+    return broker
