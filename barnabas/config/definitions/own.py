@@ -15,7 +15,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "The release of Apache Kafka, 0.8 to 4.4, whose APIs and versions clients are told of. All that there are.",
+        "The release of Apache Kafka, 0.8 to 4.4, that clients take the broker for. Unset: all that it answers.",
         in_effect=True,
         internal=True,
     ),
