@@ -91,8 +91,13 @@ class Partition:
 
     # ------------------------------------------------------------ appending
 
-    def append(self, batch: RecordBatch, now_ms: int, *, all_in_sync: bool = False) -> Appended:
-        """Stamp the batch in place, append it, and wake who waits. ``all_in_sync`` asks for ``min.insync.replicas``."""
+    def append(
+        self, batch: RecordBatch, now_ms: int, *, all_in_sync: bool = False, by_coordinator: bool = False
+    ) -> Appended:
+        """Stamp the batch in place, append it, and wake who waits. ``all_in_sync`` asks for ``min.insync.replicas``.
+
+        ``by_coordinator``: a coordinator wrote it on behalf of a producer, whose sequences it does not know.
+        """
         if all_in_sync and not self.log.is_offline:
             enough = min(self.log.config.min_insync_replicas, len(self.image.replicas))
             if len(self.image.isr) < enough:
@@ -100,7 +105,9 @@ class Partition:
                     f"{len(self.image.isr)} replicas are in sync, min.insync.replicas wants {enough}"
                 )
         stable = self.log.last_stable_offset
-        appended = self.log.append_as_leader(batch, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        appended = self.log.append_as_leader(
+            batch, leader_epoch=self.leader_epoch, now_ms=now_ms, by_coordinator=by_coordinator
+        )
         if not appended.is_duplicate:
             self._commit()
             if self._committed_waiters and self.log.last_stable_offset > stable:

@@ -202,7 +202,9 @@ class PartitionLog:
 
     # ------------------------------------------------------------ appending
 
-    def append_as_leader(self, batch: RecordBatch, *, leader_epoch: int, now_ms: int) -> Appended:
+    def append_as_leader(
+        self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, by_coordinator: bool = False
+    ) -> Appended:
         """Give the batch the next offsets, stamping them and ``leader_epoch`` into its buffer, and write it.
 
         A batch of a producer id that is there already is not written again: its first place is the answer.
@@ -217,7 +219,7 @@ class PartitionLog:
             raise self._too_large(size)
         is_idempotent = batch.producer_id >= 0
         if is_idempotent:
-            known = self.producers.check(batch)
+            known = self.producers.check(batch, by_coordinator=by_coordinator)
             if known is not None:
                 return Appended(known.first_offset, known.last_offset, known.timestamp, True)
         last_offset = base_offset + batch.last_offset_delta

@@ -106,8 +106,10 @@ class ProducerState:
         self.transactions = Transactions()
         self.snapshots = sorted(snapshots)  #: the offsets of the snapshots that there are
 
-    def check(self, batch: RecordBatch) -> KnownBatch | None:
-        """Whether a client's batch may be appended: None when it may, or the batch that it repeats.
+    def check(self, batch: RecordBatch, *, by_coordinator: bool = False) -> KnownBatch | None:
+        """Whether a batch may be appended: None when it may, or the batch that it repeats.
+
+        What a coordinator writes on behalf of a producer has no sequence of the producer's: only its epoch is looked at.
 
         Raises OutOfOrderSequenceNumber when sequences are missing, or were seen longer ago than is remembered;
         InvalidProducerEpoch when a later incarnation of the producer has written; InvalidRecord without a sequence;
@@ -116,6 +118,10 @@ class ProducerState:
         """
         first = batch.base_sequence
         entry = self.entries.get(batch.producer_id)
+        if by_coordinator and not batch.is_control:
+            if entry is not None and batch.producer_epoch < entry.producer_epoch:
+                raise _older_epoch(batch, entry)
+            return None
         if first < 0:
             if not batch.is_control:
                 raise InvalidRecord(f"Sequence number {first} in the batch with producerId {batch.producer_id}")
