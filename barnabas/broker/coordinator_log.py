@@ -1,0 +1,149 @@
+"""An internal topic as the log of a coordinator: which partition keeps what, writing to it, and reading it back.
+
+Knows nothing of what the records say, nor of requests. What a coordinator keeps lies in one partition, which its id
+decides; the topic is made when somebody first asks for a coordinator.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.cluster.commands import CreateTopics
+from barnabas.cluster.internal_topics import new_internal_topic
+from barnabas.cluster.partition import Partition
+from barnabas.errors import (
+    CoordinatorNotAvailable,
+    KafkaError,
+    KafkaStorageError,
+    MalformedMessage,
+    MessageTooLarge,
+    NotCoordinator,
+    NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
+    NotLeaderOrFollower,
+    RecordListTooLarge,
+    RequestTimedOut,
+    TopicAlreadyExists,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from barnabas.groups.java_hash import partition_of, partitions_in_list_order, timeline_order
+from barnabas.records.batch import RecordBatch, batches
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+Written = Callable[[type[KafkaError] | None], object]
+T = TypeVar("T")
+
+COORDINATOR_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
+    UnknownTopicOrPartition: CoordinatorNotAvailable,
+    NotEnoughReplicas: CoordinatorNotAvailable,
+    NotEnoughReplicasAfterAppend: CoordinatorNotAvailable,
+    RequestTimedOut: CoordinatorNotAvailable,
+    NotLeaderOrFollower: NotCoordinator,
+    KafkaStorageError: NotCoordinator,
+    MessageTooLarge: UnknownServerError,
+    RecordListTooLarge: UnknownServerError,
+}
+"""What a client is told when its coordinator could not write: with that partition it has no business."""
+
+
+class CoordinatorLog:
+    """One internal topic of a broker."""
+
+    def __init__(self, broker: "Broker", topic: str) -> None:
+        self._broker = broker
+        self.topic = topic
+
+    def create(self) -> None:
+        """See to it that the topic is there; COORDINATOR_NOT_AVAILABLE where it cannot be made."""
+        broker = self._broker
+        if self.topic in broker.image.topics_by_name:
+            return
+        (made,) = broker.controller.submit(CreateTopics([new_internal_topic(self.topic, broker.config)]))
+        if made.error is not None and not isinstance(made.error, TopicAlreadyExists):
+            logger.warning("%s cannot be made: %s", self.topic, made.error)
+            raise CoordinatorNotAvailable
+
+    def index_of(self, key: str) -> int:
+        """The partition that keeps ``key``."""
+        topic = self._broker.image.topics_by_name.get(self.topic)
+        return 0 if topic is None else partition_of(key, len(topic.partitions))
+
+    def partition(self, key: str) -> Partition:
+        """The same, as it is hosted here. :raises KafkaError: it is not"""
+        return self._broker.partition(self.topic, self.index_of(key))
+
+    def leads(self, key: str) -> bool:
+        """Whether whatever is kept under ``key`` is kept here: this node leads its partition."""
+        try:
+            return self.partition(key).leads
+        except KafkaError:
+            return False
+
+    def append(
+        self, key: str, batch: bytes | bytearray, now_ms: int, written: Written, *, by_coordinator: bool = False
+    ) -> None:
+        """Append a batch about ``key``; on one node it is safe when it is in the log.
+
+        Where ``flush.messages`` wants it on the disk, when it is there. ``written`` is called with what a client is
+        to be told, or None.
+        """
+        try:
+            partition = self.partition(key)
+            appended = partition.append(
+                RecordBatch.parse(batch), now_ms, all_in_sync=True, by_coordinator=by_coordinator
+            )
+        except KafkaError as error:
+            logger.warning("%s: what is kept under %s could not be written: %s", self.topic, key, error)
+            written(COORDINATOR_ERRORS.get(type(error), type(error)))
+            return
+        log = partition.log
+        if appended.last_offset - log.recovery_point < log.config.flush_messages - 1:
+            written(None)
+        else:
+            log.when_flushed(appended.last_offset + 1, lambda: written(NotCoordinator if log.is_offline else None))
+
+    def load(self, take: Callable[[int, Iterator[RecordBatch]], object], buffer_size: int) -> None:
+        """Hand all that the log holds to ``take``, partition by partition, with its number.
+
+        ``buffer_size`` bytes are read at a time. What cannot be read is logged.
+        """
+        topic = self._broker.image.topics_by_name.get(self.topic)
+        for index in topic.partitions if topic is not None else ():
+            try:
+                partition = self._broker.partition(self.topic, index)
+                if partition.log.log_start_offset < partition.log.log_end_offset:
+                    take(index, _batches(partition, buffer_size))
+            except (KafkaError, MalformedMessage) as error:
+                logger.error("%s-%d: what it keeps cannot be loaded: %s", self.topic, index, error)
+
+    def in_list_order(self, found: Iterable[T], key_of: Callable[[T], str]) -> list[T]:
+        """Everything that is kept, in the order in which Apache Kafka lists it: that of its hash tables."""
+        topic = self._broker.image.topics_by_name.get(self.topic)
+        if topic is None:
+            return list(found)
+        partitions: dict[int, dict[str, T]] = {}
+        for each in found:
+            partitions.setdefault(self.index_of(key_of(each)), {})[key_of(each)] = each
+        return [
+            partitions[index][key]
+            for index in partitions_in_list_order(self.topic, len(topic.partitions))
+            if index in partitions
+            for key in timeline_order(partitions[index])
+        ]
+
+
+def _batches(partition: Partition, size: int) -> Iterator[RecordBatch]:
+    log = partition.log
+    offset, end = log.log_start_offset, log.log_end_offset
+    while offset < end:
+        data = partition.read(offset, size, up_to=end, minimum_one=True)
+        if not data:
+            return
+        for batch in batches(data):
+            offset = batch.next_offset
+            yield batch
