@@ -1,0 +1,28 @@
+"""The broker's settings that the transaction coordinator goes by.
+
+Knows nothing of where they come from but their names and Kafka's defaults.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, Self
+
+
+class Settings(Protocol):
+    """Parsed values by name: a ``BrokerConfig``, or a dict."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class TransactionConfig(NamedTuple):
+    """Kafka's names with underscores; times in milliseconds."""
+
+    transaction_max_timeout_ms: int = 900_000
+    transactional_id_expiration_ms: int = 604_800_000
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
+    transaction_partition_verification_enable: bool = True
+
+    @classmethod
+    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
+        """Each of them by its dotted name."""
+        return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})
