@@ -22,6 +22,8 @@ UNWRITTEN = {
     "ApiVersionsRequest v5",
     "ApiVersionsResponse v5",
     "DeleteGroupsResponse v3",
+    "TxnOffsetCommitRequest v6",
+    "TxnOffsetCommitResponse v6",
     "UnregisterControllerRecord v0",
 }
 
