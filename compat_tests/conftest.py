@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,8 +25,8 @@ from compat_tests.running import ALONE, BarnabasProcess, Elsewhere, Running
 class Apache(ApacheKafka):
     """Apache Kafka behind the same four verbs."""
 
-    def __init__(self, home: Path, properties: dict[str, str]) -> None:
-        super().__init__(home, properties)
+    def __init__(self, home: Path, properties: dict[str, str], features: Mapping[str, int] | None) -> None:
+        super().__init__(home, properties, features=features)
         voter = self.properties["controller.quorum.voters"].partition("@")[2]
         self.properties["controller.quorum.voters"] = f"{self.properties['node.id']}@{voter}"
 
@@ -46,10 +46,10 @@ class Apache(ApacheKafka):
         return []
 
 
-def a_broker(home: Path, overrides: dict[str, str]) -> Running:
+def a_broker(home: Path, overrides: dict[str, str], features: Mapping[str, int] | None = None) -> Running:
     if os.environ.get("BARNABAS_COMPAT_BROKER") == "apache":
-        return Apache(home, {**ALONE, **overrides})
-    return BarnabasProcess(home, overrides)
+        return Apache(home, {**ALONE, **overrides}, features)
+    return BarnabasProcess(home, overrides, features)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,10 @@ STOP_SECONDS = 30.0
 
 ALONE = {
     "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "log.retention.check.interval.ms": "600000",
     "log.initial.task.delay.ms": "600000",
 }
@@ -61,11 +64,15 @@ class BarnabasProcess:
     """``python -m barnabas serve`` on 127.0.0.1 with its data and its output in one folder.
 
     ``BARNABAS_COMPAT_PYTHON`` names the interpreter to run, so that an installed wheel can be put to the test; the
-    process starts in ``home``, where no source tree can stand in for the package.
+    process starts in ``home``, where no source tree can stand in for the package. ``features`` are the levels that a
+    new data directory is to have, where these are not the newest.
     """
 
-    def __init__(self, home: Path, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: Path, overrides: Mapping[str, str] | None = None, features: Mapping[str, int] | None = None
+    ) -> None:
         self.home = home
+        self.features = dict(features or {})
         self.overrides = {**ALONE, **(overrides or {})}
         self.port = 0
         self.output = home / "output"
@@ -83,6 +90,8 @@ class BarnabasProcess:
         command = [python, "-m", "barnabas", "serve"]
         for name, value in {**settings, **self.overrides}.items():
             command += ["--override", f"{name}={value}"]
+        for name, level in self.features.items():
+            command += ["--feature", f"{name}={level}"]
         return command
 
     def start(self) -> "BarnabasProcess":

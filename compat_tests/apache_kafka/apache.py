@@ -135,6 +135,7 @@ class ApacheKafka:
 
     `properties` are added to (and win over) what a node on its own needs. `port` is where clients connect. `standalone`
     formats it for a quorum that may change, whose voters are in the metadata log (KIP-853), not in its properties.
+    `features` are levels to format it with, where these are not the release's own.
     """
 
     def __init__(
@@ -145,11 +146,13 @@ class ApacheKafka:
         version: str = CURRENT,
         heap: tuple[str, ...] = ("-Xms512m", "-Xmx512m"),
         standalone: bool = False,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.home, self.version, self.heap = home, version, heap
         self.port, controller = free_port(), free_port()
         self.log = home / "broker.log"
         self.standalone = standalone
+        self.features = dict(features or {})
         quorum = ("bootstrap.servers", "") if standalone else ("voters", "1@")
         self.properties = {
             "process.roles": "broker,controller",
@@ -180,6 +183,8 @@ class ApacheKafka:
         if not (self.home / "data" / "meta.properties").exists():
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             options = [f"--cluster-id={cluster_id}", "-c", str(settings), *["--standalone"][: self.standalone]]
+            for name, level in self.features.items():
+                options += ["--feature", f"{name}={level}"]
             formatting = run_java(self.version, "kafka.tools.StorageTool", "format", *options)
             if formatting.returncode:
                 raise RuntimeError(f"the storage could not be formatted: {formatting.stdout}{formatting.stderr}")
