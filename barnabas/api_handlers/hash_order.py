@@ -64,6 +64,19 @@ def concurrent_order(keys: Sequence[TopicPartition]) -> list[TopicPartition]:
     return sorted(keys, key=lambda key: _spread(code_of(key)) & size - 1)
 
 
+def hash_set_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """The order of Java's ``HashSet`` after they were added in this order.
+
+    >>> hash_set_order([("t", 7), ("t", 5), ("u", 3), ("t", 1)])
+    [('t', 5), ('u', 3), ('t', 1), ('t', 7)]
+    """
+    added = list(dict.fromkeys(keys))
+    size = INITIAL_SIZE
+    while len(added) > size * LOAD_FACTOR:
+        size *= 2
+    return sorted(added, key=lambda key: _spread(code_of(key)) & size - 1)
+
+
 def topic_order(topics: Iterable[str]) -> list[str]:
     """The order of Scala's ``immutable.HashMap``, into which ``groupBy`` puts even one topic."""
     return _in_trie({topic: _improved(hash_code(topic)) for topic in topics})

@@ -69,9 +69,11 @@ class CoordinatorLog:
             raise CoordinatorNotAvailable
 
     def index_of(self, key: str) -> int:
-        """The partition that keeps ``key``."""
+        """The partition that keeps ``key``, or will once the topic is there."""
         topic = self._broker.image.topics_by_name.get(self.topic)
-        return 0 if topic is None else partition_of(key, len(topic.partitions))
+        if topic is not None:
+            return partition_of(key, len(topic.partitions))
+        return partition_of(key, new_internal_topic(self.topic, self._broker.config).num_partitions)
 
     def partition(self, key: str) -> Partition:
         """The same, as it is hosted here. :raises KafkaError: it is not"""

@@ -56,11 +56,15 @@ class GroupLog:
         """Whether the group, should there be one, is here: this node leads its partition."""
         return self._log.leads(group_id)
 
+    def index_of(self, group_id: str) -> int:
+        """The partition of ``__consumer_offsets`` that keeps the group."""
+        return self._log.index_of(group_id)
+
     def in_order(self, group_ids: Iterable[str]) -> list[str]:
         """The groups in the order in which Apache Kafka answers for them: partition by partition."""
         partitions: dict[int, list[str]] = {}
         for group_id in group_ids:
-            partitions.setdefault(self._log.index_of(group_id), []).append(group_id)
+            partitions.setdefault(self.index_of(group_id), []).append(group_id)
         if len(partitions) > 1:
             return [each for index in partitions_in_order(CONSUMER_OFFSETS, partitions) for each in partitions[index]]
         return [each for group in partitions.values() for each in group]

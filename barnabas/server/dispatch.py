@@ -63,23 +63,37 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
     except Exception:
         logger.exception("A bug of ours, met by %s version %s: %r", api.request.__name__, context.api_version, request)
         return failed(request, UnknownServerError())
-    if api.changes_metadata and isinstance(answer, Response):
+    if api.changes_metadata and answer is not None:
         return when_kept(answer, context.broker.controller)
     return answer
 
 
-def when_kept(response: Response, metadata: ClusterMetadata) -> "Response | Later[Response]":
+def when_kept(answer: "Response | Later[Response]", metadata: ClusterMetadata) -> "Response | Later[Response]":
     """The response, once the metadata that it speaks of is on the disk; never when the disk fails: the broker stops."""
-    if metadata.is_kept:
-        return response
     later: Later[Response] = Later()
+    if isinstance(answer, Later):
+        if answer.response is None:
+            later.on_cancel = answer.cancel
+            answer.then(lambda response: _wait(response, later, metadata))
+            return later
+        answer = answer.response
+    if metadata.is_kept:
+        return answer
+    _wait(answer, later, metadata)
+    return later
+
+
+def _wait(response: Response, later: "Later[Response]", metadata: ClusterMetadata) -> None:
+    """Resolve with the response when all that there is of metadata is on the disk."""
+    if metadata.is_kept:
+        later.resolve(response)
+        return
 
     def kept() -> None:
         if not metadata.log.is_offline:
             later.resolve(response)
 
     metadata.when_kept(kept)
-    return later
 
 
 def failed(request: Request, error: KafkaError) -> Response:

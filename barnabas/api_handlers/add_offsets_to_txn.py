@@ -1,0 +1,34 @@
+"""AddOffsetsToTxn (API key 25): a group's offsets are going to be committed with a transaction (KIP-98).
+
+Knows nothing of the group: its partition of ``__consumer_offsets`` becomes part of the transaction, as any other would.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.errors import NONE, InvalidProducerEpoch, KafkaError, ProducerFenced
+from barnabas.transactions.messages import TopicPartition
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+
+FENCED_SINCE = 2
+"""Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
+
+
+@api(AddOffsetsToTxnRequest, versions="0-4")
+def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Later[AddOffsetsToTxnResponse]:
+    """Add the partition that keeps the group; answered when that is written."""
+    later: Later[AddOffsetsToTxnResponse] = Later()
+    fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
+
+    def answer(error: type[KafkaError] | None) -> None:
+        if error is ProducerFenced:
+            error = fenced
+        later.resolve(AddOffsetsToTxnResponse(error_code=NONE if error is None else error.code))
+
+    broker = context.broker
+    partition = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
+    broker.transactions.add_partitions(
+        request.transactional_id, request.producer_id, request.producer_epoch, [partition], answer
+    )
+    return later

@@ -1,0 +1,140 @@
+"""AddPartitionsToTxn (API key 24): partitions become part of a transaction, or are asked whether they are.
+
+Knows nothing of what the coordinator makes of it; only that a partition has to be there, which is looked at first.
+Clients speak versions 0 to 3, of one transaction (KIP-98); brokers among themselves 4 and 5, of several (KIP-890).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.errors import (
+    NONE,
+    InvalidProducerEpoch,
+    KafkaError,
+    OperationNotAttempted,
+    ProducerFenced,
+    UnknownTopicOrPartition,
+)
+from barnabas.transactions.messages import TopicPartition
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
+
+FENCED_SINCE = 2
+"""Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
+
+SEVERAL_TRANSACTIONS = 4
+
+CLIENT_VERSION = 2
+"""A broker asks on behalf of a client whose partitions are added as it writes to them (KIP-890)."""
+
+Outcome = dict[TopicPartition, int]
+
+
+class Asked(NamedTuple):
+    """One transaction of a request, and the partitions that it is about."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    verify_only: bool
+    partitions: Sequence[TopicPartition]
+
+
+@api(AddPartitionsToTxnRequest, versions="0-5")
+def add_partitions_to_txn(
+    request: AddPartitionsToTxnRequest, context: Context
+) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
+    """Add or verify the partitions of each transaction; answered when all of that is written."""
+    asked = _asked(request, context.api_version)
+    if not asked:  # Apache Kafka never answers that
+        return AddPartitionsToTxnResponse()
+    later: Later[AddPartitionsToTxnResponse] = Later()
+    outcomes: dict[str, Outcome] = {}
+    version = context.api_version
+
+    def take(transactional_id: str, outcome: Outcome) -> None:
+        outcomes[transactional_id] = outcome
+        if len(outcomes) == len(asked):
+            later.resolve(_response(outcomes, version))
+
+    for transactional_id, transaction in asked.items():
+        _do(transaction, context, lambda outcome, key=transactional_id: take(key, outcome))  # type: ignore[misc]
+    return later
+
+
+def _asked(request: AddPartitionsToTxnRequest, version: int) -> dict[str, Asked]:
+    """By transactional id; of what is there twice the later stands."""
+    if version < SEVERAL_TRANSACTIONS:
+        partitions = _partitions(request.v3_and_below_topics)
+        return {
+            request.v3_and_below_transactional_id: Asked(
+                request.v3_and_below_transactional_id,
+                request.v3_and_below_producer_id,
+                request.v3_and_below_producer_epoch,
+                False,
+                partitions,
+            )
+        }
+    return {
+        each.transactional_id: Asked(
+            each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, _partitions(each.topics)
+        )
+        for each in request.transactions
+    }
+
+
+def _partitions(topics: Iterable[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> None:
+    """One transaction: all of its partitions, or none where one is not there."""
+    image = context.broker.image
+    missing = {each for each in asked.partitions if image.partition(each.topic, each.partition) is None}
+    if missing:
+        not_attempted, unknown = OperationNotAttempted.code, UnknownTopicOrPartition.code
+        done({each: unknown if each in missing else not_attempted for each in asked.partitions})
+        return
+    fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
+
+    def code(error: type[KafkaError] | None) -> int:
+        if error is None:
+            return NONE
+        return fenced.code if error is ProducerFenced else error.code
+
+    identity = asked.transactional_id, asked.producer_id, asked.producer_epoch, asked.partitions
+    coordinator = context.broker.transactions
+    if asked.verify_only:
+        done({each: code(error) for each, error in coordinator.verify_partitions(*identity).items()})
+    else:
+        coordinator.add_partitions(
+            *identity,
+            lambda error: done(dict.fromkeys(asked.partitions, code(error))),
+            client_version=CLIENT_VERSION if context.api_version >= SEVERAL_TRANSACTIONS else 0,
+        )
+
+
+def _response(outcomes: dict[str, Outcome], version: int) -> AddPartitionsToTxnResponse:
+    if version < SEVERAL_TRANSACTIONS:
+        ((_, outcome),) = outcomes.items()
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topics(outcome))
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            Result(transactional_id=transactional_id, topic_results=_topics(outcome))
+            for transactional_id, outcome in outcomes.items()
+        ]
+    )
+
+
+def _topics(outcome: Outcome) -> list[TopicResult]:
+    topics: dict[str, list[TopicResult.AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, partition), code in outcome.items():
+        topics.setdefault(topic, []).append(
+            TopicResult.AddPartitionsToTxnPartitionResult(partition_index=partition, partition_error_code=code)
+        )
+    return [TopicResult(name=name, results_by_partition=results) for name, results in topics.items()]
