@@ -109,7 +109,7 @@ class ProducerState:
     def check(self, batch: RecordBatch, *, by_coordinator: bool = False) -> KnownBatch | None:
         """Whether a batch may be appended: None when it may, or the batch that it repeats.
 
-        What a coordinator writes on behalf of a producer has no sequence of the producer's: only its epoch is looked at.
+        What a coordinator writes for a producer has no sequence of the producer's: only its epoch is looked at.
 
         Raises OutOfOrderSequenceNumber when sequences are missing, or were seen longer ago than is remembered;
         InvalidProducerEpoch when a later incarnation of the producer has written; InvalidRecord without a sequence;
