@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.api_handlers.hash_order import names_from_mutable, names_in_a_set, names_of_the_image
+from barnabas.api_handlers.hash_order import hash_set_order, names_from_mutable, names_in_a_set, names_of_the_image
 
 
 def names(count):
@@ -36,3 +36,22 @@ def test_topics_that_are_made_for_the_asking():
         "__share_group_state",
         "__transaction_state",
     ]
+
+
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [
+        ([("m1", index) for index in range(12)], {"m1": [5, 4, 3, 2, 1, 0, 11, 10, 9, 8, 7, 6]}),
+        ([("m1", index) for index in range(13)], {"m1": [5, 4, 3, 2, 1, 0, 12, 11, 10, 9, 8, 7, 6]}),
+        (
+            [("log", 3), ("log", 7), ("log", 18), ("log", 12), ("m2", 3), ("m2", 2), ("m2", 11), ("events", 19),
+             ("events", 0), ("events", 5), ("m1", 7), ("m1", 0)],
+            {"events": [19, 5, 0], "log": [18, 3, 12, 7], "m2": [3, 2, 11], "m1": [0, 7]},
+        ),
+    ],
+)  # fmt: skip
+def test_partitions_of_a_transaction(added, told):
+    topics = {}
+    for topic, index in hash_set_order(added):
+        topics.setdefault(topic, []).append(index)
+    assert list(topics.items()) == list(told.items())

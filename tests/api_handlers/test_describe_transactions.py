@@ -1,0 +1,80 @@
+"""DescribeTransactions: each case as Apache Kafka 4.3.1 answered it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.api_handlers.describe_transactions import describe_transactions
+from barnabas.errors import CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, TransactionalIdNotFound
+from barnabas.transactions.messages import DescribedTransaction, TopicPartition
+from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+
+PARTITIONS = [("t", 5), ("t", 1), ("t", 7), ("t", 0), ("u", 3), ("orders", 2), ("orders", 6), ("b", 1), ("b", 2)]
+KNOWN = {
+    "idle": DescribedTransaction("idle", "Empty", 60_000, -1, 3, 0, []),
+    "open": DescribedTransaction(
+        "open", "Ongoing", 30_000, 1_700_000_000_000, 6, 2, [TopicPartition(*each) for each in PARTITIONS]
+    ),
+    "done": DescribedTransaction("done", "CompleteCommit", 1000, 1_700_000_000_500, 1 << 40, 32_767, []),
+}
+FAILING = {"": InvalidRequest, "elsewhere": NotCoordinator, "loading": CoordinatorLoadInProgress}
+
+
+class Coordinator:
+    def describe(self, transactional_id):
+        if transactional_id not in KNOWN:
+            raise FAILING.get(transactional_id, TransactionalIdNotFound)
+        return KNOWN[transactional_id]
+
+
+@pytest.fixture
+def ask(config_cluster):
+    broker = SimpleNamespace(transactions=Coordinator())
+
+    def ask(*transactional_ids):
+        request = DescribeTransactionsRequest(transactional_ids=list(transactional_ids))
+        return config_cluster.ask(broker, describe_transactions, request, 0).transaction_states
+
+    return ask
+
+
+def fields(state):
+    return (
+        state.transaction_state,
+        state.transaction_timeout_ms,
+        state.transaction_start_time_ms,
+        state.producer_id,
+        state.producer_epoch,
+        [(topic.topic, topic.partitions) for topic in state.topics],
+    )
+
+
+def test_what_is_known(ask):
+    idle, opened, done = ask("idle", "open", "done")
+    assert {idle.error_code, opened.error_code, done.error_code} == {0}
+    assert fields(idle) == ("Empty", 60_000, -1, 3, 0, [])
+    assert fields(opened)[:5] == ("Ongoing", 30_000, 1_700_000_000_000, 6, 2)
+    assert fields(done) == ("CompleteCommit", 1000, 1_700_000_000_500, 1 << 40, 32_767, [])
+
+
+def test_partitions_are_in_the_order_of_kafkas_hash_set(ask):
+    (opened,) = ask("open")
+    assert fields(opened)[5] == [("t", [5, 1, 0, 7]), ("b", [2, 1]), ("u", [3]), ("orders", [2, 6])]
+
+
+@pytest.mark.parametrize(("transactional_id", "error"), [*FAILING.items(), ("nobody's", TransactionalIdNotFound)])
+def test_beside_an_error_stands_the_id_alone(ask, transactional_id, error):
+    (told,) = ask(transactional_id)
+    assert (told.error_code, told.transactional_id) == (error.code, transactional_id)
+    assert fields(told) == ("", 0, 0, 0, 0, [])
+
+
+def test_as_often_as_asked_and_in_that_order(ask):
+    told = ask("open", "nobody's", "idle", "open")
+    assert [(each.transactional_id, each.error_code) for each in told] == [
+        ("open", 0),
+        ("nobody's", TransactionalIdNotFound.code),
+        ("idle", 0),
+        ("open", 0),
+    ]
+    assert ask() == []
