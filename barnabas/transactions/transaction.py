@@ -1,0 +1,192 @@
+"""One transactional id: what is kept of it, and what it may become.
+
+Knows nothing of logs, markers or other ids. A change is prepared first, which bars any other; it comes true when its
+record is written (Kafka's ``TransactionMetadata``).
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from barnabas.errors import KafkaError, ProducerFenced
+from barnabas.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
+
+logger = logging.getLogger(__name__)
+
+LAST_EPOCH = (1 << 15) - 1
+"""The largest int16. No client is given it, so that there always is one more to fence a client with."""
+
+NO_TIMESTAMP = -1
+
+EPOCH_RISES = 2
+"""From this generation of transactions on, each end raises the epoch (KIP-890)."""
+
+NOTHING: Mapping[TopicPartition, None] = {}
+
+
+def is_exhausted(producer_epoch: int) -> bool:
+    """Whether a client that has this epoch cannot be given the next one."""
+    return producer_epoch >= LAST_EPOCH - 1
+
+
+class Facts(NamedTuple):
+    """All that is kept of a transactional id: what its record says, and the epoch before. Never changed in place."""
+
+    state: State
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    partitions: Mapping[TopicPartition, None] = NOTHING
+    """Those of the open transaction, in the order in which they were added; of one that ends, those yet to be told."""
+    start_time_ms: int = NO_TIMESTAMP
+    """When the first partition was added to the transaction, the last one if none is open."""
+    update_time_ms: int = NO_TIMESTAMP
+    previous_producer_id: int = NO_PRODUCER_ID
+    """What the producer id was before the last change, mostly the same."""
+    next_producer_id: int = NO_PRODUCER_ID
+    """What it will be when this transaction has ended, if epochs ran out."""
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    """The epoch that the client had before this one, by which a repeated request is known. Not in the log."""
+    client_version: int = 0
+    """The generation of transactions that the client spoke when it last changed something: 0 or 2."""
+
+    @property
+    def epoch_rises(self) -> bool:
+        return self.client_version >= EPOCH_RISES
+
+    @property
+    def is_exhausted(self) -> bool:
+        return is_exhausted(self.producer_epoch)
+
+
+class Transaction:
+    """A transactional id and what is happening to it."""
+
+    __slots__ = ("completing", "facts", "has_failed_fence", "pending", "transactional_id", "writing")
+
+    def __init__(self, transactional_id: str, facts: Facts) -> None:
+        self.transactional_id = transactional_id
+        self.facts = facts
+        self.pending: State | None = None
+        """What it is about to become: nothing else may be begun until then."""
+        self.writing: Callable[[type[KafkaError] | None], object] | None = None
+        """Called when the record that is being written is safe, or cannot be."""
+        self.completing: Facts | None = None
+        """What it is when its markers are written, while that is going on."""
+        self.has_failed_fence = False
+        """An epoch was raised against the client, but could not be written; so it need not be raised again."""
+
+    @property
+    def state(self) -> State:
+        return self.facts.state
+
+    def prepare(self, facts: Facts) -> Facts:
+        """Bar all other changes until this one is done, or given up; which is what is given back."""
+        former = self.facts
+        assert self.pending is None, f"{self.transactional_id} is becoming {self.pending!r} already"
+        assert former.state in FROM[facts.state], f"{self.transactional_id}: {former.state!r} to {facts.state!r}"
+        self.pending = facts.state
+        return facts._replace(previous_producer_id=former.producer_id)
+
+    # ---------------------------------------------------------- InitProducerId
+
+    def raise_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> Facts:
+        """For a producer that begins, or, where it says which epoch it has, goes on after an error (KIP-360).
+
+        :raises ProducerFenced: another producer has begun since
+        """
+        facts = self.facts
+        epoch, last_epoch = facts.producer_epoch + 1, facts.producer_epoch
+        if expected_epoch is None:
+            last_epoch = NO_PRODUCER_EPOCH
+        elif facts.producer_epoch != NO_PRODUCER_EPOCH and expected_epoch != facts.producer_epoch:
+            if expected_epoch != facts.last_producer_epoch:
+                raise ProducerFenced
+            epoch, last_epoch = facts.producer_epoch, facts.last_producer_epoch  # it asks again
+        return self._emptied(facts.producer_id, epoch, last_epoch, timeout_ms, now_ms)
+
+    def rotate(self, producer_id: int, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> Facts:
+        """As :meth:`raise_epoch` where there is no epoch left: another producer id, from epoch 0."""
+        last_epoch = NO_PRODUCER_EPOCH if expected_epoch is None else self.facts.producer_epoch
+        return self._emptied(producer_id, 0, last_epoch, timeout_ms, now_ms)
+
+    def _emptied(self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> Facts:
+        return self.prepare(
+            self.facts._replace(
+                state=State.EMPTY,
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                last_producer_epoch=last_epoch,
+                timeout_ms=timeout_ms,
+                partitions=NOTHING,
+                start_time_ms=NO_TIMESTAMP,
+                update_time_ms=now_ms,
+            )
+        )
+
+    def fence(self) -> int:
+        """Raise the epoch above the client's, to abort what it has open; the epoch to abort with.
+
+        The raised one counts at once. Where the abort then cannot be written, the next attempt has it already.
+        """
+        facts = self.facts
+        assert self.pending is None and facts.state in FROM[State.PREPARE_EPOCH_FENCE]
+        epoch = facts.producer_epoch
+        if epoch == LAST_EPOCH:
+            logger.error("%s: there is no epoch left to fence producer %d", self.transactional_id, facts.producer_id)
+        elif not self.has_failed_fence:
+            epoch += 1
+        self.facts = facts._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
+        return epoch
+
+    # ------------------------------------------------- the transaction's life
+
+    def add(self, partitions: Sequence[TopicPartition], client_version: int, now_ms: int) -> Facts:
+        """With these partitions in the transaction, which begins with the first of them."""
+        facts = self.facts
+        return self.prepare(
+            facts._replace(
+                state=State.ONGOING,
+                partitions={**facts.partitions, **dict.fromkeys(partitions)},
+                start_time_ms=now_ms if facts.state in IDLE else facts.start_time_ms,
+                update_time_ms=now_ms,
+                client_version=client_version,
+            )
+        )
+
+    def decide(self, is_commit: bool, client_version: int, next_producer_id: int, now_ms: int) -> Facts:
+        """To be committed, or aborted: nothing can change that when it is written."""
+        facts = self.facts
+        epoch, last_epoch = facts.producer_epoch, facts.last_producer_epoch
+        if client_version >= EPOCH_RISES:
+            epoch, last_epoch = min(epoch + 1, LAST_EPOCH), epoch
+        return self.prepare(
+            facts._replace(
+                state=State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT,
+                producer_epoch=epoch,
+                last_producer_epoch=last_epoch,
+                next_producer_id=next_producer_id,
+                start_time_ms=now_ms if facts.state in IDLE else facts.start_time_ms,
+                update_time_ms=now_ms,
+                client_version=client_version,
+            )
+        )
+
+    def complete(self, now_ms: int) -> Facts:
+        """As it is when all markers are written."""
+        facts = self.facts
+        self.has_failed_fence = False
+        producer_id, epoch = facts.producer_id, facts.producer_epoch
+        if facts.epoch_rises and facts.next_producer_id != NO_PRODUCER_ID:
+            producer_id, epoch = facts.next_producer_id, 0
+        return self.prepare(
+            facts._replace(
+                state=COMPLETED[facts.state],
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                next_producer_id=NO_PRODUCER_ID,
+                partitions=NOTHING,
+                update_time_ms=now_ms,
+            )
+        )
