@@ -28,6 +28,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.groups.java_hash import partition_of, partitions_in_list_order, timeline_order
+from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
 
 if TYPE_CHECKING:
@@ -103,11 +104,22 @@ class CoordinatorLog:
             logger.warning("%s: what is kept under %s could not be written: %s", self.topic, key, error)
             written(COORDINATOR_ERRORS.get(type(error), type(error)))
             return
-        log = partition.log
-        if appended.last_offset - log.recovery_point < log.config.flush_messages - 1:
+        self._when_safe(partition.log, appended.last_offset, written)
+
+    def when_safe(self, index: int, written: Written) -> None:
+        """Call back when all that partition ``index`` holds by now is safe; whatever was appended before comes first.
+
+        :raises KafkaError: the partition is not hosted here
+        """
+        log = self._broker.partition(self.topic, index).log
+        self._when_safe(log, log.log_end_offset - 1, written)
+
+    @staticmethod
+    def _when_safe(log: PartitionLog, last_offset: int, written: Written) -> None:
+        if last_offset - log.recovery_point < log.config.flush_messages - 1:
             written(None)
         else:
-            log.when_flushed(appended.last_offset + 1, lambda: written(NotCoordinator if log.is_offline else None))
+            log.when_flushed(last_offset + 1, lambda: written(NotCoordinator if log.is_offline else None))
 
     def load(self, take: Callable[[int, Iterator[RecordBatch]], object], buffer_size: int) -> None:
         """Hand all that the log holds to ``take``, partition by partition, with its number.

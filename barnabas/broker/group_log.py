@@ -3,18 +3,21 @@
 Knows nothing of requests, nor of what the records say.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinator_log import CoordinatorLog
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.errors import KafkaError
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.java_hash import partitions_in_order
 from barnabas.groups.messages import ListedGroup
 from barnabas.groups.rebalance import Written
+from barnabas.log.transactions import marker_of
+from barnabas.offsets.pending import Producer, Transaction
 from barnabas.offsets.records import Record
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch
@@ -23,8 +26,10 @@ from barnabas.records.record import records_of
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
-NO_SEQUENCE_OF_COORDINATORS = 0
-"""What Apache's coordinators write where no producer is; not the -1 of clients."""
+SEQUENCE_OF_COORDINATORS = 0
+"""What Apache's coordinators write whether or not there is a producer; sequences are the producers' own."""
+
+NO_PRODUCER = Producer(-1, -1)
 
 
 class GroupLog:
@@ -40,6 +45,7 @@ class GroupLog:
             write=self.write,
             new_uuid=new_uuid or self._random_uuid,
             is_coordinator=self.is_coordinator,
+            partition_of=self.index_of,
         )
 
     def _random_uuid(self) -> str:
@@ -75,24 +81,51 @@ class GroupLog:
 
     # --------------------------------------------------------------- writing
 
-    def write(self, group_id: str, records: Sequence[Record], written: Written) -> None:
-        """Append the records of a group as one batch."""
+    def write(
+        self, group_id: str, records: Sequence[Record], written: Written, producer: Producer | None = None
+    ) -> None:
+        """Append the records of a group as one batch, of the transaction of that producer where there is one."""
         now_ms = self._broker.clock.time_ms()
+        of_producer = producer or NO_PRODUCER
         batch = build_batch(
             [(key, value, now_ms) for key, value in records],
-            base_sequence=NO_SEQUENCE_OF_COORDINATORS,
+            base_sequence=SEQUENCE_OF_COORDINATORS,
             compression=Compression(self._broker.config["offsets.topic.compression.codec"]),
+            producer_id=of_producer.id,
+            producer_epoch=of_producer.epoch,
+            is_transactional=producer is not None,
         )
-        self._log.append(group_id, batch, now_ms, written)
+        self._log.append(group_id, batch, now_ms, written, by_coordinator=producer is not None)
+
+    def transaction_ended(self, index: int, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
+        """The marker of a producer has just been appended to that partition: what it decides is seen once it is safe.
+
+        Whatever ``producer_epoch`` the marker has: the log takes none that is older than what it ends (KIP-890: it
+        may be newer by one, in which case it ends all that the producer wrote before).
+        """
+
+        def safe(error: type[KafkaError] | None) -> None:
+            if error is None:
+                self.coordinator.transaction_ended(index, producer_id, is_commit)
+
+        self._log.when_safe(index, safe)
 
     # ---------------------------------------------------- start, follow, stop
 
     def start(self) -> None:
         """Bring all groups back from the log; to be called once all partitions are open."""
-        load = self.coordinator.load
-        size = self._broker.config["offsets.load.buffer.size"]
-        self._log.load(lambda index, found: load(committed_records(found)), size)
+        self._log.load(self._load, self._broker.config["offsets.load.buffer.size"])
         self.coordinator.start()
+
+    def _load(self, index: int, found: Iterable[RecordBatch]) -> None:
+        """Take in all of a partition. Offsets of transactions that have not ended wait, as they did before."""
+        coordinator = self.coordinator
+        for batch in found:
+            if not batch.is_control:
+                transaction = Transaction(index, batch.producer_id) if batch.has_producer_id else None
+                coordinator.load(((each.key or b"", each.value) for each in records_of(batch)), transaction)
+            elif batch.has_producer_id and (marker := marker_of(batch)) is not None:
+                coordinator.transaction_ended(index, batch.producer_id, not marker.is_abort)
 
     def stop(self) -> None:
         """No deadline strikes any more."""
@@ -111,23 +144,3 @@ class GroupLog:
         topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)
         if topic is not None and topic.id in delta.partitions:
             self.coordinator.resign_lost()
-
-
-def committed_records(found: Iterable[RecordBatch]) -> Iterator[Record]:
-    """The records of batches, those of a transaction where it was committed: an Apache broker may have written some."""
-    pending: dict[int, list[Record]] = {}
-    for batch in found:
-        records = [(record.key or b"", record.value) for record in records_of(batch)]
-        if batch.is_control:
-            decided = pending.pop(batch.producer_id, [])
-            if any(is_commit_marker(key) for key, _ in records):
-                yield from decided
-        elif batch.is_transactional:
-            pending.setdefault(batch.producer_id, []).extend(records)
-        else:
-            yield from records
-
-
-def is_commit_marker(key: bytes) -> bool:
-    """Whether a control record with that key ends a transaction well: an int16 version, then an int16 type of 1."""
-    return key[2:4] == b"\0\1"

@@ -308,19 +308,24 @@ class ClassicGroup:
 
     # ---------------------------------------------------------------- offsets
 
-    def validate_offset_commit(self, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
+    def validate_offset_commit(
+        self, member_id: str, group_instance_id: str | None, generation_id: int, *, is_transactional: bool = False
+    ) -> None:
         """Whether who says so may commit; KafkaError if not.
 
-        Without generation and member it is a simple consumer, which has no business in a group that has members.
+        Without generation and member it is a simple consumer, which has no business in a group that has members;
+        or a producer from before KIP-447, which commits for whoever it is.
         """
         if generation_id < 0 and self.is_empty:
             return
         if generation_id < 0 and not member_id and group_instance_id is None:
+            if is_transactional:
+                return
             raise UnknownMemberId
         self.require_member(member_id, group_instance_id)
         if generation_id != self.generation_id:
             raise IllegalGeneration
-        if self.state is State.COMPLETING_REBALANCE:
+        if self.state is State.COMPLETING_REBALANCE and not is_transactional:
             # It knows the generation, so it has joined; until it has its assignment it cannot have read.
             raise RebalanceInProgress
 

@@ -5,7 +5,7 @@ to be waited for), records go out through one function, and come back through :m
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from barnabas.clock import Clock, Scheduler
 from barnabas.errors import (
@@ -40,13 +40,21 @@ from barnabas.groups.messages import (
     SyncReply,
     SyncResult,
 )
-from barnabas.groups.rebalance import Rebalance, Write, Written
+from barnabas.groups.rebalance import Rebalance, Written
 from barnabas.groups.records import group_tombstone, new_group_record
 from barnabas.groups.replay import Replay
-from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, CommittedOffsets, Topics
+from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, Topics
+from barnabas.offsets.group_offsets import GroupOffsets
+from barnabas.offsets.pending import Position, Producer, Transaction
 from barnabas.offsets.records import Record, commit_record, tombstone
 
 logger = logging.getLogger(__name__)
+
+Write = Callable[[str, Sequence[Record], Written, Producer | None], None]
+"""Append records of a group as one batch, of the transaction of that producer where there is one.
+
+The callback may come later, but comes in the order of the log.
+"""
 
 
 class GroupCoordinator:
@@ -58,7 +66,7 @@ class GroupCoordinator:
     ...     GroupConfig(),
     ...     clock,
     ...     clock,
-    ...     write=lambda group_id, records, written: written(None),
+    ...     write=lambda group_id, records, written, producer: written(None),
     ...     new_uuid=lambda: "1",
     ... )
     >>> coordinator.heartbeat("readers", "me", None, generation_id=1) == UnknownMemberId.code
@@ -74,12 +82,15 @@ class GroupCoordinator:
         write: Write,
         new_uuid: Callable[[], str],
         is_coordinator: Callable[[str], bool] = lambda group_id: True,
+        partition_of: Callable[[str], int] = lambda group_id: 0,
     ) -> None:
+        """``partition_of`` names the partition of ``__consumer_offsets`` that keeps a group."""
         self.config = config
-        self.offsets = CommittedOffsets()
+        self.offsets = GroupOffsets()
         self._clock = clock
         self._append = write
         self._is_coordinator = is_coordinator
+        self._partition_of = partition_of
         self._groups: dict[str, ClassicGroup] = {}
         self._deadlines = Deadlines(clock, scheduler)
         self._rebalance = Rebalance(config, clock, self._deadlines, self._write)
@@ -203,7 +214,9 @@ class GroupCoordinator:
             del self._groups[group.group_id]
             self._rebalance.bury(group)
 
-    def _write(self, group_id: str, records: Sequence[Record], written: Written) -> None:
+    def _write(
+        self, group_id: str, records: Sequence[Record], written: Written, producer: Producer | None = None
+    ) -> None:
         """Append records of a group; from the first that is safe on, the group is seen."""
 
         def then(error: type[KafkaError] | None) -> None:
@@ -211,7 +224,7 @@ class GroupCoordinator:
                 group.is_written = True
             written(error)
 
-        self._append(group_id, records, then)
+        self._append(group_id, records, then, producer)
 
     def _find(self, group_id: str) -> ClassicGroup | None:
         """The group, or None where there is none; NOT_COORDINATOR where it would not be here."""
@@ -227,9 +240,13 @@ class GroupCoordinator:
     # ---------------------------------------------------------------- offsets
 
     def commit_offsets(self, commit: OffsetCommit, reply: ErrorsReply) -> None:
-        """OffsetCommit, of partitions that exist: a code for each; KafkaError for all of them."""
+        """OffsetCommit, of partitions that exist: a code for each; KafkaError for all of them.
+
+        Or TxnOffsetCommit, by a producer of whom it is known that the group is part of its transaction.
+        """
         group = self._committing(commit)
-        if group.state in (State.STABLE, State.PREPARING_REBALANCE) and commit.member_id in group.members:
+        is_alive = commit.producer is None and group.state in (State.STABLE, State.PREPARING_REBALANCE)
+        if is_alive and commit.member_id in group.members:
             self._rebalance.expect_heartbeat(group.members[commit.member_id])
         now_ms = self._clock.time_ms()
         expires_ms = NO_EXPIRY
@@ -254,11 +271,24 @@ class GroupCoordinator:
             if error is not None:
                 reply([code or error.code for code in codes])
                 return
-            for topic, partition, committed in taken:
-                self.offsets.put(commit.group_id, topic, partition, committed)
+            if commit.group_id not in self._groups:  # deleted while this was being written
+                self._create(commit.group_id).is_written = True
+            for each in taken:
+                self._put(commit.group_id, each, commit.producer)
             reply(codes)
 
-        self._write(commit.group_id, [commit_record(commit.group_id, *each) for each in taken], written)
+        records = [commit_record(commit.group_id, *each) for each in taken]
+        self._write(commit.group_id, records, written, commit.producer)
+
+    def _put(self, group_id: str, taken: tuple[str, int, CommittedOffset], producer: Producer | None) -> None:
+        if producer is None:
+            self.offsets.put(group_id, *taken)
+        else:
+            self.offsets.put_pending(Transaction(self._partition_of(group_id), producer.id), group_id, *taken)
+
+    def transaction_ended(self, partition: int, producer_id: int, is_commit: bool) -> None:
+        """A producer's marker is in that partition of ``__consumer_offsets``: its offsets there count, or are gone."""
+        self.offsets.end(Transaction(partition, producer_id), is_commit)
 
     def _committing(self, commit: OffsetCommit) -> ClassicGroup:
         """The group that takes the commit; a simple consumer's comes into being by it."""
@@ -267,7 +297,12 @@ class GroupCoordinator:
             if commit.generation_id >= 0:
                 raise GroupIdNotFound if commit.knows_group_id_not_found else IllegalGeneration
             group = self._create(commit.group_id)
-        group.validate_offset_commit(commit.member_id, commit.group_instance_id, commit.generation_id)
+        group.validate_offset_commit(
+            commit.member_id,
+            commit.group_instance_id,
+            commit.generation_id,
+            is_transactional=commit.producer is not None,
+        )
         return group
 
     def fetch_offsets(self, group_id: str) -> Topics:
@@ -277,6 +312,10 @@ class GroupCoordinator:
         """
         self._find(group_id)
         return self.offsets.of(group_id)
+
+    def unstable_offsets(self, group_id: str) -> Collection[Position]:
+        """Where transactions are about to change what :meth:`fetch_offsets` says (KIP-447). Not to be changed."""
+        return self.offsets.unstable(group_id)
 
     def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
         """OffsetDelete, of (topic, partition)s that exist: a code for each; KafkaError for all of them."""
@@ -293,7 +332,7 @@ class GroupCoordinator:
 
     def _remove_offsets(self, group_id: str, positions: Iterable[tuple[str, int]], written: Written) -> None:
         """Take away those of them that there are."""
-        present = [each for each in dict.fromkeys(positions) if self.offsets.get(group_id, *each) is not None]
+        present = [each for each in dict.fromkeys(positions) if self.offsets.has(group_id, *each)]
 
         def then(error: type[KafkaError] | None) -> None:
             if error is None:
@@ -310,7 +349,7 @@ class GroupCoordinator:
         """Those topics are no more, and neither are the offsets of them."""
         for topic in topics:
             for group_id in self.offsets.groups_of(topic):
-                positions = [(topic, partition) for partition in self.offsets.of(group_id)[topic]]
+                positions = [each for each in self.offsets.positions(group_id) if each[0] == topic]
                 logger.info("group %s: %d offsets of the deleted topic %s go", group_id, len(positions), topic)
                 self._remove_offsets(group_id, positions, _log_failure(group_id))
 
@@ -328,13 +367,15 @@ class GroupCoordinator:
                 self._remove_offsets(group.group_id, expired, _log_failure(group.group_id))
 
     def _expired(self, group: ClassicGroup) -> tuple[list[tuple[str, int]], bool]:
-        """Which offsets have expired, and whether there are others."""
+        """Which offsets have expired, and whether there are others. What a transaction is about to change has not."""
         now_ms, retention_ms = self._clock.time_ms(), self.config.offsets_retention_ms
-        expired, keeps_some = [], False
+        unstable = self.offsets.unstable(group.group_id)
+        expired, keeps_some = [], bool(unstable)
         for topic, partitions in self.offsets.of(group.group_id).items():
             is_needed = group.is_subscribed_to(topic)
             for partition, committed in partitions.items():
-                base_ms = None if is_needed else group.expiry_base_ms(committed.commit_timestamp_ms)
+                is_kept = is_needed or (topic, partition) in unstable
+                base_ms = None if is_kept else group.expiry_base_ms(committed.commit_timestamp_ms)
                 if base_ms is not None and committed.is_expired(base_ms, now_ms, retention_ms):
                     expired.append((topic, partition))
                 else:
@@ -347,10 +388,13 @@ class GroupCoordinator:
 
     # ------------------------------------------------------------ start, stop
 
-    def load(self, records: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Take in the records of one partition of ``__consumer_offsets``, in order; MalformedMessage if one is none."""
+    def load(self, records: Iterable[Record], transaction: Transaction | None = None) -> None:
+        """Take in records of ``__consumer_offsets``, of a transaction or of none; MalformedMessage if one is none.
+
+        To be called with all of a partition, in order; what ends transactions goes to :meth:`transaction_ended`.
+        """
         for key, value in records:
-            self._replay.replay(key, value)
+            self._replay.replay(key, value, transaction)
 
     def start(self) -> None:
         """All is loaded: sessions begin anew, and what has expired meanwhile goes at the first check."""

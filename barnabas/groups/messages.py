@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 from barnabas.errors import NONE, KafkaError
+from barnabas.offsets.pending import Producer
 
 Protocols = tuple[tuple[str, bytes], ...]
 """The protocols that a member supports, the one it likes best first: name and metadata."""
@@ -143,7 +144,7 @@ class OffsetToCommit(NamedTuple):
 
 
 class OffsetCommit(NamedTuple):
-    """OffsetCommit, for topics and partitions that exist."""
+    """OffsetCommit or TxnOffsetCommit, for topics and partitions that exist."""
 
     group_id: str
     offsets: Sequence[OffsetToCommit]
@@ -154,7 +155,9 @@ class OffsetCommit(NamedTuple):
     retention_time_ms: int = -1
     """How long the offsets shall be kept, or -1: as the broker does."""
     knows_group_id_not_found: bool = True
-    """Version 9 and up: older ones are told ILLEGAL_GENERATION of a group that is not there."""
+    """From version 9, or 6 of TxnOffsetCommit: older ones are told ILLEGAL_GENERATION of a group that is not there."""
+    producer: Producer | None = None
+    """TxnOffsetCommit: whose transaction decides about the offsets; None where they are committed by themselves."""
 
 
 JoinReply = Callable[[JoinResult], object]

@@ -11,7 +11,9 @@ from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.rebalance import Rebalance
 from barnabas.groups.records import NO_TIMESTAMP
-from barnabas.offsets.committed import CommittedOffset, CommittedOffsets
+from barnabas.offsets.committed import CommittedOffset
+from barnabas.offsets.group_offsets import GroupOffsets
+from barnabas.offsets.pending import Transaction
 from barnabas.offsets.records import committed_offset
 from barnabas.wire.messages.group_records import (
     CoordinatorKey,
@@ -30,7 +32,7 @@ class Replay:
     """Applies records to the groups and the offsets that it was given."""
 
     def __init__(
-        self, groups: dict[str, ClassicGroup], offsets: CommittedOffsets, rebalance: Rebalance, clock: Clock
+        self, groups: dict[str, ClassicGroup], offsets: GroupOffsets, rebalance: Rebalance, clock: Clock
     ) -> None:
         self._groups = groups
         self._offsets = offsets
@@ -42,16 +44,21 @@ class Replay:
             GroupMetadataKey: self._group,
         }
 
-    def replay(self, key: bytes, value: bytes | None) -> None:
-        """Apply one record; MalformedMessage if it is none. Those of other kinds of groups are passed over."""
+    def replay(self, key: bytes, value: bytes | None, transaction: Transaction | None = None) -> None:
+        """Apply one record; MalformedMessage if it is none. Those of other kinds of groups are passed over.
+
+        An offset that was written in a transaction waits for its end.
+        """
         decoded = decode_key(key)
         if decoded is not None and type(decoded) in self._appliers:
-            self._appliers[type(decoded)](decoded, None if value is None else decode_value(decoded, value))
+            understood = None if value is None else decode_value(decoded, value)
+            self._appliers[type(decoded)](decoded, understood, transaction)
 
     def _offset(
         self,
         key: OffsetCommitKey | LegacyOffsetCommitKey,
         value: OffsetCommitValue | LegacyOffsetCommitValue | None,
+        transaction: Transaction | None,
     ) -> None:
         if value is None:
             self._offsets.remove(key.group, key.topic, key.partition)
@@ -61,9 +68,13 @@ class Replay:
             # A simple consumer's group has no record of its own.
             group = self._groups[key.group] = ClassicGroup(key.group, self._clock.time_ms())
         group.is_written = True
-        self._offsets.put(key.group, key.topic, key.partition, _committed(value))
+        position = (key.group, key.topic, key.partition)
+        if transaction is None:
+            self._offsets.put(*position, _committed(value))
+        else:
+            self._offsets.put_pending(transaction, *position, _committed(value))
 
-    def _group(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+    def _group(self, key: GroupMetadataKey, value: GroupMetadataValue | None, _: Transaction | None) -> None:
         former = self._groups.pop(key.group, None)
         if former is not None:
             self._rebalance.bury(former)

@@ -44,7 +44,7 @@ NOTHING: Topics = {}
 
 
 class CommittedOffsets:
-    """All that has been committed, by group.
+    """All that has been committed, by group. Knows nothing of transactions (``group_offsets.py``).
 
     >>> offsets = CommittedOffsets()
     >>> offsets.put("readers", "songs", 0, CommittedOffset(7, -1, "", 1_700_000_000_000))

@@ -90,7 +90,7 @@ class World:
         self.ids += 1
         return str(self.ids)
 
-    def write(self, group_id, records, written) -> None:
+    def write(self, group_id, records, written, producer=None) -> None:
         if self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas)
