@@ -6,7 +6,17 @@ A factory for each, by name; they know the client's library and nothing of any b
 from collections.abc import Callable, Mapping
 
 from compat_tests.adapters.aiokafka import AiokafkaClient
-from compat_tests.adapters.base import Client, Consumer, OffsetOutOfRange, Place, Producer, Record, Refused
+from compat_tests.adapters.base import (
+    Client,
+    Consumer,
+    Fenced,
+    OffsetOutOfRange,
+    Place,
+    Producer,
+    Record,
+    Refused,
+    Transactional,
+)
 from compat_tests.adapters.confluent_kafka import ConfluentClient
 from compat_tests.adapters.kafka_python import KafkaPythonClient
 
@@ -16,4 +26,15 @@ CLIENTS: Mapping[str, Callable[[str], Client]] = {
     "kafka_python": KafkaPythonClient,
 }
 
-__all__ = ["CLIENTS", "Client", "Consumer", "OffsetOutOfRange", "Place", "Producer", "Record", "Refused"]
+__all__ = [
+    "CLIENTS",
+    "Client",
+    "Consumer",
+    "Fenced",
+    "OffsetOutOfRange",
+    "Place",
+    "Producer",
+    "Record",
+    "Refused",
+    "Transactional",
+]

@@ -16,11 +16,12 @@ from aiokafka.errors import (
     MessageSizeTooLargeError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
+    ProducerFenced,
     for_code,
 )
 
 from compat_tests.adapters import base
-from compat_tests.adapters.base import WAIT_S, Headers, OffsetOutOfRange, Place, Record, Refused, Written
+from compat_tests.adapters.base import WAIT_S, Fenced, Headers, OffsetOutOfRange, Place, Record, Refused, Written
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -106,9 +107,38 @@ class Producer(base.Producer):
         self.loop.run(self.inner.stop())
 
 
+class Transactional(Producer, base.Transactional):
+    def __init__(self, loop: Loop, **configs: Any) -> None:
+        try:
+            with refusals():
+                super().__init__(loop, **configs)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        with refusals():
+            self.loop.run(self.inner.begin_transaction())
+
+    def commit(self) -> None:
+        with refusals():
+            self.loop.run(self.inner.commit_transaction())
+
+    def abort(self) -> None:
+        with refusals():
+            self.loop.run(self.inner.abort_transaction())
+
+    def send_offsets(self, consumer: base.Consumer, offsets: Mapping[Place, int]) -> None:
+        assert isinstance(consumer, Consumer)
+        named = {TopicPartition(*place): offset for place, offset in offsets.items()}
+        with refusals():
+            self.loop.run(self.inner.send_offsets_to_transaction(named, consumer.group))
+
+
 class Consumer(base.Consumer):
     def __init__(self, loop: Loop, **configs: Any) -> None:
         self.loop = loop
+        self.group = configs["group_id"]
         self.inner = loop.call(AIOKafkaConsumer, **configs)
         loop.run(self.inner.start())
 
@@ -218,6 +248,16 @@ class AiokafkaClient(base.Client):
         self.cleanup.callback(producer.close)
         return producer
 
+    def transactional(self, transactional_id: str, *, timeout_ms: int = 60_000) -> Transactional:
+        producer = Transactional(
+            self.loop,
+            bootstrap_servers=self.bootstrap,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=timeout_ms,
+        )
+        self.cleanup.callback(producer.close)
+        return producer
+
     def consumer(
         self,
         *,
@@ -266,5 +306,7 @@ class AiokafkaClient(base.Client):
 def refusals() -> Any:
     try:
         yield
+    except ProducerFenced as error:
+        raise Fenced(str(error)) from error
     except BrokerResponseError as error:
         raise Refused(error.errno, str(error)) from error

@@ -45,6 +45,10 @@ class Refused(Exception):
         self.code = code
 
 
+class Fenced(Exception):
+    """A transactional producer is told that it is one no longer: its id has another, or its time is over."""
+
+
 class OffsetOutOfRange(Exception):
     """A consumer that was told not to reset had nowhere to read from."""
 
@@ -98,6 +102,29 @@ class Producer(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None: ...
+
+
+class Transactional(Producer):
+    """A producer with a transactional id, of which it is the only one as soon as it is made.
+
+    All of it, also ``flush`` and what was sent, may raise `Fenced`, and `Refused` for what an abort mends.
+    """
+
+    @abc.abstractmethod
+    def begin(self) -> None: ...
+
+    @abc.abstractmethod
+    def commit(self) -> None: ...
+
+    @abc.abstractmethod
+    def abort(self) -> None: ...
+
+    @abc.abstractmethod
+    def send_offsets(self, consumer: "Consumer", offsets: Mapping[Place, int]) -> None:
+        """Have these become its group's offsets with the transaction; the broker is told who the consumer is in it.
+
+        aiokafka tells the group's name only.
+        """
 
 
 class Consumer(abc.ABC):
@@ -169,6 +196,10 @@ class Client(abc.ABC):
         linger_ms: int = 0,
         max_request_bytes: int = 1 << 20,
     ) -> Producer: ...
+
+    @abc.abstractmethod
+    def transactional(self, transactional_id: str, *, timeout_ms: int = 60_000) -> Transactional:
+        """What an earlier one with this id left open is aborted when this returns."""
 
     @abc.abstractmethod
     def consumer(

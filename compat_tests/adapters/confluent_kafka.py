@@ -19,10 +19,12 @@ from confluent_kafka import Producer as InnerProducer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.adapters import base
-from compat_tests.adapters.base import WAIT_S, Headers, OffsetOutOfRange, Place, Record, Refused, Written
+from compat_tests.adapters.base import WAIT_S, Fenced, Headers, OffsetOutOfRange, Place, Record, Refused, Written
 
 QUIET = 2
 """syslog's "critical": that a broker is away is what some tests are about."""
+
+FENCING = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 
 RESETS = {"earliest": "earliest", "latest": "latest", "none": "error"}
 
@@ -42,7 +44,7 @@ class Pending(base.Pending):
         if not self.done.is_set():
             self.producer.flush(WAIT_S)
         if self.error is not None:
-            raise Refused(self.error.code(), self.error.str())
+            raise refusal(self.error)
         assert self.message is not None, "no delivery report"
         return Written(self.message.partition(), self.message.offset())
 
@@ -71,10 +73,41 @@ class Producer(base.Producer):
         return pending
 
     def _flush(self) -> None:
-        assert self.inner.flush(WAIT_S) == 0
+        try:
+            with refusals():
+                assert self.inner.flush(WAIT_S) == 0
+        except SystemError as error:  # what is fatal is raised in the middle of a delivery's report
+            if not isinstance(error.__cause__, KafkaException):
+                raise
+            raise refusal(error.__cause__.args[0]) from error
 
     def close(self) -> None:
         self.inner.flush(WAIT_S)
+
+
+class Transactional(Producer, base.Transactional):
+    def __init__(self, configs: Mapping[str, Any]) -> None:
+        super().__init__(configs)
+        with refusals():
+            self.inner.init_transactions(WAIT_S)
+
+    def begin(self) -> None:
+        with refusals():
+            self.inner.begin_transaction()
+
+    def commit(self) -> None:
+        with refusals():
+            self.inner.commit_transaction(WAIT_S)
+
+    def abort(self) -> None:
+        with refusals():
+            self.inner.abort_transaction(WAIT_S)
+
+    def send_offsets(self, consumer: base.Consumer, offsets: Mapping[Place, int]) -> None:
+        assert isinstance(consumer, Consumer)
+        named = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        with refusals():
+            self.inner.send_offsets_to_transaction(named, consumer.inner.consumer_group_metadata(), WAIT_S)
 
 
 class Consumer(base.Consumer):
@@ -208,6 +241,20 @@ class ConfluentClient(base.Client):
         self.cleanup.callback(producer.close)
         return producer
 
+    def transactional(self, transactional_id: str, *, timeout_ms: int = 60_000) -> Transactional:
+        configs = {
+            "bootstrap.servers": self.bootstrap,
+            "log_level": QUIET,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": timeout_ms,
+            "linger.ms": 0,
+            "retry.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 200,
+        }
+        producer = Transactional(configs)
+        self.cleanup.callback(producer.close)
+        return producer
+
     def consumer(
         self,
         *,
@@ -255,9 +302,13 @@ class ConfluentClient(base.Client):
         self.cleanup.close()
 
 
+def refusal(error: KafkaError) -> Fenced | Refused:
+    return Fenced(error.str()) if error.code() in FENCING else Refused(error.code(), error.str())
+
+
 @contextlib.contextmanager
 def refusals() -> Any:
     try:
         yield
     except KafkaException as error:
-        raise Refused(error.args[0].code(), error.args[0].str()) from error
+        raise refusal(error.args[0]) from error

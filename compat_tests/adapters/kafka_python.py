@@ -1,6 +1,7 @@
 """kafka-python behind the scenarios' face. Knows its library only."""
 
 import contextlib
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,11 +10,19 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.errors import BrokerResponseError, NoOffsetForPartitionError, OffsetOutOfRangeError, RebalanceInProgressError
+from kafka.errors import (
+    BrokerResponseError,
+    InvalidProducerEpochError,
+    KafkaError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    ProducerFencedError,
+    RebalanceInProgressError,
+)
 from kafka.structs import OffsetAndMetadata
 
 from compat_tests.adapters import base
-from compat_tests.adapters.base import WAIT_S, Headers, OffsetOutOfRange, Place, Record, Refused, Written
+from compat_tests.adapters.base import WAIT_S, Fenced, Headers, OffsetOutOfRange, Place, Record, Refused, Written
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -27,10 +36,8 @@ class Pending(base.Pending):
         self.future = future
 
     def result(self) -> Written:
-        try:
+        with refusals():
             metadata = self.future.get(timeout=WAIT_S)
-        except BrokerResponseError as error:
-            raise Refused(error.errno, str(error)) from error
         return Written(metadata.partition, metadata.offset)
 
 
@@ -58,6 +65,35 @@ class Producer(base.Producer):
 
     def close(self) -> None:
         self.inner.close(timeout=WAIT_S)
+
+
+class Transactional(Producer, base.Transactional):
+    def __init__(self, **configs: Any) -> None:
+        super().__init__(**configs)
+        try:
+            with refusals():
+                self.inner.init_transactions()
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self) -> None:
+        with refusals():
+            self.inner.begin_transaction()
+
+    def commit(self) -> None:
+        with refusals():
+            self.inner.commit_transaction()
+
+    def abort(self) -> None:
+        with refusals():
+            self.inner.abort_transaction()
+
+    def send_offsets(self, consumer: base.Consumer, offsets: Mapping[Place, int]) -> None:
+        assert isinstance(consumer, Consumer)
+        named = {TopicPartition(*place): OffsetAndMetadata(offset) for place, offset in offsets.items()}
+        with refusals():
+            self.inner.send_offsets_to_transaction(named, consumer.inner.group_metadata())
 
 
 class Consumer(base.Consumer):
@@ -181,6 +217,17 @@ class KafkaPythonClient(base.Client):
         self.cleanup.callback(producer.close)
         return producer
 
+    def transactional(self, transactional_id: str, *, timeout_ms: int = 60_000) -> Transactional:
+        producer = Transactional(
+            bootstrap_servers=self.bootstrap,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=timeout_ms,
+            retry_backoff_ms=20,
+            reconnect_backoff_max_ms=200,
+        )
+        self.cleanup.callback(producer.close)
+        return producer
+
     def consumer(
         self,
         *,
@@ -227,5 +274,12 @@ class KafkaPythonClient(base.Client):
 def refusals() -> Any:
     try:
         yield
+    except (InvalidProducerEpochError, ProducerFencedError) as error:
+        raise Fenced(str(error)) from error
     except BrokerResponseError as error:
         raise Refused(error.errno, str(error)) from error
+    except KafkaError as error:  # where it has only words for what the broker said
+        code = re.search(r"\[Error (\d+)\]", str(error))
+        if code is None:
+            raise
+        raise Refused(int(code[1]), str(error)) from error

@@ -1,0 +1,24 @@
+"""A transactional producer to be run as a process and killed: LIBRARY BOOTSTRAP TOPIC ID.
+
+It writes one record to each of the topic's three partitions, says so, and neither commits nor ends.
+"""
+
+import sys
+
+from compat_tests.adapters import CLIENTS
+
+
+def main() -> None:
+    library, bootstrap, topic, transactional_id = sys.argv[1:]
+    producer = CLIENTS[library](bootstrap).transactional(transactional_id)
+    producer.begin()
+    for partition in range(3):
+        producer.send(topic, b"of the dead", partition=partition)
+    producer.flush()
+    sys.stdout.write("written\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

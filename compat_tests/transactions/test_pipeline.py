@@ -1,0 +1,155 @@
+"""A pipeline of two processes, killed and started again with its broker: each input is there once, in order."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compat_tests.adapters import CLIENTS, Client, Consumer
+from compat_tests.adapters.confluent_kafka import ConfluentClient
+from compat_tests.running import Running
+
+ROOT = Path(__file__).parent.parent.parent
+ROUNDS = max(1, int(os.environ.get("BARNABAS_SOAK_ROUNDS", "1")) // 10)
+PARTITIONS = 4
+SECONDS = 60.0
+
+
+class Source:
+    """Numbered records to each partition of a topic, from a thread, until it is told to stop."""
+
+    def __init__(self, client: Client, topic: str) -> None:
+        self.producer, self.topic = client.producer(idempotent=True), topic
+        self.sent = [0] * PARTITIONS
+        self.ending = threading.Event()
+        self.failure: BaseException | None = None
+        self.thread = threading.Thread(target=self._run, name="source")
+
+    def _run(self) -> None:
+        try:
+            while not self.ending.is_set():
+                for partition in range(PARTITIONS):
+                    self.producer.send(self.topic, b"%d" % self.sent[partition], partition=partition)
+                    self.sent[partition] += 1
+                self.producer.flush()
+                self.ending.wait(0.02)
+        except BaseException as failure:
+            self.failure = failure
+
+    def __enter__(self) -> "Source":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ending.set()
+        self.thread.join()
+        assert self.failure is None, self.failure
+
+
+class Pipeline:
+    """Two processes; one that ends by itself is started again, as a supervisor would."""
+
+    def __init__(self, home: Path, library: str, bootstrap: str, source: str, target: str, group: str) -> None:
+        self.home = home
+        self.command = [sys.executable, "-W", "ignore", "-m", "compat_tests.transactions.pipeline"]
+        self.command += [library, bootstrap, source, target, group]
+        self.assigned = library == "aiokafka"  # which tells the group's name only: a zombie of it would not be known
+        self.source, self.group = source, group
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(self, member: int) -> None:
+        partitions = [str(index) for index in range(PARTITIONS) if index % 2 == member] if self.assigned else []
+        with (self.home / f"member-{member}").open("ab") as output:
+            self.processes[member] = subprocess.Popen(
+                [*self.command, f"{self.group}-{member}", *partitions],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdout=output,
+                stderr=output,
+            )
+
+    def kill(self, member: int) -> None:
+        self.processes[member].kill()
+        self.processes[member].wait()
+
+    def revive(self) -> None:
+        for member, process in self.processes.items():
+            if process.poll() is not None:
+                self.start(member)
+
+    def __enter__(self) -> "Pipeline":
+        for member in range(2):
+            self.start(member)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in self.processes:
+            self.kill(member)
+
+    def said(self) -> str:
+        return "\n".join(path.read_text(errors="replace")[-4000:] for path in sorted(self.home.glob("member-*")))
+
+
+def committed(consumer: Consumer, topic: str) -> list[int]:
+    return [consumer.committed((topic, index)) or 0 for index in range(PARTITIONS)]
+
+
+@pytest.mark.timeout(240 + 10 * ROUNDS)
+@pytest.mark.parametrize("library", sorted(CLIENTS))
+def test_each_input_comes_out_once(
+    own_broker: Callable[..., Running], tmp_path: Path, topic: str, group: str, library: str
+) -> None:
+    broker = own_broker({"group.min.session.timeout.ms": "1000"})
+    source, target = f"{topic}-in", f"{topic}-out"
+    with contextlib.closing(ConfluentClient(broker.bootstrap)) as client:
+        for each in (source, target):
+            client.create_topic(each, PARTITIONS)
+        watcher = client.consumer(group=group)
+        with Pipeline(tmp_path, library, broker.bootstrap, source, target, group) as pipeline:
+
+            def wait_for(wanted: list[int]) -> None:
+                deadline = time.monotonic() + SECONDS
+                while any(now < then for now, then in zip(committed(watcher, source), wanted, strict=True)):
+                    assert time.monotonic() < deadline, (committed(watcher, source), wanted, pipeline.said())
+                    pipeline.revive()
+                    time.sleep(0.02)
+
+            def go_on() -> None:
+                wait_for([each + 1 for each in committed(watcher, source)])
+
+            with Source(client, source) as inputs:
+                for _ in range(ROUNDS):
+                    go_on()
+                    pipeline.kill(0)
+                    go_on()
+                    broker.kill()
+                    broker.start()
+                    go_on()
+                    pipeline.kill(1)
+                    broker.stop()
+                    broker.start()
+                    go_on()
+            wait_for(inputs.sent)
+        assert committed(watcher, source) == inputs.sent
+        found = outputs(client, target)
+    assert found == [[b"%d:%d" % (n, n) for n in range(sent)] for sent in inputs.sent]
+
+
+def outputs(client: Client, topic: str) -> list[list[bytes | None]]:
+    found: list[list[bytes | None]] = [[] for _ in range(PARTITIONS)]
+    reader = client.consumer(isolation="read_committed")
+    places = [(topic, index) for index in range(PARTITIONS)]
+    reader.assign(places)
+    deadline = time.monotonic() + SECONDS
+    ends = [reader.bounds(place)[1] for place in places]
+    while any(reader.position(place) < end for place, end in zip(places, ends, strict=True)):
+        assert time.monotonic() < deadline, [reader.position(place) for place in places]
+        for record in reader.poll(0.2):
+            found[record.partition].append(record.value)
+    return found
