@@ -25,13 +25,15 @@ from barnabas.errors import (
 from barnabas.log.files import Files
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import Transactions, marker_of
-from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, RecordBatch
+from barnabas.log.verification import Verification
+from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, TRANSACTIONAL_BIT, RecordBatch
 from barnabas.records.checksum import crc32c
 
 logger = logging.getLogger(__name__)
 
 BATCHES_KEPT: Final = 5  # as many as a producer may have in flight: a retry is never of an older one
 MAX_SEQUENCE: Final = 2**31 - 1
+BUMPS_EPOCH: Final = 2  # the transaction.version from which on each transaction has an epoch of its own (KIP-890)
 
 _VERSION: Final = 1
 _HEADER: Final = Struct(">hIi")
@@ -97,13 +99,14 @@ class ProducerStateEntry:
 class ProducerState:
     """All producers of one partition."""
 
-    __slots__ = ("_directory", "_files", "entries", "snapshots", "transactions")
+    __slots__ = ("_directory", "_files", "entries", "snapshots", "transactions", "verifications")
 
     def __init__(self, files: Files, directory: str, snapshots: Iterable[int] = ()) -> None:
         self._files = files
         self._directory = directory
         self.entries: dict[int, ProducerStateEntry] = {}
         self.transactions = Transactions()
+        self.verifications: dict[int, Verification] = {}  #: by producer id; most of the time there are none
         self.snapshots = sorted(snapshots)  #: the offsets of the snapshots that there are
 
     def check(self, batch: RecordBatch, *, by_coordinator: bool = False) -> KnownBatch | None:
@@ -120,7 +123,7 @@ class ProducerState:
         entry = self.entries.get(batch.producer_id)
         if by_coordinator and not batch.is_control:
             if entry is not None and batch.producer_epoch < entry.producer_epoch:
-                raise _older_epoch(batch, entry)
+                raise _older_epoch_of(batch, entry)
             return None
         if first < 0:
             if not batch.is_control:
@@ -130,6 +133,8 @@ class ProducerState:
         if entry is None:
             if batch.producer_epoch < NO_PRODUCER_EPOCH:
                 raise InvalidProducerEpoch(f"Epoch {batch.producer_epoch} of producer {batch.producer_id} is none.")
+            if self.verifications:
+                self._check_first(batch, entry)
             return None  # its records may have been deleted long since: any sequence may come first
         epoch = batch.producer_epoch
         if epoch != entry.producer_epoch:
@@ -146,19 +151,86 @@ class ProducerState:
                         f"Out of order sequence number for producer {batch.producer_id}: "
                         f"{first} came in, and {last} is the last one there is."
                     )
-        if entry.current_txn_first_offset >= 0 and not batch.is_transactional:
+        if entry.current_txn_first_offset >= 0 and not batch.attributes & TRANSACTIONAL_BIT:
             raise InvalidTxnState(
                 f"A batch of producer {batch.producer_id} is not part of its transaction, "
                 f"which is open since offset {entry.current_txn_first_offset}."
             )
+        if self.verifications:
+            self._check_first(batch, entry)
         return None
+
+    # ------------------------------------------------------------ transactions
+
+    def is_ongoing(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether the producer's transaction of that epoch has records here, and no end yet."""
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.current_txn_first_offset >= 0 and entry.producer_epoch == producer_epoch
+
+    def begin_verification(
+        self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int, *, bumps_epoch: bool
+    ) -> Verification | None:
+        """Somebody is about to ask the coordinator about a transaction that is not ongoing here; None when it is.
+
+        :param sequence: of the first record that is to be written
+        :raises InvalidProducerEpoch: the producer has been fenced
+        """
+        entry = self.entries.get(producer_id)
+        if entry is not None:
+            if producer_epoch < entry.producer_epoch:
+                raise _older_epoch(producer_id, producer_epoch, entry)
+            if entry.current_txn_first_offset >= 0 and producer_epoch == entry.producer_epoch:
+                return None
+        verification = self.verifications.get(producer_id)
+        if verification is None:
+            verification = Verification(producer_epoch, sequence, now_ms, bumps_epoch=bumps_epoch)
+            self.verifications[producer_id] = verification
+        else:
+            verification.join(producer_epoch, sequence)
+        return verification
+
+    def may_append(self, producer_id: int, producer_epoch: int, verification: Verification | None) -> bool:
+        """Whether a batch may go into the transaction: it is ongoing, or nothing has come after it was verified."""
+        if verification is not None and self.verifications.get(producer_id) is verification:
+            return True
+        return self.is_ongoing(producer_id, producer_epoch)
+
+    def _check_first(self, batch: RecordBatch, entry: ProducerStateEntry | None) -> None:
+        """The first batch of a transaction is the first that asked, and begins a new epoch's sequences at 0."""
+        verification = self.verifications.get(batch.producer_id)
+        if verification is None:
+            return
+        starts_anew = verification.bumps_epoch and (entry is None or not entry.batches)
+        expected = 0 if starts_anew else verification.lowest_sequence
+        if batch.base_sequence > expected:
+            raise OutOfOrderSequenceNumber(
+                f"Out of order sequence number for producer {batch.producer_id}: {batch.base_sequence} came in, "
+                f"and its transaction has to begin with {expected} here."
+            )
+
+    def check_end(self, producer_id: int, producer_epoch: int, transaction_version: int) -> None:
+        """Whether a marker may end the transaction that is open, beyond what :meth:`check` asks of any marker.
+
+        From ``transaction.version`` 2 on its epoch is above that of the records: one that is not would end a later
+        transaction than it was meant for (KIP-1228). The same marker once more ends nothing, and is let in.
+
+        :raises InvalidProducerEpoch: it may not
+        """
+        entry = self.entries.get(producer_id)
+        if transaction_version < BUMPS_EPOCH or entry is None or producer_epoch > entry.producer_epoch:
+            return
+        if producer_epoch < entry.producer_epoch or entry.current_txn_first_offset >= 0:
+            raise InvalidProducerEpoch(
+                f"A marker of producer {producer_id} has epoch {producer_epoch}, "
+                f"which is not above {entry.producer_epoch}, that of its records."
+            )
 
     def _check_marker(self, batch: RecordBatch, entry: ProducerStateEntry | None) -> None:
         marker = marker_of(batch)
         if entry is None or marker is None:
             return
         if batch.producer_epoch < entry.producer_epoch:
-            raise _older_epoch(batch, entry)
+            raise _older_epoch_of(batch, entry)
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise TransactionCoordinatorFenced(
                 f"Invalid coordinator epoch for producer {batch.producer_id}: {marker.coordinator_epoch} came in, "
@@ -167,7 +239,7 @@ class ProducerState:
 
     def _check_new_epoch(self, batch: RecordBatch, entry: ProducerStateEntry) -> None:
         if batch.producer_epoch < entry.producer_epoch:
-            raise _older_epoch(batch, entry)
+            raise _older_epoch_of(batch, entry)
         if batch.base_sequence > 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
             raise OutOfOrderSequenceNumber(
                 f"Invalid sequence number for new epoch {batch.producer_epoch} of producer {batch.producer_id}: "
@@ -189,9 +261,12 @@ class ProducerState:
         if len(batches) > BATCHES_KEPT:
             del batches[0]
         entry.last_timestamp = timestamp
-        if batch.is_transactional and entry.current_txn_first_offset < 0:
-            entry.current_txn_first_offset = base_offset
-            self.transactions.begin(base_offset, batch.producer_id)
+        if batch.attributes & TRANSACTIONAL_BIT:
+            if entry.current_txn_first_offset < 0:
+                entry.current_txn_first_offset = base_offset
+                self.transactions.begin(base_offset, batch.producer_id)
+            if self.verifications:
+                self.verifications.pop(batch.producer_id, None)
         return None
 
     def _entry_of(self, batch: RecordBatch) -> ProducerStateEntry:
@@ -210,6 +285,7 @@ class ProducerState:
         if marker is None:
             return None
         entry = self._entry_of(batch)
+        self._void_verification(batch)
         first_offset = entry.current_txn_first_offset
         entry.current_txn_first_offset = -1
         entry.coordinator_epoch = marker.coordinator_epoch
@@ -218,6 +294,14 @@ class ProducerState:
             return None
         ended = self.transactions.end(first_offset, batch.producer_id, base_offset)
         return ended if marker.is_abort else None
+
+    def _void_verification(self, marker: RecordBatch) -> None:
+        """The transaction that somebody asked about has ended; but not the next, which has the marker's epoch."""
+        verification = self.verifications.get(marker.producer_id)
+        if verification is not None and not (
+            verification.bumps_epoch and verification.producer_epoch == marker.producer_epoch
+        ):
+            del self.verifications[marker.producer_id]
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
         """Take in a batch that is in the log, whatever came before it. Gives and raises what :meth:`update` does."""
@@ -232,6 +316,9 @@ class ProducerState:
         ]
         for producer_id in expired:
             del self.entries[producer_id]
+        for producer_id, verification in list(self.verifications.items()):
+            if now_ms - verification.since_ms >= expiration_ms:
+                del self.verifications[producer_id]
         return len(expired)
 
     def encode(self) -> bytes:
@@ -293,6 +380,7 @@ class ProducerState:
         """Forget all producers and their transactions."""
         self.entries = {}
         self.transactions.clear()
+        self.verifications.clear()
 
     def remove_snapshots(self, first: int, last: int) -> None:
         """Delete the snapshots of offsets from ``first`` to ``last``."""
@@ -307,9 +395,13 @@ class ProducerState:
                 self.remove_snapshots(offset, offset)
 
 
-def _older_epoch(batch: RecordBatch, entry: ProducerStateEntry) -> InvalidProducerEpoch:
+def _older_epoch_of(batch: RecordBatch, entry: ProducerStateEntry) -> InvalidProducerEpoch:
+    return _older_epoch(batch.producer_id, batch.producer_epoch, entry)
+
+
+def _older_epoch(producer_id: int, producer_epoch: int, entry: ProducerStateEntry) -> InvalidProducerEpoch:
     return InvalidProducerEpoch(
-        f"Epoch of producer {batch.producer_id} is {batch.producer_epoch}, "
+        f"Epoch of producer {producer_id} is {producer_epoch}, "
         f"which is smaller than the last seen epoch {entry.producer_epoch}."
     )
 

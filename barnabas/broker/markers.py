@@ -1,0 +1,106 @@
+"""Markers: the control batches by which a transaction ends on the partitions that it wrote to.
+
+Knows nothing of what the coordinator makes of it. Bytes and rules of Apache Kafka's ``EndTransactionMarker`` and
+``KafkaApis.handleWriteTxnMarkersRequest`` (KIP-98, KIP-1228).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from barnabas.cluster.partition import Partition
+from barnabas.errors import KafkaError, KafkaStorageError, UnknownServerError, UnknownTopicOrPartition
+from barnabas.log.partition_log import PartitionLog
+from barnabas.records.batch import RecordBatch
+from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlType, control_key
+from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+_VALUE: Final = Struct(">hi")
+VALUE_VERSION: Final = 0
+
+
+def end_marker(marker: Marker, now_ms: int) -> RecordBatch:
+    """The control batch that says so: one record, of the producer, without a sequence."""
+    kind = ControlType.COMMIT if marker.is_commit else ControlType.ABORT
+    value = _VALUE.pack(VALUE_VERSION, marker.coordinator_epoch)
+    return RecordBatch.parse(
+        build_batch(
+            [(control_key(kind), value, now_ms)],
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            is_control=True,
+            is_transactional=True,
+        )
+    )
+
+
+def write_markers(
+    broker: "Broker",
+    marker: Marker,
+    partitions: Sequence[TopicPartition],
+    done: Callable[[PartitionErrors], object],
+) -> None:
+    """Append the marker to each of these partitions, and tell what each made of it: at once, or when the disk has it.
+
+    The batch is built once, and stamped for each. Errors: UnknownTopicOrPartition where there is none, or its disk has
+    failed; what :meth:`ProducerState.check` and :meth:`ProducerState.check_end` refuse.
+    """
+    now_ms = broker.clock.time_ms()
+    batch = end_marker(marker, now_ms)
+    errors: dict[TopicPartition, type[KafkaError] | None] = {}
+    unflushed: list[tuple[TopicPartition, PartitionLog, int]] = []
+    for place in partitions:
+        partition = broker.partitions.get(place)
+        if partition is None or partition.log.is_offline:
+            errors[place] = UnknownTopicOrPartition
+            continue
+        try:
+            last_offset = _append(partition, marker, batch, now_ms)
+        except KafkaError as error:
+            errors[place] = type(error)
+            continue
+        errors[place] = None
+        log = partition.log
+        if last_offset - log.recovery_point >= log.config.flush_messages - 1:
+            unflushed.append((place, log, last_offset + 1))
+    if unflushed:
+        _when_flushed(unflushed, errors, done)
+    else:
+        done(errors)
+
+
+def _append(partition: Partition, marker: Marker, batch: RecordBatch, now_ms: int) -> int:
+    """The marker's offset. :raises KafkaError: the partition does not take it"""
+    partition.check_leader()
+    if marker.producer_id >= 0:
+        if marker.transaction_version < 0:
+            raise UnknownServerError("a marker has to say which generation of transactions it is of")
+        partition.log.producers.check_end(marker.producer_id, marker.producer_epoch, marker.transaction_version)
+    if partition.produce_policy.log_append_time:
+        batch = RecordBatch.parse(bytearray(batch.buffer))
+        batch.retime(now_ms, log_append_time=True)
+    return partition.append(batch, now_ms, all_in_sync=True).last_offset
+
+
+def _when_flushed(
+    unflushed: Sequence[tuple[TopicPartition, PartitionLog, int]],
+    errors: dict[TopicPartition, type[KafkaError] | None],
+    done: Callable[[PartitionErrors], object],
+) -> None:
+    waiting = len(unflushed)
+
+    def flushed(place: TopicPartition, log: PartitionLog) -> None:
+        nonlocal waiting
+        if log.is_offline:
+            errors[place] = KafkaStorageError
+        waiting -= 1
+        if not waiting:
+            done(errors)
+
+    for place, log, offset in unflushed:
+        log.when_flushed(offset, partial(flushed, place, log))
