@@ -246,10 +246,7 @@ class TransactionCoordinator:
             reply(EndResult(type(error)))
 
     def _end(self, transaction: Transaction, is_commit: bool, client_version: int, reply: EndReply) -> None:
-        next_producer_id = NO_PRODUCER_ID
-        if client_version >= EPOCH_RISES and transaction.facts.is_exhausted:
-            next_producer_id = self._next_producer_id()
-        decided = transaction.decide(is_commit, client_version, next_producer_id, self._clock.time_ms())
+        decided = self._decided(transaction, is_commit, client_version)
 
         def written(error: type[KafkaError] | None) -> None:
             if error is not None:
@@ -261,10 +258,11 @@ class TransactionCoordinator:
         self._writer.write(transaction, decided, written)
 
     def _fence(self, transaction: Transaction, then: ErrorReply) -> None:
-        """Abort what is open, against its producer."""
-        transaction.fence()
+        """Abort what is open, against its producer: in the generation that the cluster is at, whatever the client's."""
         version = EPOCH_RISES if self._transaction_version() >= EPOCH_RISES else 0
-        decided = transaction.decide(False, version, NO_PRODUCER_ID, self._clock.time_ms())
+        if version < EPOCH_RISES:
+            transaction.fence()
+        decided = self._decided(transaction, False, version)
 
         def written(error: type[KafkaError] | None) -> None:
             if error is None:
@@ -274,6 +272,13 @@ class TransactionCoordinator:
             then(error)
 
         self._writer.write(transaction, decided, written)
+
+    def _decided(self, transaction: Transaction, is_commit: bool, client_version: int) -> Facts:
+        """As it is with the decision; with the producer id to go on with, where the epoch rises for the last time."""
+        next_producer_id = NO_PRODUCER_ID
+        if client_version >= EPOCH_RISES and transaction.facts.is_exhausted:
+            next_producer_id = self._next_producer_id()
+        return transaction.decide(is_commit, client_version, next_producer_id, self._clock.time_ms())
 
     # ---------------------------------------------------------------- looking
 
@@ -314,7 +319,11 @@ class TransactionCoordinator:
                 facts.producer_id,
                 facts.producer_epoch,
             )
-            self._fence(transaction, _log_failure(transaction.transactional_id, "its transaction cannot be aborted"))
+            failed = _log_failure(transaction.transactional_id, "its transaction cannot be aborted")
+            try:
+                self._fence(transaction, failed)
+            except KafkaError as error:  # there are no producer ids to be had
+                failed(type(error))
 
     def remove_expired(self) -> None:
         """Forget each transactional id that nobody has used for transactional.id.expiration.ms."""

@@ -125,8 +125,8 @@ class Transaction:
             )
         )
 
-    def fence(self) -> int:
-        """Raise the epoch above the client's, to abort what it has open; the epoch to abort with.
+    def fence(self) -> None:
+        """Raise the epoch above the client's, to abort what it has open where the abort itself does not raise it.
 
         The raised one counts at once. Where the abort then cannot be written, the next attempt has it already.
         """
@@ -138,7 +138,6 @@ class Transaction:
         elif not self.has_failed_fence:
             epoch += 1
         self.facts = facts._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
-        return epoch
 
     # ------------------------------------------------- the transaction's life
 
