@@ -4,14 +4,15 @@ Knows nothing of groups: what nobody has committed is offset -1 without an error
 partition is there. Version 0, which Apache Kafka 4 has dropped, is answered as version 1 is.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.errors import NONE, KafkaError, UnknownTopicId
+from barnabas.errors import NONE, KafkaError, UnknownTopicId, UnstableOffsetCommit
 from barnabas.groups.java_hash import timeline_order
 from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
+from barnabas.offsets.pending import Position
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 AskedGroup = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -28,31 +29,62 @@ BY_ID = 10
 
 NOTHING = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 
+UNSTABLE = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
+"""Stands for an offset that is not told, as a transaction is about to change it."""
+
 
 @api(OffsetFetchRequest, versions="0-10")
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
     """Tell the offsets of each group, of the partitions that are asked for or of all, in the order of Kafka's tables.
 
-    ``require_stable`` waits for nothing: offsets become visible with their transaction, and none is under way.
+    What only a transaction has written that is still open, is not told; with ``require_stable``, neither is what such
+    a transaction would change: UNSTABLE_OFFSET_COMMIT, and the client asks again.
     """
+    stable = request.require_stable
     if context.api_version >= SEVERAL_GROUPS:
-        return OffsetFetchResponse(groups=[_group(group, context) for group in request.groups])
+        return OffsetFetchResponse(groups=[_group(group, stable, context) for group in request.groups])
     if context.api_version < ASKS_FOR_COORDINATOR:
         context.broker.group_log.create_topic()
     try:
-        committed = context.broker.groups.fetch_offsets(request.group_id)
+        offsets = _offsets(request.group_id, stable, context)
     except KafkaError as error:
         return _refused(request, error, context.api_version)
     if request.topics is None:
-        asked = [(name, timeline_order(committed[name])) for name in timeline_order(committed)]
+        asked = offsets.positions()
     else:
         asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
     return OffsetFetchResponse(
         topics=[
-            Topic(name=name, partitions=_rows(Topic.OffsetFetchResponsePartition, indexes, committed.get(name, {})))
+            Topic(name=name, partitions=_rows(Topic.OffsetFetchResponsePartition, indexes, offsets.of(name)))
             for name, indexes in asked
         ]
     )
+
+
+class Offsets(NamedTuple):
+    """What a group has committed, and where a transaction is about to change that."""
+
+    committed: Topics
+    unstable: Collection[Position]
+    """Empty unless the client wants to wait for it."""
+
+    def positions(self) -> list[tuple[str, Sequence[int]]]:
+        """All that is committed, in the order of Kafka's tables."""
+        return [(name, timeline_order(self.committed[name])) for name in timeline_order(self.committed)]
+
+    def of(self, topic: str) -> Partitions:
+        """What there is to tell about a topic."""
+        committed = self.committed.get(topic, {})
+        if not self.unstable:
+            return committed
+        unstable = {partition: UNSTABLE for name, partition in self.unstable if name == topic}
+        return {**committed, **unstable}
+
+
+def _offsets(group_id: str, stable: bool, context: Context) -> Offsets:
+    """:raises NotCoordinator: the group would not be here"""
+    groups = context.broker.groups
+    return Offsets(groups.fetch_offsets(group_id), groups.unstable_offsets(group_id) if stable else ())
 
 
 def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> OffsetFetchResponse:
@@ -68,43 +100,43 @@ def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> Of
     )
 
 
-def _group(group: AskedGroup, context: Context) -> Group:
+def _group(group: AskedGroup, stable: bool, context: Context) -> Group:
     try:
-        committed = context.broker.groups.fetch_offsets(group.group_id)
+        offsets = _offsets(group.group_id, stable, context)
     except KafkaError as error:
         return Group(group_id=group.group_id, topics=[], error_code=error.code)
     by_id = context.api_version >= BY_ID
     if group.topics is None:
-        topics = _all_topics(committed, by_id, context)
+        topics = _all_topics(offsets, by_id, context)
     else:
-        topics = _asked_topics(group, committed, by_id, context)
+        topics = _asked_topics(group, offsets, by_id, context)
     return Group(group_id=group.group_id, topics=topics)
 
 
-def _all_topics(committed: Topics, by_id: bool, context: Context) -> list[GroupTopic]:
+def _all_topics(offsets: Offsets, by_id: bool, context: Context) -> list[GroupTopic]:
     image = context.broker.image
     topics = []
-    for name in timeline_order(committed):
-        indexes, topic = timeline_order(committed[name]), image.topics_by_name.get(name)
+    for name, indexes in offsets.positions():
+        topic = image.topics_by_name.get(name)
         if not by_id:
-            topics.append(_group_topic(indexes, committed[name], name=name))
+            topics.append(_group_topic(indexes, offsets.of(name), name=name))
         elif topic is not None:  # a topic that is not there has no id to be told by
-            topics.append(_group_topic(indexes, committed[name], topic_id=topic.id))
+            topics.append(_group_topic(indexes, offsets.of(name), topic_id=topic.id))
     return topics
 
 
-def _asked_topics(group: AskedGroup, committed: Topics, by_id: bool, context: Context) -> list[GroupTopic]:
+def _asked_topics(group: AskedGroup, offsets: Offsets, by_id: bool, context: Context) -> list[GroupTopic]:
     known, unknown = [], []
     for topic in group.topics or ():
         if not by_id:
-            known.append(_group_topic(topic.partition_indexes, committed.get(topic.name, {}), name=topic.name))
+            known.append(_group_topic(topic.partition_indexes, offsets.of(topic.name), name=topic.name))
             continue
         name = context.broker.topic_name(topic.topic_id)
         if name is None:
             code = UnknownTopicId.code
             unknown.append(_group_topic(topic.partition_indexes, {}, code, topic_id=topic.topic_id))
         else:
-            known.append(_group_topic(topic.partition_indexes, committed.get(name, {}), topic_id=topic.topic_id))
+            known.append(_group_topic(topic.partition_indexes, offsets.of(name), topic_id=topic.topic_id))
     return known + unknown
 
 
@@ -123,7 +155,7 @@ def _rows(row: Any, indexes: Sequence[int], committed: Partitions, code: int = N
                 committed_offset=offset.offset,
                 committed_leader_epoch=offset.leader_epoch,
                 metadata=offset.metadata,
-                error_code=code,
+                error_code=UnstableOffsetCommit.code if offset is UNSTABLE else code,
             )
         )
     return rows

@@ -1,0 +1,123 @@
+"""TxnOffsetCommit (API key 28): a group keeps how far it has read, if a producer's transaction commits.
+
+Knows nothing of who may commit, which the group says, nor of when the transaction ends. Topics are looked at first,
+then the transaction, then the group (Kafka's ``GroupCoordinatorService.commitTransactionalOffsets``).
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.offsets_to_commit import Codes, look_up
+from barnabas.api_handlers.registry import api
+from barnabas.broker.coordinator_log import COORDINATOR_ERRORS
+from barnabas.broker.transactional import Errors, Membership, ensure_in_transaction
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    InvalidGroupId,
+    InvalidProducerEpoch,
+    KafkaError,
+    NetworkException,
+    ProducerFenced,
+)
+from barnabas.groups.messages import OffsetCommit, OffsetToCommit
+from barnabas.offsets.pending import Producer
+from barnabas.transactions.messages import TopicPartition
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from barnabas.wire.types import ZERO_UUID
+
+Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+
+KNOWS_LOAD_IN_PROGRESS = 2
+"""Older producers give up on COORDINATOR_LOAD_IN_PROGRESS, and try again on COORDINATOR_NOT_AVAILABLE."""
+
+KNOWS_TRANSACTION_ABORTABLE = 4
+ADDS_THE_GROUP = 5
+BY_ID = 6
+
+TOLD: dict[type[KafkaError], type[KafkaError]] = {
+    **COORDINATOR_ERRORS,
+    NetworkException: CoordinatorLoadInProgress,
+    ProducerFenced: InvalidProducerEpoch,
+}
+"""What was found out about the transaction, in the words that this API has for it."""
+
+
+@api(TxnOffsetCommitRequest, versions="0-6")
+def txn_offset_commit(
+    request: TxnOffsetCommitRequest, context: Context
+) -> TxnOffsetCommitResponse | Later[TxnOffsetCommitResponse]:
+    """Keep what is about partitions that there are until the transaction ends; answered when it is written."""
+    version = context.api_version
+    asked = look_up(request.topics, context.broker.image, by_id=version >= BY_ID)
+    if not asked.taken:
+        return _response(asked.answers([]))
+    later: Later[TxnOffsetCommitResponse] = Later()
+    broker, commit = context.broker, _commit(request, asked.offsets, version)
+
+    def answer(codes: list[int]) -> None:
+        later.resolve(_response(asked.answers(codes)))
+
+    def refuse(error: KafkaError) -> None:
+        answer([_told(type(error), version).code] * len(commit.offsets))
+
+    def verified(errors: Errors) -> None:
+        refusal = errors.get(kept_in)
+        if refusal is not None:
+            refuse(refusal)
+            return
+        try:
+            broker.groups.commit_offsets(commit, answer)
+        except KafkaError as error:
+            refuse(error)
+
+    if not request.group_id:
+        refuse(InvalidGroupId())
+        return later
+    kept_in = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
+    producer = request.producer_id, request.producer_epoch
+    ensure_in_transaction(broker, request.transactional_id, *producer, [kept_in], _membership(version), verified)
+    return later
+
+
+def _membership(version: int) -> Membership:
+    if version >= ADDS_THE_GROUP:
+        return Membership.ADD
+    return Membership.VERIFY if version < KNOWS_TRANSACTION_ABORTABLE else Membership.VERIFY_ABORTABLE
+
+
+def _told(error: type[KafkaError], version: int) -> type[KafkaError]:
+    told = TOLD.get(error, error)
+    if told is CoordinatorLoadInProgress and version < KNOWS_LOAD_IN_PROGRESS:
+        return CoordinatorNotAvailable
+    return told
+
+
+def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], version: int) -> OffsetCommit:
+    if version < BY_ID:  # it was a name that was committed, and is what is kept
+        offsets = [each._replace(topic_id=ZERO_UUID) for each in offsets]
+    return OffsetCommit(
+        request.group_id,
+        offsets,
+        request.generation_id_or_member_epoch,
+        request.member_id,
+        request.group_instance_id,
+        knows_group_id_not_found=version >= BY_ID,
+        producer=Producer(request.producer_id, request.producer_epoch),
+    )
+
+
+def _response(answers: Codes) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            Topic(
+                name=key.name,
+                topic_id=key.id,
+                partitions=[
+                    Topic.TxnOffsetCommitResponsePartition(partition_index=index, error_code=code)
+                    for index, code in of_topic
+                ],
+            )
+            for key, of_topic in answers
+        ]
+    )
