@@ -15,7 +15,7 @@ import click
 
 from barnabas.config import ConfigError
 from barnabas.config.sources import parse_properties
-from barnabas.errors import KafkaError
+from barnabas.errors import NONE, KafkaError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,17 +61,21 @@ class Cluster:
             client.close()
 
 
+bootstrap_option = click.option(
+    "--bootstrap-server", "--broker-list", default="localhost:9092", show_default=True,
+    metavar="HOST:PORT[,...]", help="The broker to connect to.",
+)  # fmt: skip
+config_option = click.option(
+    "--command-config", "--consumer.config", "--producer.config", metavar="FILE",
+    help="Properties of the client, by Java's names or kafka-python's.",
+)  # fmt: skip
+
+
 def cluster_options(command: F) -> F:
     """``--bootstrap-server`` and ``--command-config``, which become the argument ``cluster``; errors in one line."""
 
-    @click.option(
-        "--bootstrap-server", "--broker-list", default="localhost:9092", show_default=True,
-        metavar="HOST:PORT[,...]", help="The broker to connect to.",
-    )  # fmt: skip
-    @click.option(
-        "--command-config", "--consumer.config", "--producer.config", metavar="FILE",
-        help="Properties of the client, by Java's names or kafka-python's.",
-    )  # fmt: skip
+    @bootstrap_option
+    @config_option
     @functools.wraps(command)
     def wrapped(bootstrap_server: str, command_config: str | None, **given: Any) -> Any:
         with errors_in_one_line():
@@ -117,6 +121,9 @@ def errors_in_one_line() -> Iterator[None]:
 def words_of(error: object) -> str:
     """A client's error, an instance or its text, in words: Kafka's name of it, and what was said."""
     text = str(error).strip()
+    known = KafkaError.by_code.get(getattr(error, "errno", NONE))
+    if known is not None and type(error).__name__ == "UnrecognizedBrokerError":
+        return f"{known.__name__}: {known.__doc__}"  # which kafka-python has no class of
     # kafka-python begins with the code and the name: "[Error 40] InvalidConfigurationError: …", or the name alone.
     found = re.match(r"(?:\[Error -?\d+\] )?(\w+?)Error\b(?:: )?(.*)", text, re.DOTALL)
     name, said = found.groups() if found else (type(error).__name__.removesuffix("Error"), text)

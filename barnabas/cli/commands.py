@@ -18,6 +18,7 @@ COMMANDS = {
     "produce": "Send records, a line each, to a topic.",
     "consume": "Read records, and print a line for each.",
     "groups": "List, describe, delete groups, and reset their offsets.",
+    "transactions": "List and describe transactions, and end those that hang.",
     "log-dirs": "Describe log directories, and move partitions between them.",
     "check-log": "Check, or repair, a data directory that no broker uses.",
     "dump-log": "Show what is in the files of a log directory.",
@@ -84,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except click.ClickException as error:
         message = " ".join(error.format_message().split())
-        hint = f" (see barnabas {_command_of(error)}--help)" if isinstance(error, click.UsageError) else ""
+        hint = f" (see {_command_of(error)} --help)" if isinstance(error, click.UsageError) else ""
         click.echo(f"Error: {message}{hint}", err=True)
         return error.exit_code
     except click.Abort:
@@ -93,5 +94,4 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _command_of(error: click.UsageError) -> str:
-    name = error.ctx.info_name if error.ctx is not None else None
-    return f"{name} " if name in COMMANDS else ""
+    return error.ctx.command_path if error.ctx is not None else "barnabas"

@@ -1,0 +1,253 @@
+"""``barnabas transactions``: what kafka-transactions does, by its commands and options.
+
+Knows nothing of the broker but what an admin client tells.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option
+from barnabas.cli.hanging import find_hanging, transaction_at
+from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.clock import SystemClock
+
+STATES = (
+    "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
+    "PrepareEpochFence",
+)  # fmt: skip
+LIST_COLUMNS = ("transactional_id", "coordinator_id", "producer_id", "transaction_state")
+DESCRIBE_COLUMNS = (
+    "coordinator_id", "transactional_id", "producer_id", "producer_epoch", "transaction_state",
+    "transaction_timeout_ms", "transaction_start_time_ms", "transaction_duration_ms", "topic_partitions",
+)  # fmt: skip
+PRODUCER_COLUMNS = (
+    "producer_id", "producer_epoch", "latest_coordinator_epoch", "last_sequence", "last_timestamp",
+    "current_transaction_start_offset",
+)  # fmt: skip
+HANGING_COLUMNS = (
+    "topic", "partition", "producer_id", "producer_epoch", "coordinator_epoch", "start_offset", "last_timestamp",
+    "duration_minutes",
+)  # fmt: skip
+
+FENCING_TIMEOUT_MS = 30_000
+"""The time-out of transactions that an id is left with when its producer was fenced (kafka-transactions' own)."""
+
+_WHICH = (
+    "--start-offset (for Kafka 3.0 and later), or --producer-id, --producer-epoch and --coordinator-epoch (for any), "
+    "must be given"
+)
+
+
+ALIASES = {"forceTerminateTransaction": "force-terminate"}
+"""kafka-transactions' names, where they are not like the others."""
+
+
+class Verbs(click.Group):
+    """Commands in the order in which they were written."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        return super().get_command(context, ALIASES.get(name, name))
+
+
+@click.group(cls=Verbs)
+@bootstrap_option
+@config_option
+@click.pass_context
+def transactions(context: click.Context, /, **given: str | None) -> None:
+    """List and describe transactions, and end those that hang.
+
+    \b
+    barnabas transactions find-hanging --topic orders
+    barnabas transactions abort --topic orders --partition 0 --start-offset 4711
+    """
+    said = {
+        name: value
+        for name, value in given.items()
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+    context.default_map = dict.fromkeys((*transactions.commands, *ALIASES), said)
+
+
+def verb(name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """A command of this group, which may have the options of where the broker is, too."""
+
+    def register(function: Callable[..., None]) -> click.Command:
+        return transactions.command(name)(cluster_options(function))
+
+    return register
+
+
+@verb("list")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(STATES, case_sensitive=False), help="In this state."
+)
+@click.option("--producer-id", "producer_ids", multiple=True, type=int, help="Of this producer.")
+@click.option("--duration-filter", type=int, help="Open for longer than so many milliseconds; all, if negative.")
+@click.option("--transactional-id-pattern", help="Whose whole id matches this regular expression.")
+@json_option
+def list_transactions(
+    cluster: Cluster,
+    states: tuple[str, ...],
+    producer_ids: tuple[int, ...],
+    duration_filter: int | None,
+    transactional_id_pattern: str | None,
+    as_json: bool,
+) -> None:
+    """List transactional ids."""
+    with cluster.admin() as admin:
+        found = admin.list_transactions(
+            state_filters=states,
+            producer_id_filters=producer_ids,
+            duration_filter_ms=duration_filter,
+            transactional_id_pattern=transactional_id_pattern,
+        )
+    rows = [
+        {
+            "transactional_id": each.transactional_id,
+            "coordinator_id": coordinator_id,
+            "producer_id": each.producer_id,
+            "transaction_state": each.state.value,
+        }
+        for coordinator_id, listed in found.items()
+        for each in listed
+    ]
+    _show(sorted(rows, key=lambda row: str(row["transactional_id"])), LIST_COLUMNS, as_json, empty="No transactions")
+
+
+@verb("describe")
+@click.option("--transactional-id", "transactional_id", required=True, help="The transactional id.")
+@json_option
+def describe(cluster: Cluster, transactional_id: str, as_json: bool) -> None:
+    """Describe a transactional id: its state, and the partitions of its transaction."""
+    with cluster.admin() as admin:
+        told = admin.describe_transactions([transactional_id])[transactional_id]
+    start = told.transaction_start_time_ms
+    row = {
+        "coordinator_id": told.coordinator_id,
+        "transactional_id": transactional_id,
+        "producer_id": told.producer_id,
+        "producer_epoch": told.producer_epoch,
+        "transaction_state": told.state.value,
+        "transaction_timeout_ms": told.transaction_timeout_ms,
+        "transaction_start_time_ms": start if start >= 0 else None,
+        "transaction_duration_ms": SystemClock().time_ms() - start if start >= 0 else None,
+        "topic_partitions": [f"{topic}-{partition}" for topic, partition in sorted(told.topic_partitions)],
+    }
+    _show([row], DESCRIBE_COLUMNS, as_json)
+
+
+@verb("describe-producers")
+@click.option("--topic", required=True, help="The topic.")
+@click.option("--partition", required=True, type=click.IntRange(0), help="The partition.")
+@click.option("--broker-id", type=int, help="Ask this replica, and not the leader.")
+@json_option
+def describe_producers(cluster: Cluster, topic: str, partition: int, broker_id: int | None, as_json: bool) -> None:
+    """Describe the producers of a partition: each one's last batch, and where its transaction began."""
+    from kafka import TopicPartition
+
+    place = TopicPartition(topic, partition)
+    with cluster.admin() as admin:
+        found = admin.describe_producers([place], broker_id=broker_id)[place].active_producers
+    rows = [
+        {
+            "producer_id": each.producer_id,
+            "producer_epoch": each.producer_epoch,
+            "latest_coordinator_epoch": each.coordinator_epoch,
+            "last_sequence": each.last_sequence,
+            "last_timestamp": each.last_timestamp,
+            "current_transaction_start_offset": _offset(each.current_transaction_start_offset),
+        }
+        for each in found
+    ]
+    _show(rows, PRODUCER_COLUMNS, as_json, empty="No producers")
+
+
+@verb("find-hanging")
+@click.option("--broker-id", type=int, help="Look at the replicas of this broker.")
+@click.option("--topic", help="Look at this topic only.")
+@click.option("--partition", type=click.IntRange(0), help="Look at this partition of the topic only.")
+@click.option(
+    "--max-transaction-timeout", "minutes", type=click.IntRange(0), default=15, show_default=True,
+    help="How many minutes a transaction may be open for without being looked at.",
+)  # fmt: skip
+@json_option
+def find(
+    cluster: Cluster, broker_id: int | None, topic: str | None, partition: int | None, minutes: int, as_json: bool
+) -> None:
+    """Find what is open and what nobody will end: on partitions, and unknown to its coordinator."""
+    if topic is None and broker_id is None:
+        raise click.UsageError("--topic or --broker-id must be given")
+    if topic is None and partition is not None:
+        raise click.UsageError("--partition needs --topic")
+    with cluster.admin() as admin:
+        found = find_hanging(admin, topic, partition, broker_id, longer_than_ms=minutes * 60_000, clock=SystemClock())
+    rows = [each._asdict() for each in found]
+    _show(rows, HANGING_COLUMNS, as_json, empty="No hanging transactions")
+
+
+@verb("abort")
+@click.option("--topic", required=True, help="The topic.")
+@click.option("--partition", required=True, type=click.IntRange(0), help="The partition.")
+@click.option("--start-offset", type=click.IntRange(0), help="The first offset of the transaction.")
+@click.option("--producer-id", type=click.IntRange(0), help="The producer's id.")
+@click.option("--producer-epoch", type=click.IntRange(0), help="The producer's epoch.")
+@click.option("--coordinator-epoch", type=int, help="The coordinator's epoch, as describe-producers tells it.")
+def abort(
+    cluster: Cluster,
+    topic: str,
+    partition: int,
+    start_offset: int | None,
+    producer_id: int | None,
+    producer_epoch: int | None,
+    coordinator_epoch: int | None,
+) -> None:
+    """End a hanging transaction: what it has written to a partition is aborted."""
+    from kafka import TopicPartition
+    from kafka.admin import AbortTransactionSpec
+
+    by_producer = producer_id, producer_epoch, coordinator_epoch
+    if start_offset is None and None in by_producer:
+        raise click.UsageError(_WHICH)
+    place = TopicPartition(topic, partition)
+    with cluster.admin() as admin:
+        if start_offset is not None:
+            producer_id, producer_epoch, coordinator_epoch = transaction_at(admin, place, start_offset)
+        # Where no coordinator has ended anything yet, the first epoch that one may have: never newer than the real one.
+        epoch = max(0, coordinator_epoch or 0)
+        admin.abort_transaction(AbortTransactionSpec(place, producer_id, producer_epoch, epoch))
+    click.echo(f"Aborted the transaction of producer {producer_id} on {topic}-{partition}")
+
+
+@verb("force-terminate")
+@click.option(
+    "--transactional-id", "--transactionalId", "transactional_id", required=True, help="The transactional id."
+)
+def force_terminate(cluster: Cluster, transactional_id: str) -> None:
+    """Fence a producer: what its transactional id has open is aborted."""
+    from kafka import KafkaProducer
+
+    with cluster.admin() as admin:
+        admin.describe_transactions([transactional_id])  # or it would be made for the asking
+    own = {"transactional_id": transactional_id, "transaction_timeout_ms": FENCING_TIMEOUT_MS}
+    producer = KafkaProducer(**cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own))
+    try:
+        producer.init_transactions()  # what a new producer of that id does first
+    finally:
+        producer.close()
+    click.echo(f"Terminated what was open of {transactional_id}")
+
+
+def _show(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool, *, empty: str = "Nothing") -> None:
+    if as_json:
+        show_json(rows)
+    else:
+        show_table(rows, columns, empty=empty)
+
+
+def _offset(offset: int) -> int | None:
+    return offset if offset >= 0 else None
