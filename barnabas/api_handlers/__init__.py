@@ -24,6 +24,7 @@ from barnabas.api_handlers import (  # noqa: I001
     delete_records,
     init_producer_id,
     offset_for_leader_epoch,
+    write_txn_markers,
     describe_configs,
     alter_configs,
     alter_replica_log_dirs,
@@ -36,6 +37,7 @@ from barnabas.api_handlers import (  # noqa: I001
     list_partition_reassignments,
     offset_delete,
     describe_quorum,
+    update_features,
     describe_cluster,
     describe_producers,
     list_config_resources,
@@ -78,4 +80,6 @@ __all__ = [
     "offset_for_leader_epoch",
     "produce",
     "sync_group",
+    "update_features",
+    "write_txn_markers",
 ]

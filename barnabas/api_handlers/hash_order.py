@@ -77,6 +77,29 @@ def hash_set_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
     return sorted(added, key=lambda key: _spread(code_of(key)) & size - 1)
 
 
+def long_order(keys: Sequence[int]) -> list[int]:
+    """The order of Java's ``ConcurrentHashMap`` of ``Long`` after they were put in this order.
+
+    >>> long_order([300, 5, 17, 2**33 + 1, 2**32, 64])
+    [64, 17, 4294967296, 8589934593, 5, 300]
+    """
+    size = _table_size(len(keys))
+    return sorted(keys, key=lambda key: _spread((key ^ key >> 32) & 0xFFFFFFFF) & size - 1)
+
+
+def names_of_a_map(names: Iterable[str]) -> list[str]:
+    """The order of Java's ``HashMap`` of names that were put in this order.
+
+    >>> names_of_a_map(["q3", "b", "q0", "a", "q1"])
+    ['q1', 'a', 'q3', 'b', 'q0']
+    """
+    added = list(dict.fromkeys(names))
+    size = INITIAL_SIZE
+    while len(added) > size * LOAD_FACTOR:
+        size *= 2
+    return sorted(added, key=lambda name: _spread(hash_code(name) & 0xFFFFFFFF) & size - 1)
+
+
 def topic_order(topics: Iterable[str]) -> list[str]:
     """The order of Scala's ``immutable.HashMap``, into which ``groupBy`` puts even one topic."""
     return _in_trie({topic: _improved(hash_code(topic)) for topic in topics})
