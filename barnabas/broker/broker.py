@@ -17,12 +17,14 @@ from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.commands import (
     AllocateProducerIds,
     AlterConfigs,
+    AmendBroker,
     AssignReplicasToDirs,
     ConfigResource,
     CordonLogDirs,
     CreateTopics,
     DeleteTopics,
     DirectoriesOffline,
+    FeatureUpdate,
     NewTopic,
     RegisterBroker,
     RegisterController,
@@ -31,9 +33,9 @@ from barnabas.cluster.commands import (
 )
 from barnabas.cluster.controller import Controller
 from barnabas.cluster.decision import random_uuid
+from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image import MetadataDelta, MetadataImage
 from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, MetadataLogError, topic_config
-from barnabas.cluster.node_decisions import FEATURES, KRAFT_VERSION
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
@@ -74,8 +76,7 @@ class Broker:
     """A node that is broker and controller at once: :meth:`open`, :meth:`register`, :meth:`close`."""
 
     supported_features: Mapping[str, Versions] = {
-        **{name: Versions(feature.first, feature.last) for name, feature in FEATURES.items()},
-        KRAFT_VERSION: Versions(0, 1),
+        name: Versions(feature.first, feature.last) for name, feature in SUPPORTED.items()
     }
 
     def __init__(
@@ -88,6 +89,7 @@ class Broker:
         random: Random,
         background: Background,
         new_hand: Callable[[], Hand] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -95,6 +97,7 @@ class Broker:
         self.random = random
         self.node_id = config.node_id
         self.cluster_id = ""
+        self._features = features or {}
         self._files = files
         self._background = background
         self.log_manager = LogManager(
@@ -171,7 +174,11 @@ class Broker:
         incarnation_id = random_uuid(self.random)
         # A controller of its own: without a listener for controllers, it is reached as the broker is.
         voters = self.config.controller_listeners or [endpoints[0]._replace(name=self.config.controller_listener_name)]
-        self.controller.submit(RegisterController(self.node_id, incarnation_id, voters))
+        self._as_controller = RegisterController(self.node_id, incarnation_id, voters)
+        self.controller.submit(self._as_controller)
+        self.controller.voter_endpoints = voters
+        if self._features.get(KRAFT_VERSION, 0) > self.controller.kraft.version:  # a new cluster, or it would not open
+            self.controller.update_features([FeatureUpdate(KRAFT_VERSION, self._features[KRAFT_VERSION])])
         self.controller.submit(
             RegisterBroker(
                 self.node_id,
@@ -224,6 +231,7 @@ class Broker:
             ),
             directory_id=self.log_manager.directory_of(log).directory_id,
             background=self._background,
+            features=self._features,
         )
         metadata.open()
         return metadata
@@ -238,7 +246,16 @@ class Broker:
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.group_log.on_image(delta)
         if self._is_registered:
-            self._tell_directories(delta)
+            if METADATA_VERSION in delta.features:
+                self._amend_registrations()
+            self._tell_directories(None if METADATA_VERSION in delta.features else delta)
+
+    def _amend_registrations(self) -> None:
+        """Say what older metadata had no place for, and this may have."""
+        if self.node_id not in self.image.controllers:
+            self.controller.submit(self._as_controller)
+        log_dirs = [directory.directory_id for directory in self.log_manager.online_directories]
+        self.controller.submit(AmendBroker(self.node_id, log_dirs))
 
     def _tell_directories(self, delta: MetadataDelta | None = None) -> None:
         """Say in the metadata which directories are open to new partitions, and which partition is in which (KIP-858).
@@ -344,8 +361,9 @@ class Broker:
             raise made.error
 
     def reset(self) -> None:
-        """As new: without topics, groups, sessions, and configs that were changed while it ran."""
+        """As new: without topics, groups, sessions; with the configs and feature levels that it was started with."""
         image = self.image
+        self.controller.reset_features()
         self.groups.resign()
         self.group_log.stop()
         self.group_log = GroupLog(self)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from barnabas import __version__
+from barnabas.cluster.features import METADATA_VERSION, first_levels, metadata_version_named
 from barnabas.config import BrokerConfig, ConfigError, Endpoint, sources
 from barnabas.server.run import run
 from barnabas.server.server import Server
@@ -46,6 +47,8 @@ class Options(NamedTuple):
     log_dirs: str | None = None
     port: str | None = None
     compatible_with: str | None = None
+    feature: tuple[str, ...] = ()
+    release_version: str | None = None
     log_level: str = "INFO"
 
 
@@ -56,6 +59,8 @@ OPTIONS = (
     Option(("--log-dirs", "--log-dir"), "log_dirs", "Where the data is kept: short for log.dirs."),
     Option(("--port",), "port", "Listen on this port of 127.0.0.1 and nowhere else; 0 takes a free one."),
     Option(("--compatible-with",), "compatible_with", "Tell clients of the APIs of that Apache Kafka: 0.8 to 4.4."),
+    Option(("--feature",), "feature", "A feature's level in a new cluster: transaction.version=1.", multiple=True),
+    Option(("--release-version",), "release_version", "Start a new cluster with the levels of that Apache Kafka: 3.9."),
     Option(("--log-level",), "log_level", "How much to say: DEBUG, INFO, WARNING or ERROR. INFO."),
 )
 
@@ -94,12 +99,13 @@ def serve(options: Options) -> int:
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     try:
         properties = gathered(options, os.environ)
+        features = levels(options)
         if options.dev and not {"log.dirs", "log.dir"} & set(properties):
             from tempfile import TemporaryDirectory
 
             with TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
-                return _run({**properties, "log.dirs": directory}, dev=True)
-        return _run(properties, dev=options.dev)
+                return _run({**properties, "log.dirs": directory}, features, dev=True)
+        return _run(properties, features, dev=options.dev)
     except (ConfigError, OSError) as error:
         return _fail(str(error))
 
@@ -126,9 +132,31 @@ def gathered(options: Options, environment: "os._Environ[str] | dict[str, str]")
     return sources.merged(file=file, environment=sources.from_environment(environment), overrides=overrides)
 
 
-def _run(properties: dict[str, str], *, dev: bool) -> int:
+def levels(options: Options) -> dict[str, int]:
+    """The levels of features that a new cluster is to have.
+
+    Raises:
+        ConfigError: there is no such feature, level or release, or one level rests on another that is not there.
+    """
+    found: dict[str, int] = {}
+    for each in options.feature:
+        name, _, text = each.partition("=")
+        if not text.removeprefix("-").isdecimal():
+            raise ConfigError("--feature", each, "a feature and its level, like transaction.version=1")
+        found[name.strip()] = int(text)
+    if options.release_version is not None:
+        if METADATA_VERSION in found:
+            raise ConfigError(
+                "--release-version", options.release_version, f"given without --feature {METADATA_VERSION}"
+            )
+        found[METADATA_VERSION] = metadata_version_named(options.release_version)
+    first_levels(found)
+    return found
+
+
+def _run(properties: dict[str, str], features: dict[str, int], *, dev: bool) -> int:
     config = BrokerConfig.from_properties(properties, dev=dev)
-    return run(config, announce)
+    return run(config, announce, features)
 
 
 def announce(server: Server) -> None:

@@ -141,6 +141,13 @@ class RegisterBroker(NamedTuple):
     previous_epoch: int = -1  #: its epoch when it stopped cleanly, -1 when it did not
 
 
+class AmendBroker(NamedTuple):
+    """A broker that is registered has these directories, which the metadata had no place for when it started."""
+
+    id: int
+    log_dirs: Sequence[bytes]
+
+
 class UnfenceBroker(NamedTuple):
     """The broker is ready to lead: partitions without a leader that it may lead get it."""
 
@@ -178,6 +185,25 @@ class RegisterController(NamedTuple):
     id: int
     incarnation_id: bytes
     endpoints: Sequence[Endpoint]
+
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+class FeatureUpdate(NamedTuple):
+    """The level that a feature is to have, and which way it is meant to go (KIP-584)."""
+
+    name: str
+    level: int
+    upgrade_type: int = UPGRADE
+
+
+class UpdateFeatures(NamedTuple):
+    """Each feature once. ``kraft_version`` is the level that the quorum has, which is not in the image."""
+
+    updates: Sequence[FeatureUpdate]
+    validate_only: bool = False
+    kraft_version: int = 0
 
 
 class AllocateProducerIds(NamedTuple):

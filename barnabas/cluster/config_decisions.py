@@ -20,13 +20,16 @@ from barnabas.cluster.commands import (
     IncrementalAlterConfigs,
 )
 from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.feature_decisions import metadata_version_of
+from barnabas.cluster.features import CORDONED_DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, METADATA_VERSIONS
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS, MIN_INSYNC_REPLICAS
+from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.cluster.topic_names import check_topic_name
 from barnabas.config.dynamic import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from barnabas.errors import InvalidConfig, InvalidRequest, KafkaError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 
+CORDONED = "cordoned.log.dirs"
 KINDS = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 """What has configs that are kept."""
 
@@ -87,6 +90,8 @@ def altered(
             around.rules.check(resource, after)
             if resource.type == BROKER_RESOURCE and image.features.get(ELIGIBLE_LEADER_REPLICAS):
                 check_min_insync_replicas(resource, [each[0] for each in asked], before, after)
+            if resource.type == BROKER_RESOURCE:
+                check_cordoned(before, after, image)
             if resource.type == TOPIC_RESOURCE and resource.name not in image.topics_by_name:
                 raise UnknownTopicOrPartition(f"There is no topic '{resource.name}'")
         except KafkaError as error:
@@ -130,6 +135,14 @@ def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], be
         raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of one broker cannot be changed: eligible leader replicas are kept")
     if not resource.name and MIN_INSYNC_REPLICAS in before and MIN_INSYNC_REPLICAS not in after:
         raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of the cluster cannot be unset: eligible leader replicas are kept")
+
+
+def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> None:
+    """Older metadata has no place for directories that take nothing new."""
+    is_news = CORDONED in after and after[CORDONED] != before.get(CORDONED)
+    if is_news and metadata_version_of(image) < CORDONED_DIRECTORIES:
+        name = METADATA_VERSIONS[CORDONED_DIRECTORIES]
+        raise InvalidConfig(f"{CORDONED} needs metadata.version {CORDONED_DIRECTORIES} ({name}) or a higher one")
 
 
 # ---------------------------------------------------------------- what comes of it

@@ -12,6 +12,7 @@ from barnabas.cluster import (
     commands,
     config_decisions,
     directory_decisions,
+    feature_decisions,
     leader_decisions,
     node_decisions,
     offline_decisions,
@@ -31,12 +32,14 @@ DECIDE: dict[type, Decide] = {
     commands.ElectLeaders: leader_decisions.elect_leaders,
     commands.AlterPartitionReassignments: leader_decisions.alter_partition_reassignments,
     commands.RegisterBroker: node_decisions.register_broker,
+    commands.AmendBroker: node_decisions.amend_broker,
     commands.UnfenceBroker: node_decisions.unfence_broker,
     commands.ShutDownBroker: node_decisions.shut_down_broker,
     commands.AssignReplicasToDirs: directory_decisions.assign_replicas_to_dirs,
     commands.DirectoriesOffline: offline_decisions.take_directories_offline,
     commands.CordonLogDirs: directory_decisions.cordon_log_dirs,
     commands.RegisterController: node_decisions.register_controller,
+    commands.UpdateFeatures: feature_decisions.update_features,
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
 }
 

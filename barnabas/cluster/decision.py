@@ -27,6 +27,10 @@ class Settings(Protocol):
 
     def __getitem__(self, name: str) -> Any: ...
 
+    def static(self, name: str) -> Any:
+        """The value that the broker was started with."""
+        ...
+
 
 class ConfigRules(Protocol):
     """What configs may be set to."""

@@ -15,9 +15,9 @@ from barnabas.cluster.commands import (
     PartitionResults,
 )
 from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from barnabas.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from barnabas.cluster.topic_decisions import (
-    ELIGIBLE_LEADER_REPLICAS,
     check_assignment,
     directories_of,
     has_online_directory,

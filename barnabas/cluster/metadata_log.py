@@ -9,9 +9,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.clock import Clock
+from barnabas.cluster.commands import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate, UpdateFeatures
 from barnabas.cluster.controller import Controller
+from barnabas.cluster.feature_decisions import bootstrap_records, first_records, metadata_version_of
+from barnabas.cluster.features import (
+    FEATURES,
+    KRAFT,
+    KRAFT_VERSION,
+    METADATA_TRANSACTIONS,
+    METADATA_VERSION,
+    first_levels,
+)
 from barnabas.cluster.image import MetadataDelta, MetadataImage
-from barnabas.cluster.node_decisions import FEATURES, bootstrap_records, first_records
 from barnabas.cluster.quorum_state import (
     FILE_NAME,
     CorruptQuorumState,
@@ -19,9 +28,15 @@ from barnabas.cluster.quorum_state import (
     read_quorum_state,
     write_quorum_state,
 )
-from barnabas.cluster.record_batches import MAX_BATCH_BYTES, Control, control_batch, decode_batches, encode_batches
+from barnabas.cluster.record_batches import (
+    MAX_BATCH_BYTES,
+    Control,
+    as_read,
+    control_batch,
+    decode_batches,
+    encode_batches,
+)
 from barnabas.cluster.snapshot import (
-    METADATA_VERSION,
     KRaftState,
     SnapshotId,
     after_control,
@@ -32,6 +47,7 @@ from barnabas.cluster.snapshot import (
     records_of_image,
 )
 from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.config.endpoints import Endpoint
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, KafkaStorageError, MalformedMessage
 from barnabas.log.background import Background, Inline
@@ -39,7 +55,7 @@ from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch
 from barnabas.wire.message import Message
-from barnabas.wire.messages.control_records import ControlRecordType, LeaderChangeMessage
+from barnabas.wire.messages.control_records import ControlRecordType, LeaderChangeMessage, VotersRecord
 from barnabas.wire.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -111,6 +127,7 @@ class ClusterMetadata:
         limits: Limits = DEFAULT_LIMITS,
         directory_id: bytes = ZERO_UUID,
         background: Background | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.log = log
         self.node_id = node_id
@@ -120,6 +137,8 @@ class ClusterMetadata:
         self.epoch = 0  #: in which this node leads
         self.kraft = KRaftState()
         self.listeners: list[Listener] = []
+        self.voter_endpoints: Sequence[Endpoint] = ()  #: where this node is reached by other controllers
+        self.wanted_features = dict(features or {})  #: levels that a new cluster is to have, or this one to be at
         self._directory = directory
         self._files = files
         self._clock = clock
@@ -144,14 +163,26 @@ class ClusterMetadata:
             logger.warning("the metadata log ends within a transaction, which is given up")
             self._append([AbortTransactionRecord(reason="its controller has stopped")])
             self._transaction = None
-        if METADATA_VERSION not in self.image.features:
+        is_new = METADATA_VERSION not in self.image.features
+        if is_new:
             self._bootstrap()
         check_features(self.image.features)
+        self._check_wanted(self.image.features, is_new=is_new)
+
+    def _check_wanted(self, levels: Mapping[str, int], *, is_new: bool) -> None:
+        """Refuse to serve at other levels than those that were asked for: nobody changes them in passing."""
+        now = {KRAFT_VERSION: self.kraft.version, **levels}
+        for name, level in self.wanted_features.items():
+            if now.get(name, 0) != level and not (is_new and name == KRAFT_VERSION):
+                raise MetadataLogError(
+                    f"{self._directory}: {name} is at level {now.get(name, 0)}, and {level} was asked for; --feature "
+                    "is for the first start, `barnabas features upgrade` for a cluster that there is"
+                )
 
     @property
     def metadata_version(self) -> int:
         """The level that decides which versions of records are written."""
-        return self.image.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
+        return metadata_version_of(self.image)
 
     @property
     def voter_directory_id(self) -> bytes:
@@ -263,19 +294,24 @@ class ClusterMetadata:
         if self._files.exists(path):
             bootstrap = decode_snapshot(self._files.read(path)).records
         else:
-            bootstrap = list(bootstrap_records())
+            levels = first_levels(self.wanted_features)
+            bootstrap = list(bootstrap_records(levels))
             data = encode_snapshot(
                 bootstrap,
                 kraft=KRaftState(),
-                metadata_version=FEATURES[METADATA_VERSION].last,
+                metadata_version=levels[METADATA_VERSION],
                 epoch=0,
                 last_timestamp=0,
                 now_ms=self._clock.time_ms(),
             )
             self._files.write_atomically(path, data, sync=True)
-        check_features({each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)})
+        found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
+        check_features(found)
+        self._check_wanted(found, is_new=True)
         records = first_records(bootstrap, self.controller.settings["min.insync.replicas"])
-        self._append([BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()])
+        if found.get(METADATA_VERSION, 0) >= METADATA_TRANSACTIONS:
+            records = [BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()]
+        self._append(records)
 
     # ------------------------------------------------------------ changing
 
@@ -290,6 +326,47 @@ class ClusterMetadata:
             self._append(decision.records)
         return decision.result
 
+    def update_features(self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False) -> None:
+        """Change the levels of features, all or none.
+
+        :raises InvalidUpdateVersion: one of them cannot go to that level
+        :raises KafkaStorageError: it could not be written; nothing has changed
+        """
+        decision = self.controller.decide(UpdateFeatures(updates, validate_only, self.kraft.version), self.image)
+        if decision.result:
+            self._raise_kraft_version()
+        if decision.records:
+            self._append(decision.records)
+
+    def reset_features(self) -> None:
+        """Bring features back to the levels of a new cluster; ``metadata.version``, which may not go back, stays."""
+        first = first_levels(self.wanted_features)
+        updates = []
+        for name in FEATURES:
+            before, level = self.image.features.get(name, 0), first.get(name, 0)
+            if name != METADATA_VERSION and level != before:
+                updates.append(FeatureUpdate(name, level, UPGRADE if level > before else SAFE_DOWNGRADE))
+        if updates:
+            self.update_features(updates)
+
+    def _raise_kraft_version(self) -> None:
+        """From now on the log itself says who votes: this node, by its directory (KIP-853)."""
+        voter = VotersRecord.Voter(
+            voter_id=self.node_id,
+            voter_directory_id=self.directory_id,
+            endpoints=[
+                VotersRecord.Voter.Endpoint(name=each.name, host=each.host, port=each.port)
+                for each in self.voter_endpoints
+            ],
+            kraft_version_feature=VotersRecord.Voter.KRaftVersionFeature(
+                min_supported_version=KRAFT.first, max_supported_version=KRAFT.last
+            ),
+        )
+        raised = KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter]))
+        now_ms = self._clock.time_ms()
+        self._write(control_batch(control_records(raised), timestamp=now_ms, epoch=self.epoch), now_ms)
+        self.kraft = raised
+
     @property
     def is_kept(self) -> bool:
         """Whether every change so far is on the disk."""
@@ -303,14 +380,15 @@ class ClusterMetadata:
         """Write, then apply, then tell. What does not fit into one batch is made one by a transaction."""
         now_ms = self._clock.time_ms()
         written = list(self._encoded(records, now_ms))
-        if len(written) > 1:
+        if len(written) > 1 and self.metadata_version >= METADATA_TRANSACTIONS:
             framed = [BeginTransactionRecord(), *records, EndTransactionRecord()]
             written = list(self._encoded(framed, now_ms))
         for batch in written:
             self._write(batch, now_ms)
         plain: list[Any] = []
+        version = self.metadata_version
         for record in records:
-            self._transact(record, plain)
+            self._transact(as_read(record, version), plain)
         self.image, delta = self.image.apply(plain, offset=self.log.log_end_offset - 1, epoch=self.epoch)
         for listener in self.listeners:
             listener(self.image, delta)

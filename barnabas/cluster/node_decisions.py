@@ -4,26 +4,25 @@ Knows nothing of heartbeats and sessions. Rules of Apache Kafka's ``ClusterContr
 and ``ProducerIdControlManager``.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from barnabas.cluster.commands import (
     AllocateProducerIds,
+    AmendBroker,
     RegisterBroker,
     RegisterController,
     ShutDownBroker,
     UnfenceBroker,
 )
 from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.feature_decisions import metadata_version_of
+from barnabas.cluster.features import CONTROLLER_REGISTRATION, DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, SUPPORTED
 from barnabas.cluster.image import NO_LEADER, MetadataImage
 from barnabas.cluster.leader_decisions import led_again, led_by_others
-from barnabas.cluster.snapshot import METADATA_VERSION, endpoint_records
-from barnabas.cluster.topic_decisions import ELIGIBLE_LEADER_REPLICAS
+from barnabas.cluster.snapshot import broker_record, endpoint_records
 from barnabas.errors import BrokerIdNotRegistered
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
     PartitionChangeRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
@@ -33,51 +32,14 @@ from barnabas.wire.messages.metadata_records import (
 PRODUCER_IDS_IN_A_BLOCK = 1000
 
 
-class Feature(NamedTuple):
-    """A feature of the cluster: the levels that this node knows, and the one that a new cluster starts with."""
-
-    first: int
-    last: int
-    at_start: int
-
-
-FEATURES: dict[str, Feature] = {
-    METADATA_VERSION: Feature(7, 30, 30),
-    ELIGIBLE_LEADER_REPLICAS: Feature(0, 1, 1),
-    "group.version": Feature(0, 1, 1),
-    "share.version": Feature(0, 1, 1),
-    "streams.version": Feature(0, 1, 1),
-    "transaction.version": Feature(0, 2, 2),
-}
-"""As Apache Kafka 4.3.1 formats a directory; metadata.version 30 is 4.3-IV0."""
-
-KRAFT_VERSION = "kraft.version"
-"""Registered with the others, and kept elsewhere: a control record would raise it."""
-
-
-def bootstrap_records() -> list[FeatureLevelRecord]:
-    """What ``kafka-storage format`` puts into ``bootstrap.checkpoint``."""
-    return [FeatureLevelRecord(name=name, feature_level=feature.at_start) for name, feature in FEATURES.items()]
-
-
-def first_records(bootstrap: Iterable[FeatureLevelRecord], min_insync_replicas: int) -> list[object]:
-    """What the first controller of a cluster writes: feature levels, and a config that all brokers must agree on."""
-    records: list[object] = list(bootstrap)
-    records.append(
-        ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value=str(min_insync_replicas))
-    )
-    return records
-
-
 Ranges = TypeVar("Ranges")
 
 
 def feature_records(cls: type[Ranges]) -> list[Ranges]:
     make: type = cls
-    ranges = {name: (feature.first, feature.last) for name, feature in FEATURES.items()} | {KRAFT_VERSION: (0, 1)}
     return [
-        make(name=name, min_supported_version=first, max_supported_version=last)
-        for name, (first, last) in sorted(ranges.items())
+        make(name=name, min_supported_version=feature.first, max_supported_version=feature.last)
+        for name, feature in sorted(SUPPORTED.items())
     ]
 
 
@@ -105,6 +67,16 @@ def register_broker(command: RegisterBroker, image: MetadataImage, around: Surro
     if known is not None and not was_clean:
         records += left_without(command.id, image)
     return Decision(records, epoch)
+
+
+def amend_broker(command: AmendBroker, image: MetadataImage, around: Surroundings) -> Decision:
+    """Write the registration down again, as it is but for the directories, where those can be told by now (KIP-858)."""
+    broker = image.brokers.get(command.id)
+    if broker is None:
+        raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
+    if metadata_version_of(image) < DIRECTORIES or broker.log_dirs:
+        return Decision([], None)
+    return Decision([broker_record(broker._replace(log_dirs=tuple(command.log_dirs)))], None)
 
 
 def left_without(broker_id: int, image: MetadataImage) -> list[PartitionChangeRecord]:
@@ -164,6 +136,9 @@ def shut_down_broker(command: ShutDownBroker, image: MetadataImage, around: Surr
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
+    """Write down a controller that has started, where the metadata has a place for it (KIP-919)."""
+    if metadata_version_of(image) < CONTROLLER_REGISTRATION:
+        return Decision([], None)
     record = RegisterControllerRecord(
         controller_id=command.id,
         incarnation_id=command.incarnation_id,

@@ -6,6 +6,8 @@ Knows nothing of disks: the broker says which of its directories are left. Rules
 
 from barnabas.cluster.commands import DirectoriesOffline
 from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.feature_decisions import metadata_version_of
+from barnabas.cluster.features import DIRECTORIES
 from barnabas.cluster.image import MetadataImage
 from barnabas.cluster.leader_decisions import led_by_others
 from barnabas.cluster.topic_decisions import has_online_directory
@@ -14,12 +16,15 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 
 
 def take_directories_offline(command: DirectoriesOffline, image: MetadataImage, around: Surroundings) -> Decision:
-    """What the broker has in the lost directories others lead, or nobody, until it is back with them."""
+    """What the broker has in the lost directories others lead, or nobody, until it is back with them.
+
+    Older metadata does not know of directories: there the broker itself answers for those that it cannot read.
+    """
     broker = image.brokers.get(command.broker_id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
     remaining = tuple(command.remaining)
-    if remaining == broker.log_dirs:
+    if metadata_version_of(image) < DIRECTORIES or remaining == broker.log_dirs:
         return Decision([], None)
     left = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=list(remaining))
     after, _ = image.apply([left])

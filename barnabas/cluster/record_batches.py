@@ -54,6 +54,15 @@ def record_version(record: Any, metadata_version: int) -> int:
     return 0
 
 
+def as_read(record: Any, metadata_version: int) -> Any:
+    """The record as it will be read again: without what its older version has no place for."""
+    version = record_version(record, metadata_version)
+    since = _SINCE.get(type(record))
+    if since is None or version == since[0][1]:
+        return record
+    return type(record).decode(record.encode(version=version), version=version)
+
+
 def encode_batches(
     records: Iterable[Any], *, metadata_version: int, timestamp: int, epoch: int, base_offset: int = 0
 ) -> Iterator[bytearray]:

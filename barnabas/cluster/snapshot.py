@@ -8,7 +8,8 @@ which ``kafka-storage format`` leaves beside that directory, is one more of the 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.features import METADATA_VERSION
+from barnabas.cluster.image import BrokerImage, MetadataImage
 from barnabas.cluster.record_batches import Control, control_batch, decode_batches, encode_batches
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.errors import CorruptMessage, KafkaError, MalformedMessage
@@ -31,7 +32,6 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 SUFFIX = ".checkpoint"
-METADATA_VERSION = "metadata.version"
 
 
 class SnapshotId(NamedTuple):
@@ -158,22 +158,26 @@ def records_of_image(image: MetadataImage) -> Iterator[Any]:
 
 
 def broker_records(image: MetadataImage) -> Iterator[RegisterBrokerRecord]:
-    for broker in image.brokers.values():
-        yield RegisterBrokerRecord(
-            broker_id=broker.id,
-            incarnation_id=broker.incarnation_id,
-            broker_epoch=broker.epoch,
-            end_points=endpoint_records(RegisterBrokerRecord.BrokerEndpoint, broker.endpoints.values()),
-            features=[
-                RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=first, max_supported_version=last)
-                for name, (first, last) in broker.features.items()
-            ],
-            rack=broker.rack,
-            fenced=broker.fenced,
-            in_controlled_shutdown=broker.in_controlled_shutdown,
-            log_dirs=list(broker.log_dirs),
-            cordoned_log_dirs=list(broker.cordoned_log_dirs),
-        )
+    yield from map(broker_record, image.brokers.values())
+
+
+def broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
+    """The record that registers the broker as it is."""
+    return RegisterBrokerRecord(
+        broker_id=broker.id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=endpoint_records(RegisterBrokerRecord.BrokerEndpoint, broker.endpoints.values()),
+        features=[
+            RegisterBrokerRecord.BrokerFeature(name=name, min_supported_version=first, max_supported_version=last)
+            for name, (first, last) in broker.features.items()
+        ],
+        rack=broker.rack,
+        fenced=broker.fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_dirs=list(broker.log_dirs),
+        cordoned_log_dirs=list(broker.cordoned_log_dirs),
+    )
 
 
 def controller_records(image: MetadataImage) -> Iterator[RegisterControllerRecord]:

@@ -19,6 +19,7 @@ from barnabas.cluster.commands import (
     TopicResult,
 )
 from barnabas.cluster.decision import MAX_RECORDS, Decision, Surroundings, random_uuid
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from barnabas.cluster.image import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage
 from barnabas.cluster.placement import place
 from barnabas.cluster.topic_names import CLUSTER_METADATA, check_topic_name, collision_key
@@ -49,7 +50,6 @@ from barnabas.wire.types import ZERO_UUID
 MAX_PARTITIONS = 10_000
 """How many partitions one CreateTopics may ask for (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
 
-ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 Assignments = dict[int, tuple[int, ...]]

@@ -97,6 +97,10 @@ class BrokerConfig:
         """The value in effect: bool, int, float, str, list of str, or None; KeyError for a name nobody knows."""
         return self._values[name]
 
+    def static(self, name: str) -> Any:
+        """The value that was in effect before anything was set while the broker runs."""
+        return type(self)(self.originals, dev=self.dev)[name]
+
     @property
     def node_id(self) -> int:
         """The number by which this node is known."""

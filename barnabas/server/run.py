@@ -9,7 +9,7 @@ import logging
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from barnabas.cluster.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
@@ -22,18 +22,24 @@ YOUNG_OBJECTS = 50_000
 """Requests make many short-lived objects and hardly a cycle: looking for cycles at CPython's 700 costs a tenth."""
 
 
-def run(config: BrokerConfig, ready: Callable[[Server], object] = lambda server: None) -> int:
+def run(
+    config: BrokerConfig,
+    ready: Callable[[Server], object] = lambda server: None,
+    features: Mapping[str, int] | None = None,
+) -> int:
     """Serve until SIGTERM or SIGINT; the exit code: 0 after a clean stop, 1 when it could not start or go on."""
     raise_file_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
-            return runner.run(serve(config, ready))
+            return runner.run(serve(config, ready, features))
         except (OSError, LogDirectoryError, MetadataLogError) as error:
             logger.error("Can't start: %s", error)
             return 1
 
 
-async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> int:
+async def serve(
+    config: BrokerConfig, ready: Callable[[Server], object], features: Mapping[str, int] | None = None
+) -> int:
     """Start a server, say that it is ready, and stop it in good order when a signal comes: 0; or when it must: 1."""
     stopping = asyncio.Event()
     exit_code = 0
@@ -47,7 +53,7 @@ async def serve(config: BrokerConfig, ready: Callable[[Server], object]) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config, on_fatal=give_up)
+    server = Server(config, on_fatal=give_up, features=features)
     await server.start()
     gc.freeze()  # what is there now stays
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)

@@ -5,7 +5,7 @@ Knows nothing of processes and signals; whoever runs it owns the event loop.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from barnabas.api_handlers.registry import Promise
@@ -28,7 +28,8 @@ class Server:
     """One node: opens its data, listens, answers, closes.
 
     ``clock``, ``files`` and ``random`` are the machine's unless others are passed in. ``on_fatal`` is called with the
-    reason when the broker cannot go on; somebody has to stop it then.
+    reason when the broker cannot go on; somebody has to stop it then. ``features`` are levels that a new cluster is to
+    have where it would not by itself; an old one has to be at them.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
@@ -41,8 +42,10 @@ class Server:
         clock: Clock | None = None,
         random: Random | None = None,
         on_fatal: Callable[[str], object] = lambda reason: None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         self.config = config
+        self._features = features
         self._on_fatal = on_fatal
         self._promise = promise(config["barnabas.compatible.with"])
         self._files = files or DiskFiles()
@@ -67,6 +70,7 @@ class Server:
             background=BackgroundThread(loop.call_soon_threadsafe),
             # A process cannot clean what is in this one's memory.
             new_hand=(lambda: ThreadHand(loop.call_soon_threadsafe)) if isinstance(self._files, DiskFiles) else None,
+            features=self._features,
         )
         self.broker.on_fatal = self._on_fatal
         self.broker.open()

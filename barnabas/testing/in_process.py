@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
+from barnabas.cluster.features import first_levels
 from barnabas.config import BrokerConfig
 from barnabas.log.files import DiskFiles, Files, MemoryFiles
 from barnabas.records.batch import batches
@@ -42,7 +43,8 @@ class Broker:
     Configs are Kafka's, as a mapping by their names or as keywords with underscores for dots:
     ``Broker(num_partitions=3)`` is ``Broker({"num.partitions": 3})``. The ``--dev`` profile is the ground they are
     laid on: no initial rebalance delay, replication factors clamped to one. ``compatible_with="2.8"`` makes it answer
-    what Apache Kafka 2.8 did, and nothing else. ``files`` are for it to write to, when they are to fail: see
+    what Apache Kafka 2.8 did, and nothing else; ``features={"transaction.version": 1}`` gives its cluster that level
+    of a feature, and :meth:`reset` gives it back. ``files`` are for it to write to, when they are to fail: see
     :mod:`barnabas.testing.faults`.
     """
 
@@ -53,6 +55,7 @@ class Broker:
         on_disk: bool = False,
         compatible_with: str | None = None,
         files: Files | None = None,
+        features: Mapping[str, int] | None = None,
         **keywords: object,
     ) -> None:
         named = {name.replace("_", "."): value for name, value in keywords.items()}
@@ -61,6 +64,7 @@ class Broker:
         self.configs = {name: as_property(value) for name, value in {**(configs or {}), **named}.items()}
         self._on_disk = on_disk
         self._files = files
+        self._features = dict(features or {})
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._cleanup = contextlib.ExitStack()
         self._server: Server
@@ -79,7 +83,11 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Start it; it answers when this returns."""
+        """Start it; it answers when this returns.
+
+        :raises ConfigError: a config, or the level of a feature, that cannot be
+        """
+        first_levels(self._features)
         properties = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/barnabas"} | self.configs
         files: Files
         if self._on_disk:
@@ -93,6 +101,7 @@ class Broker:
             BrokerConfig.from_properties(properties, dev=True),
             files=files,
             on_fatal=lambda reason: self.on_fatal(reason),
+            features=self._features,
         )
         self._loop = loop_factory()()
         self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas", daemon=True)

@@ -20,11 +20,19 @@ def kafka_broker_config() -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
-def kafka_broker_session(kafka_broker_config: dict[str, object]) -> "Iterator[Broker]":
+def kafka_broker_features() -> dict[str, int]:
+    """Levels of features that its cluster is to have where they are not the newest. Override it as the configs."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafka_broker_session(
+    kafka_broker_config: dict[str, object], kafka_broker_features: dict[str, int]
+) -> "Iterator[Broker]":
     """One broker for the whole session, never emptied: for who cleans up, or names things apart."""
     from barnabas.testing import Broker
 
-    with Broker(kafka_broker_config) as broker:
+    with Broker(kafka_broker_config, features=kafka_broker_features) as broker:
         yield broker
 
 

@@ -12,8 +12,8 @@ from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.cluster.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
 from barnabas.cluster.controller import Controller
+from barnabas.cluster.feature_decisions import bootstrap_records, first_records
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.node_decisions import bootstrap_records, first_records
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint

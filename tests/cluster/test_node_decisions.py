@@ -9,7 +9,7 @@ from barnabas.cluster.commands import (
     ShutDownBroker,
     UnfenceBroker,
 )
-from barnabas.cluster.node_decisions import FEATURES
+from barnabas.cluster.features import FEATURES
 from barnabas.errors import BrokerIdNotRegistered
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,

@@ -8,8 +8,8 @@ from barnabas.cluster.commands import (
     NewTopic,
     RegisterController,
 )
+from barnabas.cluster.feature_decisions import bootstrap_records
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.node_decisions import bootstrap_records
 from barnabas.cluster.record_batches import decode_batches, encode_batches
 from barnabas.cluster.snapshot import (
     KRaftState,

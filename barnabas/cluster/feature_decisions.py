@@ -1,0 +1,127 @@
+"""Features: how the finalized levels of a cluster go up and down, and what has to change with them.
+
+Knows nothing of requests, nor of what a level means to those who go by it. Rules of Apache Kafka's
+``FeatureControlManager``, and of its ``ConfigurationControlManager`` where eligible leader replicas begin.
+"""
+
+from collections.abc import Iterable
+
+from barnabas.cluster.commands import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE, FeatureUpdate, UpdateFeatures
+from barnabas.cluster.decision import Decision, Surroundings
+from barnabas.cluster.features import (
+    ELIGIBLE_LEADER_REPLICAS,
+    FEATURES,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    METADATA_VERSIONS,
+    SUPPORTED,
+    first_levels,
+    loses_metadata,
+    missing_need,
+)
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.config.dynamic import BROKER_RESOURCE
+from barnabas.errors import InvalidUpdateVersion
+from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRecord, NoOpRecord
+
+
+def bootstrap_records(levels: dict[str, int] | None = None) -> list[FeatureLevelRecord]:
+    """What ``kafka-storage format`` puts into ``bootstrap.checkpoint``; without levels, the newest ones."""
+    found = first_levels({}) if levels is None else levels
+    return [FeatureLevelRecord(name=name, feature_level=level) for name, level in found.items()]
+
+
+def first_records(bootstrap: Iterable[FeatureLevelRecord], min_insync_replicas: int) -> list[object]:
+    """What the first controller of a cluster writes: feature levels, and a config that all brokers must agree on where
+    eligible leader replicas are kept.
+    """
+    records: list[object] = list(bootstrap)
+    if any(each.name == ELIGIBLE_LEADER_REPLICAS and each.feature_level for each in bootstrap):
+        records.append(for_all_brokers(min_insync_replicas))
+    return records
+
+
+def for_all_brokers(min_insync_replicas: int) -> ConfigRecord:
+    return ConfigRecord(
+        resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value=str(min_insync_replicas)
+    )
+
+
+def metadata_version_of(image: MetadataImage) -> int:
+    """The level that decides which records there are."""
+    return image.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
+
+
+def update_features(command: UpdateFeatures, image: MetadataImage, around: Surroundings) -> Decision:
+    """All of them, or none. The result is whether ``kraft.version`` is to be raised, which no record here can do.
+
+    :raises InvalidUpdateVersion: one of them cannot go to that level
+    """
+    levels = {METADATA_VERSION: metadata_version_of(image), KRAFT_VERSION: command.kraft_version, **image.features}
+    after = levels | {update.name: update.level for update in command.updates}
+    records: list[object] = []
+    raises_kraft = False
+    for update in command.updates:
+        before = levels.get(update.name, 0)
+        if reason := refusal(update, before, after[METADATA_VERSION]):
+            raise InvalidUpdateVersion(
+                f"No feature was changed, since {update.name} cannot go from {before} to {update.level}: {reason}"
+            )
+        if update.name == ELIGIBLE_LEADER_REPLICAS and update.level and not before:
+            records = [*agreement(image, around), *records]
+        if update.name == KRAFT_VERSION:
+            raises_kraft = update.level > before
+            records.append(NoOpRecord())
+        else:
+            records.append(FeatureLevelRecord(name=update.name, feature_level=update.level))
+    if command.validate_only:
+        return Decision([], False)
+    return Decision(records, raises_kraft)
+
+
+def refusal(update: FeatureUpdate, before: int, metadata_version: int) -> str | None:
+    """Why the update cannot be; None when it can."""
+    name, level, upgrade_type = update
+    feature = SUPPORTED.get(name)
+    if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return f"there is no upgrade type {upgrade_type}"
+    if level < 0:
+        return "levels are not below 0"
+    if feature is None:
+        return "there is no such feature"
+    if not feature.first <= level <= feature.last:
+        return f"levels from {feature.first} to {feature.last} are supported"
+    if level < before and upgrade_type == UPGRADE:
+        return "that is lower, and only an upgrade was asked for"
+    if level > before and upgrade_type != UPGRADE:
+        return "that is higher, and a downgrade was asked for"
+    if name == METADATA_VERSION:
+        return refused_downgrade(before, level, upgrade_type)
+    if name == KRAFT_VERSION:
+        return None if upgrade_type == UPGRADE else "this feature never goes down"
+    need = missing_need(name, level, metadata_version)
+    return f"it must be {need}" if need else None
+
+
+def refused_downgrade(before: int, level: int, upgrade_type: int) -> str | None:
+    """Records of the levels in between would be lost, which even Apache Kafka does not do where it is called unsafe."""
+    if not loses_metadata(before, level):
+        return None
+    names = f"{METADATA_VERSIONS[before]} to {METADATA_VERSIONS[level]}"
+    if upgrade_type == UNSAFE_DOWNGRADE:
+        return f"an unsafe downgrade, from {names}, is not supported"
+    return f"metadata could be lost from {names}"
+
+
+def agreement(image: MetadataImage, around: Surroundings) -> list[ConfigRecord]:
+    """The changes by which all brokers have one ``min.insync.replicas``, set for the cluster and nowhere else."""
+    records = []
+    if MIN_INSYNC_REPLICAS not in image.configs_of(BROKER_RESOURCE, ""):
+        records.append(for_all_brokers(around.settings.static(MIN_INSYNC_REPLICAS)))
+    for (resource_type, name), configs in image.configs.items():
+        if resource_type == BROKER_RESOURCE and name and MIN_INSYNC_REPLICAS in configs:
+            records.append(
+                ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=name, name=MIN_INSYNC_REPLICAS, value=None)
+            )
+    return records
