@@ -8,6 +8,7 @@ coordinator answers and writes is printed in the order in which it happens.
 import re
 import shlex
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
@@ -24,7 +25,11 @@ from barnabas.groups.messages import (
     Sync,
     SyncResult,
 )
+from barnabas.offsets.pending import Producer, Transaction
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key, decode_value
+
+PARTITION = 0
+"""Of ``__consumer_offsets``: all groups here are kept in one."""
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -57,12 +62,27 @@ class Client:
         self.is_leader = False
 
 
+class Logged(NamedTuple):
+    """A record, of a producer's transaction or of none."""
+
+    key: bytes
+    value: bytes | None
+    producer: Producer | None
+
+
+class Ended(NamedTuple):
+    """A marker."""
+
+    producer_id: int
+    is_commit: bool
+
+
 class World:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.settings: dict[str, int] = {"group_initial_rebalance_delay_ms": 0}
         self.clients: dict[str, Client] = {}
-        self.log: list[tuple[str, bytes, bytes | None]] = []
+        self.log: list[Logged | Ended] = []
         self.printed: list[str] = []
         self.ids = 0
         self.is_broken = False
@@ -96,8 +116,8 @@ class World:
             written(NotEnoughReplicas)
             return
         for key, value in records:
-            self.log.append((group_id, key, value))
-            self.say(f"log: {self.record(key, value)}")
+            self.log.append(Logged(key, value, producer))
+            self.say(f"log: {self.record(key, value)}" + (f" by {producer.id}" if producer else ""))
         if self.held is None:
             written(None)
         else:
@@ -131,7 +151,12 @@ class World:
         """Stop without a word, and come back with what the log has."""
         self.coordinator.stop()
         self.coordinator = self.new_coordinator()
-        self.coordinator.load((key, value) for _, key, value in self.log)
+        for each in self.log:
+            if isinstance(each, Ended):
+                self.coordinator.transaction_ended(PARTITION, *each)
+            else:
+                transaction = Transaction(PARTITION, each.producer.id) if each.producer else None
+                self.coordinator.load([(each.key, each.value)], transaction)
         self.coordinator.start()
 
     def do_break(self, *_) -> None:
@@ -279,7 +304,7 @@ class World:
     # --------------------------------------------------------------- offsets
 
     def do_commit(self, words, options) -> None:
-        """``commit a t-0=5``; without a client it is a simple consumer's."""
+        """``commit a t-0=5``; without a client it is a simple consumer's. With ``by=1`` in producer 1's transaction."""
         client = self.client(words[0]) if words else Client("")
         offsets = [
             OffsetToCommit(topic, int(partition), int(value), -1, "m" * int(options.get("metadata", 0)))
@@ -295,6 +320,7 @@ class World:
             options.get("instance"),
             milliseconds(options["retention"]) if "retention" in options else -1,
             int(options.get("version", 9)) >= 9,
+            Producer(int(options["by"]), 0) if "by" in options else None,
         )
         try:
             self.coordinator.commit_offsets(commit, lambda codes: self.codes(offsets, codes))
@@ -311,7 +337,19 @@ class World:
         for group_id in words or ["g"]:
             offsets = self.coordinator.fetch_offsets(group_id)
             told = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
+            told += [f"{topic}-{p} unstable" for topic, p in self.coordinator.unstable_offsets(group_id)]
             self.say(f"{group_id}: {', '.join(told) or 'nothing'}")
+
+    def do_end(self, words, _) -> None:
+        """``end 1 commit``: producer 1's transaction, by a marker."""
+        producer, how = words
+        ended = Ended(int(producer), {"commit": True, "abort": False}[how])
+        self.log.append(ended)
+        self.say(f"log: {how} of {producer}")
+        if self.held is None:
+            self.coordinator.transaction_ended(PARTITION, *ended)
+        else:
+            self.held.append(lambda: self.coordinator.transaction_ended(PARTITION, *ended))
 
     def do_forget(self, words, options) -> None:
         """OffsetDelete: ``forget t-0 t-1``."""
@@ -331,3 +369,8 @@ class World:
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+@pytest.fixture(scope="session")
+def new_world() -> type[World]:
+    return World

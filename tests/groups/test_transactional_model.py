@@ -1,0 +1,115 @@
+"""Commits, transactional commits of several producers, ends and restarts in any order, beside what the log alone says.
+
+The model is the log and one sentence: of each partition the last record counts that is either in no transaction, or in
+one that has committed.
+"""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+GROUPS, PARTITIONS, PRODUCERS = ("g", "h"), (0, 1), (1, 2, 3)
+
+groups, partitions, producers = map(st.sampled_from, (GROUPS, PARTITIONS, PRODUCERS))
+actions = st.one_of(
+    st.tuples(st.just("commit"), groups, partitions),
+    st.tuples(st.just("commit by"), groups, partitions, producers),
+    st.tuples(st.just("commit by"), groups, partitions, producers),
+    st.tuples(st.just("end"), producers, st.booleans()),
+    st.tuples(st.just("forget"), groups, partitions),
+    st.tuples(st.just("delete"), groups),
+    st.tuples(st.sampled_from(("restart", "hold", "release"))),
+)
+
+
+class Model:
+    """The log: what was written of each position and by whom, in order, and what became of each transaction."""
+
+    def __init__(self):
+        self.written = []  # [group, partition, value, producer or None, "open" | "commit" | "abort"]
+
+    def write(self, group, partition, value, producer=None):
+        self.written.append([group, partition, value, producer, "open" if producer else "commit"])
+
+    def end(self, producer, is_commit):
+        for row in self.written:
+            if row[3] == producer and row[4] == "open":
+                row[4] = "commit" if is_commit else "abort"
+
+    def forget(self, group, partition=None):
+        self.written = [row for row in self.written if row[0] != group or partition not in (None, row[1])]
+
+    def committed(self, group):
+        return {row[1]: row[2] for row in self.written if row[0] == group and row[4] == "commit"}
+
+    def unstable(self, group):
+        return {row[1] for row in self.written if row[0] == group and row[4] == "open"}
+
+
+class Beside:
+    """The coordinator and the model, told the same."""
+
+    def __init__(self, world):
+        self.world = world
+        self.model = Model()
+        self.values = 0
+        self.is_held = False
+
+    def do(self, action):
+        verb, *arguments = action
+        getattr(self, verb.replace(" ", "_"))(*arguments)
+        if not self.is_held:
+            self.compare()
+
+    def compare(self):
+        coordinator = self.world.coordinator
+        for group in GROUPS:
+            told = coordinator.fetch_offsets(group).get("t", {})
+            assert {partition: each.offset for partition, each in told.items()} == self.model.committed(group)
+            assert {partition for _, partition in coordinator.unstable_offsets(group)} == self.model.unstable(group)
+            if told or self.model.unstable(group):
+                assert group in [each.group_id for each in coordinator.list_groups()]
+
+    def commit(self, group, partition):
+        self.values += 1
+        self.world.command(f"commit group={group} t-{partition}={self.values}")
+        self.model.write(group, partition, self.values)
+
+    def commit_by(self, group, partition, producer):
+        self.values += 1
+        self.world.command(f"commit by={producer} group={group} t-{partition}={self.values}")
+        self.model.write(group, partition, self.values, producer)
+
+    def end(self, producer, is_commit):
+        self.world.command(f"end {producer} {'commit' if is_commit else 'abort'}")
+        self.model.end(producer, is_commit)
+
+    def forget(self, group, partition):
+        if not self.is_held and self.world.command(f"forget group={group} t-{partition}") != "GROUP_ID_NOT_FOUND":
+            self.model.forget(group, partition)
+
+    def delete(self, group):
+        if not self.is_held and self.world.command(f"delete {group}") != "GROUP_ID_NOT_FOUND":
+            self.model.forget(group)
+
+    def restart(self):
+        self.release()
+        self.world.command("restart")
+
+    def hold(self):
+        if not self.is_held:
+            self.world.command("hold")
+            self.is_held = True
+
+    def release(self):
+        if self.is_held:
+            self.world.command("release")
+            self.is_held = False
+
+
+@given(st.lists(actions, max_size=30))
+def test_the_log_alone_decides(new_world, told):
+    beside = Beside(new_world())
+    for action in told:
+        beside.do(action)
+    beside.restart()
+    beside.compare()
