@@ -19,6 +19,7 @@ from barnabas.errors import (
     ProducerFenced,
     TransactionAbortable,
     TransactionalIdNotFound,
+    UnsupportedVersion,
 )
 from barnabas.transactions.completion import Completion
 from barnabas.transactions.config import TransactionConfig
@@ -185,9 +186,10 @@ class TransactionCoordinator:
             reply(ConcurrentTransactions)
         elif facts.state is State.ONGOING and all(each in facts.partitions for each in partitions):
             reply(None)
+        elif not self._can_keep(client_version):
+            reply(UnsupportedVersion)
         else:
-            added = transaction.add(partitions, client_version, self._clock.time_ms())
-            self._writer.write(transaction, added, reply)
+            self._writer.write(transaction, transaction.add(partitions, client_version, self._clock.time_ms()), reply)
 
     def verify_partitions(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Sequence[TopicPartition]
@@ -275,10 +277,16 @@ class TransactionCoordinator:
 
     def _decided(self, transaction: Transaction, is_commit: bool, client_version: int) -> Facts:
         """As it is with the decision; with the producer id to go on with, where the epoch rises for the last time."""
+        if not self._can_keep(client_version):
+            raise UnsupportedVersion
         next_producer_id = NO_PRODUCER_ID
         if client_version >= EPOCH_RISES and transaction.facts.is_exhausted:
             next_producer_id = self._next_producer_id()
         return transaction.decide(is_commit, client_version, next_producer_id, self._clock.time_ms())
+
+    def _can_keep(self, client_version: int) -> bool:
+        """Whether records have a place for the client's generation: those of transaction.version 0 have none."""
+        return client_version == 0 or self._transaction_version() > 0
 
     # ---------------------------------------------------------------- looking
 

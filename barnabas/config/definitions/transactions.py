@@ -72,6 +72,7 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How often transactions are looked through for ones past their time-out.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
@@ -80,6 +81,7 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How often transactional ids are looked through for expired ones.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.two.phase.commit.enable",
@@ -96,6 +98,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How long a transactional id that nobody uses is remembered.",
+        in_effect=True,
     ),
     ConfigDef(
         "producer.id.expiration.ms",
