@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
+from barnabas.broker.group_log import GroupLog
+from barnabas.broker.transaction_log import TransactionLog
 from barnabas.errors import CoordinatorNotAvailable, InvalidRequest, KafkaError
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -27,7 +29,7 @@ SHARE_PARTITION = re.compile(r".*:[A-Za-z0-9_-]{22}:-?\d{1,10}", re.DOTALL).full
 
 @api(FindCoordinatorRequest, versions="0-6")
 def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
-    """Tell the coordinator of each key; asking for the first group's makes ``__consumer_offsets``."""
+    """Tell the coordinator of each key; asking for the first makes the topic where it keeps what it knows."""
     if context.api_version >= ASKS_FOR_SEVERAL:
         keys = request.coordinator_keys
         return FindCoordinatorResponse(coordinators=[_find(key, request.key_type, context) for key in keys])
@@ -57,19 +59,22 @@ def _nobody(key: str, error: type[KafkaError], message: str = "") -> Coordinator
 
 
 def _group(key: str, context: Context) -> Coordinator:
+    return _here(key, context, context.broker.group_log)
+
+
+def _transaction(key: str, context: Context) -> Coordinator:
+    return _here(key, context, context.broker.transaction_log)
+
+
+def _here(key: str, context: Context, log: GroupLog | TransactionLog) -> Coordinator:
     """Of one node, itself; under the address that the client's listener advertises."""
     broker = context.broker
-    broker.group_log.create_topic()
-    if not broker.group_log.is_coordinator(key):
+    log.create_topic()
+    if not log.is_coordinator(key):
         raise CoordinatorNotAvailable  # nobody leads its partition: the disk under that has failed
     for node in broker.nodes(context.listener):
         if node.id == broker.node_id:
             return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
-    raise CoordinatorNotAvailable
-
-
-def _transaction(key: str, context: Context) -> Coordinator:
-    """Until there is a transaction coordinator, nobody."""
     raise CoordinatorNotAvailable
 
 

@@ -1,18 +1,19 @@
-"""InitProducerId (API key 22): give an idempotent producer an id that nobody else has (KIP-98, KIP-360).
+"""InitProducerId (API key 22): an id and an epoch for an idempotent or transactional producer (KIP-98, KIP-360).
 
-Knows nothing of how ids are given out. A transactional id is answered as Apache Kafka does where the coordinator of
-that id is not: the client asks for the coordinator again, and is told that there is none.
+Knows nothing of how ids are given out, nor of what the transaction coordinator makes of a transactional id.
 """
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.errors import (
     CoordinatorLoadInProgress,
+    InvalidProducerEpoch,
     InvalidRequest,
-    InvalidTransactionTimeout,
     KafkaError,
-    NotCoordinator,
+    ProducerFenced,
 )
+from barnabas.transactions.messages import InitProducer, InitResult
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
@@ -20,34 +21,40 @@ NONE = -1
 
 FIRST_EPOCH = 0
 
+FENCED_SINCE = 4
+"""Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
+
 
 @api(InitProducerIdRequest, versions="0-5", changes_metadata=True)
-def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
-    """Give out the next id. What the producer had before doesn't matter: without transactions nobody else has that."""
-    try:
-        check(request, context)
-        producer_id = next_id(context)
-    except KafkaError as error:
-        return InitProducerIdResponse(error_code=error.code, producer_id=NONE, producer_epoch=NONE)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
-
-
-def check(request: InitProducerIdRequest, context: Context) -> None:
-    """Raise what is wrong with the request, in the order in which Apache Kafka's ``TransactionCoordinator`` looks."""
+def init_producer_id(
+    request: InitProducerIdRequest, context: Context
+) -> InitProducerIdResponse | Later[InitProducerIdResponse]:
+    """Without a transactional id, the next id: what the producer had before doesn't matter, as nobody else has that."""
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
-        raise InvalidRequest("a producer has both an id and an epoch, or none of them")
-    transactional_id = request.transactional_id
-    if transactional_id is None:
-        return
-    if not transactional_id:
-        raise InvalidRequest("a transactional id is empty")
-    if not 0 < request.transaction_timeout_ms <= context.broker.config["transaction.max.timeout.ms"]:
-        raise InvalidTransactionTimeout(f"{request.transaction_timeout_ms} ms is no time for a transaction")
-    raise NotCoordinator(f"no coordinator of the transactional id {transactional_id} is here")
+        return _response(InitResult(InvalidRequest))
+    if request.transactional_id is None:
+        return _response(_next_id(context))
+    later: Later[InitProducerIdResponse] = Later()
+    fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
+
+    def answer(result: InitResult) -> None:
+        later.resolve(_response(InitResult(fenced) if result.error is ProducerFenced else result))
+
+    ask = InitProducer(
+        request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
+    )
+    context.broker.transactions.init_producer_id(ask, answer)
+    return later
 
 
-def next_id(context: Context) -> int:
+def _next_id(context: Context) -> InitResult:
     try:
-        return context.broker.next_producer_id()
-    except KafkaError as error:  # an idempotent producer waits and asks again
-        raise CoordinatorLoadInProgress(f"there are no producer ids to be had: {error}") from error
+        return InitResult(None, context.broker.next_producer_id(), FIRST_EPOCH)
+    except KafkaError:  # an idempotent producer waits and asks again
+        return InitResult(CoordinatorLoadInProgress)
+
+
+def _response(result: InitResult) -> InitProducerIdResponse:
+    if result.error is not None:
+        return InitProducerIdResponse(error_code=result.error.code, producer_id=NONE, producer_epoch=NONE)
+    return InitProducerIdResponse(producer_id=result.producer_id, producer_epoch=result.producer_epoch)

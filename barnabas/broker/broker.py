@@ -1,4 +1,4 @@
-"""One node: its metadata, its logs, the partitions that it hosts, its groups; opened, kept in step, closed.
+"""One node: its metadata, logs, hosted partitions, groups and transactions; opened, kept in step, closed.
 
 Knows nothing of requests, responses or sockets. Whatever asks "what is the cluster?" asks :attr:`Broker.image`; what is
 hosted here follows it.
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.group_log import GroupLog
 from barnabas.broker.hosting import Hosting
+from barnabas.broker.transaction_log import TransactionLog
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.commands import (
     AllocateProducerIds,
@@ -51,6 +52,7 @@ from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire.schema import Versions
 
 logger = logging.getLogger(__name__)
@@ -116,6 +118,7 @@ class Broker:
         self.partitions = self.hosting.partitions
         self.controller: ClusterMetadata
         self.group_log: GroupLog
+        self.transaction_log: TransactionLog
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
             lambda: FETCH_SESSION_EVICTION_MS,
@@ -150,6 +153,7 @@ class Broker:
             self.hosting.host_all(image, self.config)
             self.controller.listeners.append(self._follow)
             self.group_log = GroupLog(self)
+            self.transaction_log = TransactionLog(self)
         except BaseException:
             self.log_manager.close()
             raise
@@ -193,11 +197,13 @@ class Broker:
         self._is_registered = True
         self._tell_directories()
         self.group_log.start()
+        self.transaction_log.start()
         self.controller.spare_the_next_start()
 
     def close(self) -> None:
         """Say that it stops, flush everything, and leave the directories as a clean stop does."""
         self._is_registered = False
+        self.transaction_log.stop()
         self.group_log.stop()
         try:
             self.controller.submit(ShutDownBroker(self.node_id))
@@ -245,6 +251,7 @@ class Broker:
             self._take_dynamic_configs()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.group_log.on_image(delta)
+        self.transaction_log.on_image(delta)
         if self._is_registered:
             if METADATA_VERSION in delta.features:
                 self._amend_registrations()
@@ -319,6 +326,10 @@ class Broker:
     def groups(self) -> GroupCoordinator:
         return self.group_log.coordinator
 
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.transaction_log.coordinator
+
     def partition(self, topic: str, index: int) -> Partition:
         """The partition, which this node hosts.
 
@@ -361,13 +372,16 @@ class Broker:
             raise made.error
 
     def reset(self) -> None:
-        """As new: without topics, groups, sessions; with the configs and feature levels that it was started with."""
+        """As new: without topics, groups, transactions, sessions; with the configs and features it was started with."""
         image = self.image
         self.controller.reset_features()
+        self.transactions.resign()
+        self.transaction_log.stop()
         self.groups.resign()
         self.group_log.stop()
-        self.group_log = GroupLog(self)
+        self.group_log, self.transaction_log = GroupLog(self), TransactionLog(self)
         self.fetch_sessions.clear()
         self.controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]))
         self.controller.submit(AlterConfigs([(ConfigResource(*resource), []) for resource in image.configs]))
         self.group_log.start()
+        self.transaction_log.start()

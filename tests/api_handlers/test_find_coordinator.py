@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.find_coordinator import find_coordinator
-from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.errors import NONE, CoordinatorNotAvailable, InvalidRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 
@@ -65,13 +65,21 @@ def test_a_listener_that_nobody_advertises(group_node):
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_of_a_transactional_id_there_is_none_yet(group_node, version):
+def test_a_transactional_id_is_here_and_asking_makes_the_topic(group_node, version):
+    assert TRANSACTION_STATE not in group_node.broker.image.topics_by_name
     if version < 4:
-        answer, message = one(group_node, version, key_type=TRANSACTION), str(CoordinatorNotAvailable())
+        answer = one(group_node, version, key_type=TRANSACTION)
     else:
-        (answer,), message = several(group_node, version, "id", key_type=TRANSACTION), ""
-    assert (answer.error_code, answer.error_message) == (CoordinatorNotAvailable.code, message)
-    assert (answer.node_id, answer.host, answer.port) == (-1, "", -1)
+        (answer,) = several(group_node, version, "id", key_type=TRANSACTION)
+    assert (answer.error_code, answer.node_id, answer.host, answer.port) == (NONE, 1, "127.0.0.1", 9092)
+    configs = dict(group_node.broker.image.configs_of(2, TRANSACTION_STATE))
+    assert configs == {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "1",
+        "segment.bytes": "104857600",
+        "unclean.leader.election.enable": "false",
+    }
 
 
 @pytest.mark.parametrize("key_type", [3, -1, 127])

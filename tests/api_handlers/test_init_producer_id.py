@@ -1,4 +1,4 @@
-"""InitProducerId: ids that nobody has twice; transactional ids as where their coordinator is not."""
+"""InitProducerId: ids that nobody has twice; epochs that rise with each holder of a transactional id."""
 
 import pytest
 
@@ -8,9 +8,11 @@ from barnabas.errors import (
     NONE,
     BrokerIdNotRegistered,
     CoordinatorLoadInProgress,
+    InvalidProducerEpoch,
     InvalidRequest,
     InvalidTransactionTimeout,
     NotCoordinator,
+    ProducerFenced,
 )
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 
@@ -80,20 +82,47 @@ def test_no_block_is_to_be_had(node, monkeypatch):
 @pytest.mark.parametrize(
     ("transactional_id", "timeout", "error"),
     [
-        ("t", 60_000, NotCoordinator),
-        ("t", 1, NotCoordinator),
-        ("t", 900_000, NotCoordinator),
         ("t", 900_001, InvalidTransactionTimeout),
         ("t", 0, InvalidTransactionTimeout),
         ("t", -1, InvalidTransactionTimeout),
         ("", 0, InvalidRequest),
     ],
 )
-def test_transactional_ids(node, transactional_id, timeout, error):
-    assert ask(node, transactional_id=transactional_id, timeout=timeout) == (error.code, -1, -1)
+@pytest.mark.parametrize("version", range(6))
+def test_what_a_transactional_producer_may_not_ask(group_node, version, transactional_id, timeout, error):
+    assert transactional(group_node, version, transactional_id, timeout) == (error.code, -1, -1)
 
 
-def test_the_longest_transaction_is_a_config(quiet_node):
-    node = quiet_node(**{"transaction.max.timeout.ms": "5000"})
-    assert ask(node, transactional_id="t", timeout=5000)[0] == NotCoordinator.code
-    assert ask(node, transactional_id="t", timeout=5001)[0] == InvalidTransactionTimeout.code
+@pytest.mark.parametrize("version", range(6))
+def test_nobody_has_asked_for_the_coordinator(group_node, version):
+    assert transactional(group_node, version) == (NotCoordinator.code, -1, -1)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_a_transactional_id_has_one_producer_id_and_a_new_epoch_each_time(group_node, version):
+    group_node.broker.transaction_log.create_topic()
+    assert [transactional(group_node, version) for _ in range(3)] == [(NONE, 0, epoch) for epoch in range(3)]
+    assert transactional(group_node, version, "another") == (NONE, 1, 0)
+
+
+@pytest.mark.parametrize("version", range(3, 6))
+def test_an_older_incarnation_is_fenced(group_node, version):
+    group_node.broker.transaction_log.create_topic()
+    for _ in range(3):
+        transactional(group_node, version)
+    fenced = ProducerFenced if version >= 4 else InvalidProducerEpoch
+    assert transactional(group_node, version, producer_id=0, producer_epoch=0) == (fenced.code, -1, -1)
+
+
+def test_the_longest_transaction_is_a_config(group_node):
+    node = type(group_node)(**{"transaction.max.timeout.ms": "5000"})
+    node.broker.transaction_log.create_topic()
+    assert transactional(node, 5, timeout=5000)[0] == NONE
+    assert transactional(node, 5, timeout=5001)[0] == InvalidTransactionTimeout.code
+
+
+def transactional(node, version, transactional_id="t", timeout=60_000, **had):
+    """Error code, producer id and epoch; the answer comes by a promise."""
+    request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=timeout, **had)
+    answer = node.call(request, version)
+    return answer.error_code, answer.producer_id, answer.producer_epoch

@@ -14,6 +14,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "min.insync.replicas of the transaction state topic, when it is made.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.state.log.load.buffer.size",
@@ -22,6 +23,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How much of the transaction state topic is read at a time when it is loaded.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.state.log.replication.factor",
@@ -30,6 +32,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Replicas of the transaction state topic, when it is made.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.state.log.num.partitions",
@@ -38,6 +41,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Partitions of the transaction state topic, when it is made; not to be changed later.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.state.log.segment.bytes",
@@ -46,6 +50,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Segment size of the transaction state topic.",
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.partition.verification.enable",

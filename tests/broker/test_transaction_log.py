@@ -1,0 +1,234 @@
+"""The transaction coordinator over its log: where records go, and what is there after a restart."""
+
+import pytest
+
+from barnabas.broker import Broker
+from barnabas.clock import ManualClock
+from barnabas.cluster.commands import DeleteTopics
+from barnabas.cluster.topic_names import TRANSACTION_STATE
+from barnabas.config import BrokerConfig
+from barnabas.errors import InvalidTxnState, KafkaError, KafkaStorageError, NotCoordinator, NotEnoughReplicas
+from barnabas.log.files import MemoryFiles
+from barnabas.records.batch import Compression, RecordBatch, batches
+from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlType, control_type
+from barnabas.records.record import records_of
+from barnabas.transactions.messages import EndResult, InitProducer, InitResult, TopicPartition
+from barnabas.wire.messages.transaction_records import decode_key, decode_value
+from tests.broker.opening import opened
+
+EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class Life:
+    """A broker in memory, from one start to the next, and one producer of the second generation."""
+
+    broker: Broker
+
+    def __init__(self, **properties: str) -> None:
+        self.properties = {
+            "node.id": "1",
+            "log.dirs": "/data",
+            "listeners": "PLAINTEXT://127.0.0.1:9092",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+        } | properties
+        self.clock = ManualClock()
+        self.files = MemoryFiles(self.clock)
+        self.start()
+        self.broker.create_topic("t", 2, {})
+        self.broker.transaction_log.create_topic()
+
+    def start(self) -> None:
+        self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
+
+    def restart(self) -> None:
+        self.broker.close()
+        self.start()
+
+    def init(self, transactional_id: str = "x") -> InitResult:
+        told: list[InitResult] = []
+        self.broker.transactions.init_producer_id(InitProducer(transactional_id, 60_000), told.append)
+        (result,) = told
+        return result
+
+    def add(self, producer: InitResult, *partitions: TopicPartition) -> type[KafkaError] | None:
+        told: list[type[KafkaError] | None] = []
+        identity = "x", producer.producer_id, producer.producer_epoch
+        self.broker.transactions.add_partitions(*identity, partitions, told.append, client_version=2)
+        (result,) = told
+        return result
+
+    def end(self, producer: InitResult | EndResult, *, is_commit: bool = True) -> EndResult:
+        told: list[EndResult] = []
+        identity = "x", producer.producer_id, producer.producer_epoch
+        self.broker.transactions.end(*identity, is_commit, told.append, client_version=2)
+        (result,) = told
+        return result
+
+    def write(self, producer: InitResult, partition: int = 0) -> None:
+        batch = build_batch(
+            [(None, b"v", self.clock.time_ms())],
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            base_sequence=0,
+            is_transactional=True,
+        )
+        self.broker.partition("t", partition).append(RecordBatch.parse(batch), self.clock.time_ms())
+
+    def records(self, index: int) -> list[tuple[str | None, int | None]]:
+        """Transactional ids and states, as they lie in a partition."""
+        found = []
+        for batch in self.batches(TRANSACTION_STATE, index):
+            for record in records_of(batch):
+                state = None if record.value is None else decode_value(record.value).transaction_status
+                found.append((decode_key(record.key or b""), state))
+        return found
+
+    def batches(self, topic: str, index: int) -> list[RecordBatch]:
+        log = self.broker.partition(topic, index).log
+        data = log.read(log.log_start_offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True)
+        return list(batches(data))
+
+
+X = 20  #: the partition of "x": 120 % 50, as Java hashes it
+
+
+@pytest.fixture
+def life() -> Life:
+    return Life()
+
+
+def test_an_id_is_kept_in_the_partition_of_its_hash(life: Life) -> None:
+    life.init()
+    (batch,) = life.batches(TRANSACTION_STATE, X)
+    (record,) = records_of(batch)
+    assert record.timestamp == life.clock.time_ms()
+    assert (batch.producer_id, batch.base_sequence, batch.compression) == (-1, -1, Compression.NONE)
+    assert life.records(X) == [("x", EMPTY)]
+
+
+def test_a_transaction_from_its_beginning_to_its_end(life: Life) -> None:
+    producer = life.init()
+    assert life.add(producer, T0, T1) is None
+    life.write(producer)
+    assert life.end(producer).error is None
+    assert [state for _, state in life.records(X)] == [EMPTY, ONGOING, PREPARE_COMMIT, COMPLETE_COMMIT]
+    for index in (0, 1):
+        marker = life.batches("t", index)[-1]
+        (record,) = records_of(marker)
+        assert marker.is_control
+        assert control_type(record.key) is ControlType.COMMIT
+    assert life.broker.partition("t", 0).log.last_stable_offset == 2
+
+
+def test_a_restart_keeps_what_is_open(life: Life) -> None:
+    producer = life.init()
+    life.add(producer, T0)
+    life.write(producer)
+    life.restart()
+    described = life.broker.transactions.describe("x")
+    assert (described.state, described.producer_id, list(described.partitions)) == (
+        "Ongoing",
+        producer.producer_id,
+        [T0],
+    )
+    ended = life.end(producer)
+    assert (ended.error, ended.producer_epoch) == (None, producer.producer_epoch + 1)
+    assert life.broker.partition("t", 0).log.last_stable_offset == 2
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_what_was_decided_is_carried_out_at_the_next_start(
+    life: Life, monkeypatch: pytest.MonkeyPatch, is_commit: bool
+) -> None:
+    producer = life.init()
+    life.add(producer, T0)
+    life.write(producer)
+
+    def fail(*_: object, **__: object) -> None:
+        raise NotEnoughReplicas
+
+    partition = life.broker.partition("t", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(partition.log), "append_as_leader", fail_for(partition.log, fail))
+        life.end(producer, is_commit=is_commit)
+        assert [state for _, state in life.records(X)][-1] == (PREPARE_COMMIT if is_commit else PREPARE_ABORT)
+        assert partition.log.last_stable_offset == 0
+        life.restart()
+    assert [state for _, state in life.records(X)][-1] == (COMPLETE_COMMIT if is_commit else COMPLETE_ABORT)
+    assert life.broker.partition("t", 0).log.last_stable_offset == 2
+
+
+def fail_for(doomed, fail):
+    """``append_as_leader`` that fails for one log, and does what it did for all others."""
+    genuine = type(doomed).append_as_leader
+
+    def append(log, *arguments, **options):
+        return fail() if log is doomed else genuine(log, *arguments, **options)
+
+    return append
+
+
+def test_a_transaction_runs_out_of_time_over_a_restart(life: Life) -> None:
+    producer = life.init()
+    life.add(producer, T0)
+    life.write(producer)
+    life.restart()
+    life.clock.advance(80)
+    assert life.broker.transactions.describe("x").state == "CompleteAbort"
+    assert life.broker.partition("t", 0).log.last_stable_offset == 2
+    assert life.end(producer).error is not None
+
+
+def test_without_its_topic_nobody_is_the_coordinator(life: Life) -> None:
+    producer = life.init()
+    life.broker.controller.submit(DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
+    assert life.add(producer, T0) is NotCoordinator
+    assert life.init().error is NotCoordinator
+    life.broker.transaction_log.create_topic()
+    assert life.init().error is None
+
+
+def test_a_deleted_topic_needs_no_marker(life: Life) -> None:
+    producer = life.init()
+    life.add(producer, T0)
+    life.broker.controller.submit(DeleteTopics([("t", bytes(16))]))
+    assert life.end(producer).error is None
+    life.clock.advance(1)
+    assert life.broker.transactions.describe("x").state == "CompleteCommit"
+
+
+@pytest.mark.parametrize(("error", "told"), [(KafkaStorageError, NotCoordinator)])
+def test_an_error_of_the_log_is_told_as_a_coordinators(
+    life: Life, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError], told: type[KafkaError]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(type(life.broker.partition(TRANSACTION_STATE, X)), "append", fail)
+    assert life.init().error is told
+
+
+def test_a_reset_forgets_transactions(life: Life) -> None:
+    producer = life.init()
+    life.broker.reset()
+    life.broker.transaction_log.create_topic()
+    with pytest.raises(KafkaError):
+        life.broker.transactions.describe("x")
+    assert life.add(producer, T0) is not None
+
+
+def test_the_partition_of_an_id_is_known_before_the_topic() -> None:
+    life = Life(**{"transaction.state.log.num.partitions": "7"})
+    life.broker.controller.submit(DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
+    life.init()
+    life.broker.transaction_log.create_topic()
+    life.init()
+    assert life.records(120 % 7) == [("x", EMPTY)]
+
+
+def test_an_end_without_a_beginning(life: Life) -> None:
+    producer = life.init()
+    assert life.end(producer).error is InvalidTxnState
