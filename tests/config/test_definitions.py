@@ -75,7 +75,9 @@ def test_a_brokers_config_knows_the_topics_config_that_falls_back_to_it():
 
 PACKAGE = Path(barnabas.__file__).parent
 #: Where fields of a class are configs, with underscores for dots.
-SETTINGS = {PACKAGE / "groups/config.py", PACKAGE / "log/housekeeping.py", PACKAGE / "log/cleaner.py"}
+SETTINGS = {
+    PACKAGE / name for name in ("groups/config.py", "transactions/config.py", "log/housekeeping.py", "log/cleaner.py")
+}
 #: Names that are made of a prefix and what all internal topics have.
 PREFIXED = {f"offsets.topic.{name}" for name in ("num.partitions", "replication.factor", "segment.bytes")}
 
