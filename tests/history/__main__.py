@@ -1,0 +1,34 @@
+"""``python -m tests.history``: run random clients against a broker under faults, and judge what they saw.
+
+Ends with 1 when there is an anomaly; the history, with the plan, stays in the folder for whoever wants to look.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.history.brokers import BROKERS
+from tests.history.plan import WEIGHTS, plan
+from tests.history.report import report
+from tests.history.run import run
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.history", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60, help="how long clients work under faults (60)")
+    parser.add_argument("--seed", type=int, default=7, help="of the plan (7)")
+    parser.add_argument("--level", type=int, choices=(1, 2), default=2, help="transaction.version (2)")
+    parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
+    parser.add_argument("--without", action="append", choices=sorted(WEIGHTS), default=[], help="leave out a fault")
+    parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
+    arguments = parser.parse_args()
+    made = plan(arguments.seed, arguments.seconds, arguments.level, without=frozenset(arguments.without))
+    home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
+    outcome = run(made, home, arguments.broker)
+    sys.stdout.write(f"{report(outcome)}, the history is {home / 'history.jsonl'}\n")
+    return 0 if outcome.verdict.clean and not outcome.complaints else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""Something that a broker must not let anybody see. Knows nothing of how it is found."""
+
+from typing import NamedTuple
+
+from tests.history.records import Operation
+
+
+class Anomaly(NamedTuple):
+    """Its kind, what was seen in words, and the operations that show it, oldest first."""
+
+    kind: str
+    text: str
+    operations: list[Operation]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text} [{'; '.join(map(str, self.operations))}]"

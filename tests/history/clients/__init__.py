@@ -1,0 +1,33 @@
+"""The clients that random operations are made with, each behind the same face; by name in `CLIENTS`."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.history.clients.base import Consumer, Producer
+
+
+class Client(NamedTuple):
+    """How to make this client's producers (bootstrap, transactional id or None) and consumers."""
+
+    producer: Callable[..., Producer]
+    consumer: Callable[..., Consumer]
+
+
+def client(name: str) -> Client:
+    """The client of this name; the library behind it is only imported when it is asked for."""
+    if name == "confluent-kafka":
+        from tests.history.clients import confluent_kafka as module
+    elif name == "kafka-python":
+        from tests.history.clients import kafka_python as module
+    elif name == "aiokafka":
+        from tests.history.clients import aiokafka as module
+    elif name in ("raw-v1", "raw-v2"):
+        from tests.history.clients import raw
+
+        return Client(raw.V1Producer if name == "raw-v1" else raw.V2Producer, raw.Consumer)
+    else:
+        raise ValueError(f"no client is called {name}")
+    return Client(module.Producer, module.Consumer)
+
+
+__all__ = ["Client", "Consumer", "Producer", "client"]

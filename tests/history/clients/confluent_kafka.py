@@ -1,0 +1,206 @@
+"""confluent-kafka (librdkafka) behind the workers' face. Knows its library only."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from tests.history.clients import base
+from tests.history.clients.base import REQUEST_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS, WAIT_S, Given, Lost, Refused, Sent
+
+SILENT = logging.getLogger("tests.history.librdkafka")
+SILENT.addHandler(logging.NullHandler())
+SILENT.propagate = False
+
+COMMON = {
+    "retry.backoff.ms": 20,
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 200,
+    "socket.timeout.ms": REQUEST_TIMEOUT_MS,
+    "topic.metadata.refresh.fast.interval.ms": 50,
+    "log_level": 0,
+}
+STEP_S = 2.0
+
+
+class Producer(base.Producer):
+    def __init__(self, bootstrap: str, transactional_id: str | None = None) -> None:
+        configs = {
+            **COMMON,
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,
+            "linger.ms": 1,
+            "message.timeout.ms": TRANSACTION_TIMEOUT_MS - 500,
+        }
+        if transactional_id is not None:
+            configs |= {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+        self.is_transactional = transactional_id is not None
+        self.inner = confluent_kafka.Producer(configs, logger=SILENT)
+
+    def start(self) -> None:
+        if self.is_transactional:
+            self._again(self.inner.init_transactions)
+
+    def send(self, key: str, value: bytes) -> Sent:
+        sent = Sent()
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                sent.offset = message.offset() if message.offset() is not None and message.offset() >= 0 else -1
+            else:
+                sent.error = error.name()
+
+        topic, partition = base.place(key)
+        try:
+            self.inner.produce(topic, value, partition=partition, on_delivery=delivered)
+        except (KafkaException, BufferError) as error:
+            sent.error = str(error)
+            raise Refused(sent.error) from error
+        self.inner.poll(0)
+        return sent
+
+    def flush(self) -> None:
+        if self.inner.flush(WAIT_S):
+            raise Lost("records are still on their way")
+
+    def begin(self) -> None:
+        try:
+            self.inner.begin_transaction()
+        except KafkaException as error:
+            raise Lost(str(error)) from error
+
+    def send_offsets(self, offsets: Mapping[str, int], consumer: base.Consumer) -> None:
+        assert isinstance(consumer, Consumer)
+        places = [TopicPartition(*base.place(key), offset) for key, offset in offsets.items()]
+        try:
+            group = consumer.inner.consumer_group_metadata()
+        except KafkaException as error:
+            raise Refused(str(error)) from error
+        self._again(lambda seconds: self.inner.send_offsets_to_transaction(places, group, seconds))
+
+    def commit(self) -> None:
+        self._again(self.inner.commit_transaction)
+
+    def abort(self) -> None:
+        self._again(self.inner.abort_transaction)
+
+    @staticmethod
+    def _again(call: Callable[[float], object]) -> None:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                call(STEP_S)
+                return
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.txn_requires_abort():
+                    raise Refused(str(reason)) from error
+                if not reason.retriable() or time.monotonic() > deadline:
+                    raise Lost(str(reason)) from error
+                time.sleep(0.02)
+
+    def abandon(self) -> None:
+        self.inner.purge()
+        del self.inner
+
+
+class Consumer(base.Consumer):
+    def __init__(self, bootstrap: str, group: str, *, committed: bool) -> None:
+        self.group = group
+        self.inner = confluent_kafka.Consumer(
+            {
+                **COMMON,
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": 6000,
+                "heartbeat.interval.ms": 500,
+                "fetch.wait.max.ms": 50,
+                "fetch.error.backoff.ms": 20,
+                "enable.partition.eof": True,
+            },
+            logger=SILENT,
+        )
+        self.assigned = False
+        self.ends: set[str] = set()
+        """The partitions of which the end was reached, and not left since."""
+
+    def assign(self, offsets: Mapping[str, int]) -> None:
+        self.inner.assign([TopicPartition(*base.place(key), offset) for key, offset in offsets.items()])
+        self.assigned = True
+        self._have_moved()
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        moved = self._have_moved
+        self.inner.subscribe(list(topics), on_assign=moved, on_revoke=moved, on_lost=moved)
+        self.assigned = False
+        self._have_moved()
+
+    def _have_moved(self, *_: object) -> None:
+        self.moved = True
+        self.ends.clear()
+
+    def poll(self, count: int, seconds: float) -> list[Given]:
+        given = []
+        for message in self.inner.consume(count, seconds):
+            key = base.key_of(message.topic() or "", message.partition() or 0)
+            error = message.error()
+            if error is None:
+                self.ends.discard(key)
+                given.append(Given(key, message.offset(), message.value()))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self.ends.add(key)
+        return given
+
+    def assignment(self) -> list[str]:
+        return [base.key_of(each.topic, each.partition) for each in self.inner.assignment()]
+
+    def rewind(self) -> None:
+        try:
+            places = []
+            for each in self.inner.committed(self.inner.assignment(), WAIT_S):
+                if each.error is not None:
+                    raise Lost(each.error.str())
+                places.append(TopicPartition(each.topic, each.partition, max(each.offset, base.BEGINNING)))
+            if self.assigned:
+                self.inner.assign(places)
+            else:
+                for each in places:
+                    self.inner.seek(each)
+        except KafkaException as error:
+            raise Lost(str(error)) from error
+        self._have_moved()
+
+    def bounds(self, key: str) -> tuple[int, int]:
+        """Where the partition begins and ends for a reader of this isolation."""
+        try:
+            low, high = self.inner.get_watermark_offsets(TopicPartition(*base.place(key)), WAIT_S, cached=False)
+        except (KafkaException, TypeError) as error:
+            raise Lost(str(error)) from error
+        return low, high
+
+    def committed(self, keys: Iterable[str]) -> dict[str, int]:
+        """The group's offsets, of those partitions that have one."""
+        try:
+            answered = self.inner.committed([TopicPartition(*base.place(key)) for key in keys], WAIT_S)
+        except KafkaException as error:
+            raise Lost(str(error)) from error
+        if failed := [each.error.str() for each in answered if each.error is not None]:
+            raise Lost(failed[0])
+        return {base.key_of(each.topic, each.partition): each.offset for each in answered if each.offset >= 0}
+
+    def commit(self) -> None:
+        with contextlib.suppress(KafkaException):
+            self.inner.commit(asynchronous=False)
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def abandon(self) -> None:
+        del self.inner

@@ -1,0 +1,181 @@
+"""kafka-python behind the workers' face. Knows its library only."""
+
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+from tests.history.clients import base
+from tests.history.clients.base import REQUEST_TIMEOUT_MS, TRANSACTION_TIMEOUT_MS, WAIT_S, Given, Lost, Refused, Sent
+
+logging.getLogger("kafka").setLevel(logging.CRITICAL + 1)  # its complaints are about the faults that are the point
+
+COMMON: dict[str, Any] = {
+    "request_timeout_ms": REQUEST_TIMEOUT_MS,
+    "retry_backoff_ms": 20,
+    "reconnect_backoff_ms": 20,
+    "reconnect_backoff_max_ms": 200,
+}
+
+
+class Producer(base.Producer):
+    def __init__(self, bootstrap: str, transactional_id: str | None = None) -> None:
+        self.configs = {
+            **COMMON,
+            "bootstrap_servers": bootstrap,
+            "acks": "all",
+            "enable_idempotence": True,
+            "linger_ms": 1,
+            "delivery_timeout_ms": TRANSACTION_TIMEOUT_MS - 500,
+            "max_block_ms": TRANSACTION_TIMEOUT_MS,
+        }
+        if transactional_id is not None:
+            self.configs |= {"transactional_id": transactional_id, "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS}
+        self.inner: Any = None
+
+    def start(self) -> None:
+        with self._lost():
+            self.inner = base.within(WAIT_S, lambda: KafkaProducer(**self.configs))
+            if "transactional_id" in self.configs:
+                base.within(WAIT_S, self.inner.init_transactions)
+
+    def send(self, key: str, value: bytes) -> Sent:
+        topic, partition = base.place(key)
+        sent = Sent()
+        try:
+            future = self.inner.send(topic, value, partition=partition)
+        except Exception as error:
+            raise Refused(repr(error)) from error
+        future.add_callback(lambda metadata: setattr(sent, "offset", metadata.offset if metadata.offset >= 0 else -1))
+        future.add_errback(lambda error: setattr(sent, "error", repr(error)))
+        return sent
+
+    def flush(self) -> None:
+        with self._lost():
+            self.inner.flush(WAIT_S)
+
+    def begin(self) -> None:
+        with self._lost():
+            self.inner.begin_transaction()
+
+    def send_offsets(self, offsets: Mapping[str, int], consumer: base.Consumer) -> None:
+        assert isinstance(consumer, Consumer)
+        named = {TopicPartition(*base.place(key)): OffsetAndMetadata(offset, "", -1) for key, offset in offsets.items()}
+        try:
+            base.within(WAIT_S, self.inner.send_offsets_to_transaction, named, consumer.inner.group_metadata())
+        except (KafkaError, ValueError, TypeError) as error:
+            raise Refused(repr(error)) from error
+
+    def commit(self) -> None:
+        with self._lost():
+            base.within(WAIT_S, self.inner.commit_transaction)
+
+    def abort(self) -> None:
+        with self._lost():
+            base.within(WAIT_S, self.inner.abort_transaction)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _lost() -> Iterator[None]:
+        """The library makes no difference between what did not happen and what may have."""
+        try:
+            yield
+        except Lost:
+            raise
+        except Exception as error:
+            raise Lost(repr(error)) from error
+
+    def abandon(self) -> None:
+        if self.inner is not None:
+            inner, self.inner = self.inner, None
+            with contextlib.suppress(Exception):
+                base.within(WAIT_S, lambda: inner.close(timeout=0))
+
+
+class Moves(ConsumerRebalanceListener):
+    def __init__(self, consumer: "Consumer") -> None:
+        self.consumer = consumer
+
+    def on_partitions_revoked(self, revoked: object) -> None:
+        self.consumer.moved = True
+
+    def on_partitions_assigned(self, assigned: object) -> None:
+        self.consumer.moved = True
+
+
+class Consumer(base.Consumer):
+    def __init__(self, bootstrap: str, group: str, *, committed: bool) -> None:
+        self.group = group
+        try:
+            self.inner = base.within(
+                WAIT_S,
+                lambda: KafkaConsumer(
+                    **COMMON,
+                    bootstrap_servers=bootstrap,
+                    group_id=group,
+                    isolation_level="read_committed" if committed else "read_uncommitted",
+                    enable_auto_commit=False,
+                    auto_offset_reset="earliest",
+                    session_timeout_ms=6000,
+                    heartbeat_interval_ms=500,
+                    fetch_max_wait_ms=50,
+                ),
+            )
+        except KafkaError as error:
+            raise Lost(repr(error)) from error
+
+    def assign(self, offsets: Mapping[str, int]) -> None:
+        with self._lost():
+            self.inner.unsubscribe()
+            self.inner.assign([TopicPartition(*base.place(key)) for key in offsets])
+            for key, offset in offsets.items():
+                place = TopicPartition(*base.place(key))
+                if offset == base.BEGINNING:
+                    self.inner.seek_to_beginning(place)
+                elif offset == base.END:
+                    self.inner.seek_to_end(place)
+                else:
+                    self.inner.seek(place, offset)
+        self.moved = True
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        with self._lost():
+            self.inner.unsubscribe()
+            self.inner.subscribe(list(topics), listener=Moves(self))
+        self.moved = True
+
+    def poll(self, count: int, seconds: float) -> list[Given]:
+        with self._lost():
+            polled = self.inner.poll(timeout_ms=int(seconds * 1000), max_records=count)
+            return [
+                Given(base.key_of(each.topic, each.partition), each.offset, each.value)
+                for records in polled.values()
+                for each in records
+            ]
+
+    def assignment(self) -> list[str]:
+        return [base.key_of(each.topic, each.partition) for each in self.inner.assignment()]
+
+    def rewind(self) -> None:
+        with self._lost():
+            for place in self.inner.assignment():
+                offset = self.inner.committed(place)
+                if offset is None:
+                    self.inner.seek_to_beginning(place)
+                else:
+                    self.inner.seek(place, offset)
+        self.moved = True
+
+    def commit(self) -> None:
+        with contextlib.suppress(Exception):
+            base.within(WAIT_S, self.inner.commit)
+
+    _lost = staticmethod(Producer._lost)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            base.within(WAIT_S, self.inner.close)

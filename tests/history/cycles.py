@@ -1,0 +1,117 @@
+"""Which transactions depend on each other in a circle, and which circles Kafka permits.
+
+Knows nothing of how the values came there: only who wrote, who read, and in which order the records stand.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+from tests.history.anomaly import Anomaly
+from tests.history.evidence import Evidence
+from tests.history.records import Operation
+
+Graph = Mapping[int, set[int]]
+
+
+def circular(evidence: Evidence) -> tuple[list[Anomaly], Counter[str]]:
+    """The circles of reads, which are wrong, and a count of those that need a write edge, which are not.
+
+    wr: one read what the other wrote. Readers of committed records see a transaction when its commit is over, so of two
+    that read each other's records, each would have been committed before the other.
+    ww: one's record stands right before the other's. Kafka does not keep transactions from writing by turns, so a
+    circle with such an edge says nothing against it (Adya's G0 and, with wr edges, some of G1c).
+    """
+    operations = evidence.history.operations
+    reads = _reads(evidence)
+    wrong = [
+        Anomaly(
+            "circular-reads", "each of these read what another of them wrote", [operations[at] for at in sorted(circle)]
+        )
+        for circle in circles(reads)
+    ]
+    writes = _writes(evidence)
+    mixed = {at: reads.get(at, set()) | writes.get(at, set()) for at in reads.keys() | writes.keys()}
+    allowed = Counter({"G0": sum(1 for _ in circles(writes)), "G1c with writes": 0})
+    allowed["G1c with writes"] = sum(1 for circle in circles(mixed) if _needs_reads(circle, reads))
+    return wrong, allowed
+
+
+def _reads(evidence: Evidence) -> dict[int, set[int]]:
+    edges: dict[int, set[int]] = defaultdict(set)
+    for sight in evidence.sights:
+        writer = evidence.writer(sight.value)
+        if writer is None or writer is sight.operation or not sight.poll.committed:
+            continue
+        if _is_one(evidence, writer) and _is_one(evidence, sight.operation):
+            edges[writer.index].add(sight.operation.index)
+    return edges
+
+
+def _writes(evidence: Evidence) -> dict[int, set[int]]:
+    edges: dict[int, set[int]] = defaultdict(set)
+    for order in evidence.orders.values():
+        before: Operation | None = None
+        for _, value in order:
+            writer = evidence.writer(value)
+            if writer is None or not _is_one(evidence, writer):
+                continue
+            if before is not None and before is not writer:
+                edges[before.index].add(writer.index)
+            before = writer
+    return edges
+
+
+def _is_one(evidence: Evidence, operation: Operation) -> bool:
+    """Whether it is a transaction that took place."""
+    return operation.is_transaction and evidence.is_committed(operation)
+
+
+def _needs_reads(circle: set[int], reads: Graph) -> bool:
+    return any(reads.get(at, set()) & circle for at in circle)
+
+
+def circles(graph: Graph) -> Iterator[set[int]]:
+    """The strongly connected parts of more than one node (Tarjan's way, without recursion)."""
+    numbers: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    waiting: list[int] = []
+    is_waiting: set[int] = set()
+    for root in graph:
+        if root in numbers:
+            continue
+        path: list[tuple[int, Iterator[int]]] = []
+        _visit(root, graph, numbers, lowest, waiting, is_waiting, path)
+        while path:
+            node, following = path[-1]
+            for neighbour in following:
+                if neighbour not in numbers:
+                    _visit(neighbour, graph, numbers, lowest, waiting, is_waiting, path)
+                    break
+                if neighbour in is_waiting:
+                    lowest[node] = min(lowest[node], numbers[neighbour])
+            else:
+                path.pop()
+                if path:
+                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[node])
+                if lowest[node] == numbers[node]:
+                    part = set()
+                    while node not in part:
+                        part.add(waiting.pop())
+                    is_waiting -= part
+                    if len(part) > 1:
+                        yield part
+
+
+def _visit(
+    node: int,
+    graph: Graph,
+    numbers: dict[int, int],
+    lowest: dict[int, int],
+    waiting: list[int],
+    is_waiting: set[int],
+    path: list[tuple[int, Iterator[int]]],
+) -> None:
+    numbers[node] = lowest[node] = len(numbers)
+    waiting.append(node)
+    is_waiting.add(node)
+    path.append((node, iter(sorted(graph.get(node, ())))))

@@ -1,0 +1,88 @@
+"""What a history says all in all: who wrote each value, where it stood, who saw it, and what was committed.
+
+Judges nothing; the checks ask it.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from tests.history.records import FAIL, OK, History, Operation, Poll, Send
+
+
+class Sight(NamedTuple):
+    """A value that a reader was given."""
+
+    operation: Operation
+    poll: Poll
+    key: str
+    offset: int
+    value: int
+
+
+class Evidence:
+    """A history, indexed by value and by place."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.written: dict[int, tuple[Operation, Send]] = {}
+        self.sights: list[Sight] = []
+        self.seen: dict[bool, set[int]] = {False: set(), True: set()}
+        """The values that readers of all records (False) and readers of committed records (True) were given."""
+        self.furthest: dict[bool, dict[str, int]] = {False: {}, True: {}}
+        """By the same, the highest offset of each key that any of them was given."""
+        self.places: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+        """By key and offset the values that answers to producers, and readers, put there: one, or the log is no log."""
+        self.offsets: dict[int, set[tuple[str, int]]] = defaultdict(set)
+        """By value, where it was: one place, or it was doubled."""
+        self._read()
+        self.orders = {key: self._order(key) for key in self.places}
+        """By key, what committed readers ought to see: (offset, value), by offset."""
+
+    def _read(self) -> None:
+        for operation, send in self.history.sends():
+            self.written[send.value] = operation, send
+            if send.offset is not None and send.offset >= 0:
+                self._place(send.key, send.offset, send.value)
+        for operation, poll in self.history.polls():
+            furthest = self.furthest[poll.committed]
+            for key, offset, value in poll.records:
+                self.sights.append(Sight(operation, poll, key, offset, value))
+                self.seen[poll.committed].add(value)
+                furthest[key] = max(offset, furthest.get(key, -1))
+                self._place(key, offset, value)
+
+    def _place(self, key: str, offset: int, value: int) -> None:
+        self.places[key][offset].add(value)
+        self.offsets[value].add((key, offset))
+
+    def _order(self, key: str) -> list[tuple[int, int]]:
+        committed = (
+            (offset, value)
+            for offset, values in self.places[key].items()
+            for value in values
+            if self.is_visible(value) and (key, offset) in self.offsets[value]
+        )
+        return sorted(committed)
+
+    def writer(self, value: int) -> Operation | None:
+        known = self.written.get(value)
+        return known[0] if known else None
+
+    def is_committed(self, operation: Operation) -> bool:
+        """Whether the records of this transaction became visible: it says so, or one of them was seen."""
+        if operation.outcome == OK:
+            return True
+        return operation.outcome != FAIL and any(send.value in self.seen[True] for send in operation.sends)
+
+    def is_acknowledged(self, operation: Operation, send: Send) -> bool:
+        """Whether somebody was promised that this record stays."""
+        if operation.is_transaction:
+            return self.is_committed(operation)
+        return send.offset is not None
+
+    def is_visible(self, value: int) -> bool:
+        """Whether readers of committed records ought to be given this value, or were."""
+        if value in self.seen[True]:
+            return True
+        known = self.written.get(value)
+        return known is not None and self.is_acknowledged(*known)

@@ -1,0 +1,84 @@
+"""What is done to the broker and its connections while clients work. Knows nothing of what these do."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from tests.history.brokers import Broker
+from tests.history.plan import Fault
+from tests.history.proxy import Proxy
+
+PRODUCE, TXN_OFFSET_COMMIT, END_TXN, ADD_PARTITIONS_TO_TXN = 0, 28, 26, 24
+LATE = {PRODUCE: 3, ADD_PARTITIONS_TO_TXN: 0, END_TXN: 5, TXN_OFFSET_COMMIT: 5}
+"""Requests that the network may bring late, from which version on.
+
+An EndTxn or a TxnOffsetCommit of transaction.version 1 cannot be told from one that belongs to the producer's next
+transaction, by nobody: that is what version 2 is for, and why these are only late from version 5 on.
+"""
+DELAY_S = (0.05, 0.5)
+
+
+class Faults:
+    """Does what the plan says, one fault after the other; ``events`` is what was done, and when."""
+
+    def __init__(self, broker: Broker, proxy: Proxy, seed: int, now: Callable[[], float]) -> None:
+        self.broker, self.proxy = broker, proxy
+        self.random = Random(f"{seed}/details")
+        self.now = now
+        self.events: list[dict[str, Any]] = []
+        self.counts: Counter[str] = Counter()
+        self.ending = threading.Event()
+
+    def run(self, faults: tuple[Fault, ...]) -> None:
+        """Until there are no more, or `ending` is set; the broker runs, and all is calm, when it returns."""
+        for fault in faults:
+            if self.ending.wait(fault.wait_s):
+                return
+            self.events.append({"at": round(self.now(), 3), "kind": fault.kind, "seconds": fault.seconds})
+            self.counts[fault.kind] += 1
+            getattr(self, fault.kind)(fault.seconds)
+            self.events.append({"at": round(self.now(), 3), "kind": f"{fault.kind} over"})
+
+    def kill(self, seconds: float) -> None:
+        self.broker.kill()
+        self.proxy.target = None
+        time.sleep(seconds)
+        self.broker.start()
+
+    def restart(self, seconds: float) -> None:
+        self.broker.stop()
+        self.proxy.target = None
+        time.sleep(seconds)
+        self.broker.start()
+
+    def cut(self, seconds: float) -> None:
+        """Half of the connections, or all, or all again and again."""
+        self.proxy.cut((lambda _: self.random.random() < 0.5) if self.random.random() < 0.5 else (lambda _: True))
+        if self.random.random() < 0.3:
+            self.ending.wait(seconds)
+            self.proxy.cut()
+
+    def delay(self, seconds: float) -> None:
+        self.proxy.delay_s = self.random.uniform(*DELAY_S)
+        self.ending.wait(seconds)
+        self.proxy.calm()
+
+    def silence(self, seconds: float) -> None:
+        self.proxy.is_silent = True
+        self.ending.wait(seconds)
+        self.proxy.calm()
+
+    def late(self, seconds: float) -> None:
+        """For a moment, requests of some kinds set out that will arrive when their senders have given up."""
+        keys = self.random.sample(sorted(LATE), self.random.randint(1, 2))
+        self.proxy.late({key: LATE[key] for key in keys}, seconds)
+        self.ending.wait(0.5)
+        self.proxy.late({}, 0)
+
+    def pause(self, seconds: float) -> None:
+        self.broker.pause()
+        self.ending.wait(seconds)
+        self.broker.resume()

@@ -1,0 +1,141 @@
+"""What will be done, from one seed: which clients there are, what each does next, and what is done to the broker.
+
+Draws lots and nothing else. The same seed gives the same plan; how far each process gets with it is up to the machine.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from random import Random
+from typing import Any
+
+TOPICS = {"ledger": 3, "journal": 2, "inputs": 3, "outputs": 3, "inputs-alone": 2, "outputs-alone": 2}
+"""Topics and their partitions. The outputs are written by transformers only."""
+
+KEYS = [f"{topic}-{partition}" for topic, count in TOPICS.items() for partition in range(count)]
+WRITABLE = [key for key in KEYS if not key.startswith("outputs")]
+
+COMMIT, ABORT, CRASH = "commit", "abort", "crash"
+PAUSES = {"kill": (0.0, 1.0), "restart": (0.0, 0.3), "pause": (0.5, 4.5), "late": (4.0, 6.0), "silence": (0.5, 4.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A process: a client, and what it is about. ``reads``: inputs; ``writes``: where outputs go; ``group``: shared."""
+
+    name: str
+    client: str
+    reads: str = ""
+    writes: str = ""
+    group: str = ""
+
+    @property
+    def transforms(self) -> bool:
+        return bool(self.reads)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """After ``wait_s`` of peace, something for ``seconds``: see faults.py."""
+
+    kind: str
+    wait_s: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a worker does next: ``kind`` of operation, with the details that it needs.
+
+    ``back``: how far before the last known record of a partition to begin, 0 for its end.
+    """
+
+    kind: str
+    keys: tuple[str, ...] = ()
+    polls: int = 0
+    end: str = COMMIT
+    offsets: bool = False
+    committed: bool = True
+    back: int = 0
+    identity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    seed: int
+    seconds: float
+    level: int
+    workers: tuple[Worker, ...]
+    faults: tuple[Fault, ...] = field(default=())
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+WEIGHTS = {"kill": 4, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
+
+
+def plan(seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset()) -> Plan:
+    """The plan of so many seconds at a level of transaction.version, without some kinds of faults."""
+    raw = f"raw-v{level}"
+    clients = ["confluent-kafka", "confluent-kafka", "confluent-kafka", "kafka-python", "aiokafka", raw]
+    workers = [Worker(f"{number}-{name}", name) for number, name in enumerate(clients)]
+    for number, name in enumerate(["confluent-kafka", "confluent-kafka", "kafka-python"]):
+        workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
+    workers.append(Worker(f"t3-{raw}", raw, "inputs-alone", "outputs-alone", "transformer-alone"))
+    return Plan(seed, seconds, level, tuple(workers), tuple(_faults(Random(f"{seed}/faults"), seconds, without)))
+
+
+def _faults(random: Random, seconds: float, without: frozenset[str]) -> Iterator[Fault]:
+    """Faults until the time is over, none of them all too close to the end of it; a kill among the first."""
+    weights = {kind: weight for kind, weight in WEIGHTS.items() if kind not in without}
+    first = [kind for kind in ("kill", "cut") if kind in weights]
+    spent = 0.0
+    while weights:
+        kind = first.pop(0) if first else random.choices(list(weights), list(weights.values()))[0]
+        wait_s = round(random.uniform(1.0, 6.0), 2)
+        lasts = round(random.uniform(*PAUSES.get(kind, (0.2, 3.0))), 2)
+        spent += wait_s + lasts
+        if spent > seconds:
+            return
+        yield Fault(kind, wait_s, lasts)
+
+
+def steps(seed: int, worker: Worker, identities: int) -> Iterator[Step]:
+    """What a worker does, without end. ``identities``: how many transactional ids there are to take over."""
+    random = Random(f"{seed}/{worker.name}")
+    follow = _transforming if worker.transforms else _mixed
+    while True:
+        yield follow(random, identities)
+
+
+def _transforming(random: Random, _: int) -> Step:
+    lot = random.random()
+    end = COMMIT if lot < 0.8 else ABORT if lot < 0.92 else CRASH
+    return Step("transform", polls=random.randint(1, 2), end=end)
+
+
+def _mixed(random: Random, identities: int) -> Step:
+    lot = random.random()
+    if lot < 0.25:
+        return Step("send", tuple(random.choices(WRITABLE, k=random.randint(1, 4))))
+    if lot < 0.45:
+        return Step("poll", polls=random.randint(1, 3))
+    if lot < 0.86:
+        return _transaction(random)
+    if lot < 0.92:
+        keys = tuple(random.sample(KEYS, random.randint(1, 6)))
+        return Step("assign", keys, back=random.choice((0, 20, 200)))
+    if lot < 0.95:
+        topics = ("ledger", "journal", "inputs", "outputs")
+        return Step("subscribe", tuple(random.sample(topics, random.randint(1, 3))))
+    if lot < 0.97:
+        return Step("reopen", committed=random.random() < 0.65)
+    return Step("take_over", identity=random.randrange(identities))
+
+
+def _transaction(random: Random) -> Step:
+    """Some sends and polls by turns; "" stands for a poll."""
+    lot = random.random()
+    end = COMMIT if lot < 0.75 else ABORT if lot < 0.92 else CRASH
+    keys = tuple(random.choice(WRITABLE) if random.random() < 0.75 else "" for _ in range(random.randint(1, 8)))
+    return Step("transaction", keys, end=end, offsets=random.random() < 0.4)

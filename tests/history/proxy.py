@@ -1,0 +1,181 @@
+"""A TCP proxy between clients and a broker that can be told to fail them: cut, delay, swallow, or bring things late.
+
+Knows of Kafka only that a request is a frame with a size, and that its API key and version come first in it.
+"""
+
+import asyncio
+import contextlib
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+SIZE = struct.Struct(">i")
+START = struct.Struct(">hh")
+PIECE = 1 << 16
+AFTER_S = 1.0
+"""How long the broker's answer to a request is waited for whose client has gone."""
+
+
+class Proxy:
+    """Listens on a port of its own, on a thread of its own; a context manager.
+
+    All of what is set here may be changed from any thread while it runs, and holds for all connections.
+    """
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.target: int | None = None
+        """The broker's port; as long as it is None, clients are turned away."""
+        self.delay_s = 0.0
+        """By how much each answer is late."""
+        self.is_silent = False
+        """Whether answers are swallowed. The connections to which that happened are closed afterwards."""
+        self._late: tuple[Mapping[int, int], float] = {}, 0.0
+        self._relays: set[Relay] = set()
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+
+    # ------------------------------------------------------------ faults
+
+    def calm(self) -> None:
+        """No more faults; connections that answers were swallowed of are closed."""
+        self.delay_s = 0.0
+        self.late({}, 0)
+        if self.is_silent:
+            self.is_silent = False
+            self.cut(lambda relay: relay.has_lost)
+
+    def late(self, versions: Mapping[int, int], seconds: float) -> None:
+        """Keep requests of these APIs, from a version on, so long; and all that is behind them on their connection.
+
+        They arrive even if the client has given up by then, as a packet does that took the long way.
+        """
+        self._late = versions, seconds
+
+    def lateness(self, frame: bytes) -> float:
+        """For how long to keep this request."""
+        versions, seconds = self._late
+        key, version = START.unpack_from(frame)
+        return seconds if version >= versions.get(key, 1 << 15) else 0.0
+
+    def cut(self, which: "Callable[[Relay], bool]" = lambda _: True) -> None:
+        """Close connections, to both sides, whatever is on its way."""
+        self._loop.call_soon_threadsafe(self._cut, which)
+
+    def _cut(self, which: "Callable[[Relay], bool]") -> None:
+        for relay in list(self._relays):
+            if which(relay):
+                relay.abort()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.target is None:
+            writer.transport.abort()
+            return
+        try:
+            upstream = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        relay = Relay(self, (reader, writer), upstream)
+        self._relays.add(relay)
+        try:
+            await relay.run()
+        finally:
+            self._relays.discard(relay)
+            relay.abort()
+
+
+class Relay:
+    """One client's connection and the broker's that belongs to it."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        client: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        broker: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+    ) -> None:
+        self.proxy = proxy
+        self.client, self.broker = client, broker
+        self.has_lost = False
+
+    def abort(self) -> None:
+        for _, writer in (self.client, self.broker):
+            writer.transport.abort()
+
+    async def run(self) -> None:
+        answers = asyncio.ensure_future(self._answers())
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await self._requests(answers)
+        finally:
+            answers.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await answers
+
+    async def _requests(self, answers: "asyncio.Future[None]") -> None:
+        """Pass whole requests on until the client ends or the broker does."""
+        reader, writer = self.client[0], self.broker[1]
+        while not answers.done():
+            size = await self._or_end(reader.readexactly(SIZE.size), answers)
+            if size is None:
+                return
+            frame = await reader.readexactly(SIZE.unpack(size)[0])
+            lateness = self.proxy.lateness(frame)
+            if lateness:
+                await asyncio.sleep(lateness)
+            writer.write(size + frame)
+            await writer.drain()
+            if lateness and reader.at_eof():
+                await asyncio.wait([answers], timeout=AFTER_S)
+
+    @staticmethod
+    async def _or_end(reading: "asyncio._CoroutineLike[bytes]", answers: "asyncio.Future[None]") -> bytes | None:
+        """What is read, or None when the broker ends first."""
+        task = asyncio.ensure_future(reading)
+        await asyncio.wait([task, answers], return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, asyncio.IncompleteReadError, OSError):
+            await task
+        return None
+
+    async def _answers(self) -> None:
+        reader, writer = self.broker[0], self.client[1]
+        with contextlib.suppress(OSError):
+            while piece := await reader.read(PIECE):
+                if self.proxy.delay_s:
+                    await asyncio.sleep(self.proxy.delay_s)
+                if self.proxy.is_silent or self.has_lost:
+                    self.has_lost = True
+                    continue
+                if not writer.is_closing():
+                    writer.write(piece)
+                    await writer.drain()

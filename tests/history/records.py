@@ -1,0 +1,170 @@
+"""What happened in a run, as the clients saw it: operations with what they sent and what they were given.
+
+Knows neither clients nor brokers; it is what the workers write and what the judge reads.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+OK, FAIL, INFO = "ok", "fail", "info"
+"""It happened; it did not happen, and never will; nobody knows, it may even happen later."""
+
+SEND, TRANSACTION, POLL = "send", "transaction", "poll"
+
+BEFORE, DURING = "before", "during"
+"""When a reader's positions were changed by something other than reading: before this poll, or in the midst of it."""
+
+
+@dataclass(slots=True)
+class Send:
+    """One record. Its value is sent once in a history, whatever comes of it.
+
+    ``offset`` is where it was acknowledged to be, None as long as it was not, -1 where the answer did not say where.
+    ``source`` is the value of the input that it was made from, in a loop that consumes, transforms and produces.
+    """
+
+    key: str
+    value: int
+    offset: int | None = None
+    source: int | None = None
+
+
+@dataclass(slots=True)
+class Poll:
+    """What one call gave one reader: (key, offset, value) in the order in which they came; at: when it returned."""
+
+    reader: str
+    committed: bool
+    records: list[tuple[str, int, int]]
+    at: float = 0.0
+    moved: str = ""
+
+
+@dataclass(slots=True)
+class Operation:
+    """Something a process did between ``start`` and ``end`` (seconds since the run began).
+
+    Of a transaction, ``asked`` is when its producer first asked for the commit, None when it never did, and the outcome
+    is that of the commit. Of plain sends the outcome is OK when all were acknowledged; the records that were speak for
+    themselves. What was polled was polled, whatever became of the operation.
+    """
+
+    process: str
+    kind: str
+    outcome: str
+    start: float = 0.0
+    end: float = 0.0
+    asked: float | None = None
+    producer: str = ""
+    client: str = ""
+    sends: list[Send] = field(default_factory=list)
+    polls: list[Poll] = field(default_factory=list)
+    note: str = ""
+    index: int = -1
+
+    @property
+    def is_transaction(self) -> bool:
+        return self.kind == TRANSACTION
+
+    def __str__(self) -> str:
+        return f"{self.index}: {self.process} {self.kind} {self.outcome}"
+
+
+@dataclass(slots=True)
+class Transform:
+    """A group that consumes, transforms and produces: its inputs, outputs, and committed offsets at the end."""
+
+    inputs: list[str]
+    outputs: list[str]
+    committed: dict[str, int]
+
+
+@dataclass(slots=True)
+class History:
+    """Operations in the order of their ends, the plan that they came from, and what was found when all was over.
+
+    ``stuck`` says for a partition why its end could not be reached by a reader of committed records.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    plan: dict[str, Any] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    stuck: dict[str, str] = field(default_factory=dict)
+    transforms: list[Transform] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for index, operation in enumerate(self.operations):
+            operation.index = index
+
+    def add(self, operation: Operation) -> None:
+        operation.index = len(self.operations)
+        self.operations.append(operation)
+
+    def sends(self) -> Iterator[tuple[Operation, Send]]:
+        for operation in self.operations:
+            for send in operation.sends:
+                yield operation, send
+
+    def polls(self) -> Iterator[tuple[Operation, Poll]]:
+        for operation in self.operations:
+            for poll in operation.polls:
+                yield operation, poll
+
+
+def write(history: History, path: Path) -> None:
+    """One line of JSON for the plan, one for each fault, one for each operation, one for how it ended."""
+    with path.open("w") as file:
+        file.write(line("plan", history.plan))
+        for event in history.events:
+            file.write(line("event", event))
+        for operation in history.operations:
+            file.write(line("operation", plain(operation)))
+        for transform in history.transforms:
+            file.write(line("transform", plain(transform)))
+        file.write(line("stuck", history.stuck))
+
+
+def read(path: Path) -> History:
+    """What `write` wrote."""
+    history = History()
+    with path.open() as file:
+        for text in file:
+            ((name, content),) = json.loads(text).items()
+            match name:
+                case "plan":
+                    history.plan = content
+                case "event":
+                    history.events.append(content)
+                case "operation":
+                    history.operations.append(operation_from(content))
+                case "transform":
+                    history.transforms.append(Transform(**content))
+                case "stuck":
+                    history.stuck = content
+    return history
+
+
+def line(name: str, content: object) -> str:
+    return json.dumps({name: content}, separators=(",", ":")) + "\n"
+
+
+def plain(thing: Any) -> Any:
+    """Dataclasses as mappings, without the fields that say nothing."""
+    if isinstance(thing, list | tuple):
+        return [plain(each) for each in thing]
+    if not hasattr(thing, "__dataclass_fields__"):
+        return thing
+    named = ((name, getattr(thing, name)) for name in thing.__dataclass_fields__)
+    return {name: plain(value) for name, value in named if value not in (None, "", [])}
+
+
+def operation_from(content: Mapping[str, Any]) -> Operation:
+    sends = [Send(**send) for send in content.get("sends", ())]
+    polls = [
+        Poll(**{**poll, "records": [tuple(record) for record in poll.get("records", ())]})
+        for poll in content.get("polls", ())
+    ]
+    return Operation(**{**content, "sends": sends, "polls": polls})

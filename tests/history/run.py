@@ -1,0 +1,91 @@
+"""One run: a broker, its clients and what is done to them as planned; then all is read to the end, and judged.
+
+Knows how long to wait for things that must come, and nothing of what is right.
+"""
+
+import contextlib
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.history.brokers import BROKERS, Broker
+from tests.history.checker import Verdict, judge
+from tests.history.clients.base import Lost
+from tests.history.clients.confluent_kafka import Consumer, Producer
+from tests.history.ending import PATIENCE_S, finish, read_to_the_end
+from tests.history.faults import Faults
+from tests.history.plan import TOPICS, Plan
+from tests.history.proxy import Proxy
+from tests.history.records import History, write
+from tests.history.workers import Process, Scene
+
+IDENTITIES = 6
+
+
+@dataclass(slots=True)
+class Outcome:
+    history: History
+    verdict: Verdict
+    faults: Counter[str]
+    complaints: list[str]
+
+
+def run(plan: Plan, home: Path, kind: str = "barnabas") -> Outcome:
+    """Carry out a plan in a folder of its own; the history is kept there, whatever it says."""
+    home.mkdir(parents=True, exist_ok=True)
+    with Proxy() as proxy:
+        broker: Broker = BROKERS[kind](home / "broker", proxy, plan.level)
+        broker.start()
+        try:
+            _prepare(broker.bootstrap)
+            scene = Scene(broker.bootstrap, plan.seed)
+            faults = Faults(broker, proxy, plan.seed, scene.now)
+            try:
+                _play(plan, scene, faults)
+            finally:
+                scene.history.plan = plan.plain()
+                scene.history.events = faults.events
+                write(scene.history, home / "history.jsonl")
+            complaints = broker.complaints()
+        finally:
+            broker.resume()
+            broker.kill()
+    return Outcome(scene.history, judge(scene.history), faults.counts, complaints)
+
+
+def _play(plan: Plan, scene: Scene, faults: Faults) -> None:
+    identities = [f"identity-{number}" for number in range(IDENTITIES)]
+    processes = [Process(scene, worker, number, identities) for number, worker in enumerate(plan.workers)]
+    for process in processes:
+        process.thread.start()
+    try:
+        until = time.monotonic() + plan.seconds
+        faults.run(plan.faults)
+        while time.monotonic() < until and all(process.thread.is_alive() for process in processes):
+            time.sleep(0.05)
+    finally:
+        faults.proxy.calm()
+    finish([process for process in processes if not process.worker.transforms])
+    read_to_the_end(scene, [process for process in processes if process.worker.transforms])
+
+
+def _prepare(bootstrap: str) -> None:
+    """Make all topics, the coordinators' among them: no fault needs to hit that."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    topics = [NewTopic(name, partitions, 1) for name, partitions in TOPICS.items()]
+    for made in admin.create_topics(topics, operation_timeout=PATIENCE_S).values():
+        made.result(PATIENCE_S)
+    producer = Producer(bootstrap, "first")
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Lost):
+            producer.start()
+            break
+    consumer = Consumer(bootstrap, "first", committed=True)
+    consumer.subscribe(list(TOPICS))
+    while not consumer.assignment() and time.monotonic() < deadline:
+        consumer.poll(1, 0.1)
+    consumer.close()
