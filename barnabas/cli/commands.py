@@ -19,6 +19,7 @@ COMMANDS = {
     "consume": "Read records, and print a line for each.",
     "groups": "List, describe, delete groups, and reset their offsets.",
     "transactions": "List and describe transactions, and end those that hang.",
+    "features": "Show, raise and lower the levels of a cluster's features.",
     "log-dirs": "Describe log directories, and move partitions between them.",
     "check-log": "Check, or repair, a data directory that no broker uses.",
     "dump-log": "Show what is in the files of a log directory.",

@@ -96,15 +96,18 @@ def first_levels(asked: Mapping[str, int]) -> dict[str, int]:
     for name, level in asked.items():
         check_level(name, level)
     metadata_version = asked.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
-    levels = {METADATA_VERSION: metadata_version}
-    for name, feature in FEATURES.items():
-        default = feature.last if metadata_version >= feature.since else 0
-        if level := levels.get(name) or asked.get(name, default):
-            levels[name] = level
+    wanted = {**default_levels(metadata_version), **asked}
+    levels = {name: wanted[name] for name in FEATURES if wanted[name]}
     for name, level in levels.items():
         if reason := missing_need(name, level, metadata_version):
             raise ConfigError(f"--feature {name}", str(level), reason)
     return levels
+
+
+def default_levels(metadata_version: int) -> dict[str, int]:
+    """The level of every feature that goes with that ``metadata.version``."""
+    levels = {name: feature.last if metadata_version >= feature.since else 0 for name, feature in SUPPORTED.items()}
+    return {**levels, METADATA_VERSION: metadata_version}
 
 
 def check_level(name: str, level: int) -> None:

@@ -1,0 +1,190 @@
+"""``barnabas features``: what kafka-features does, by its commands and options.
+
+Knows nothing of the broker but what an admin client tells.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option, pairs, words_of
+from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.cli.verbs import Verbs, hand_on
+from barnabas.cluster.features import (
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    METADATA_VERSIONS,
+    default_levels,
+    metadata_version_named,
+)
+
+COLUMNS = ("feature", "supported_min", "supported_max", "finalized", "epoch")
+
+Described = Mapping[str, Mapping[str, Any]]
+
+
+@click.group(cls=Verbs)
+@bootstrap_option
+@config_option
+@click.pass_context
+def features(context: click.Context, /, **given: str | None) -> None:
+    """Show, raise and lower the levels of a cluster's features.
+
+    \b
+    barnabas features describe
+    barnabas features upgrade --feature transaction.version=2
+    barnabas features downgrade --feature transaction.version=1 --dry-run
+    """
+    hand_on(context, given)
+
+
+def changing(function: Callable[..., None]) -> Callable[..., None]:
+    """Options of the verbs that change levels."""
+    dry_run = click.option("--dry-run", is_flag=True, help="Only say whether it could be done.")
+    return cluster_options(json_option(dry_run(function)))
+
+
+def choosing(function: Callable[..., None]) -> Callable[..., None]:
+    """Options that say which levels."""
+    for option in (
+        click.option("--release-version", metavar="RELEASE", help="The levels that go with a release of Kafka: 4.2."),
+        click.option("--metadata", metavar="RELEASE", help="Only metadata.version, by a release or its own name."),
+        click.option("--feature", "chosen", multiple=True, metavar="NAME=LEVEL", help="This level of this feature."),
+    ):
+        function = option(function)
+    return function
+
+
+unsafe_option = click.option("--unsafe", is_flag=True, help="Even if something that the cluster knows is lost.")
+
+
+@features.command()
+@json_option
+@cluster_options
+def describe(cluster: Cluster, as_json: bool) -> None:
+    """Tell which levels the broker supports, and which the cluster is at."""
+    with cluster.admin() as admin:
+        found: Described = admin.describe_features()
+    rows = []
+    for name, each in sorted(found.items()):
+        first, last = each.get("supported", (0, 0))
+        finalized = each.get("finalized", (0, 0))[1]
+        rows.append(
+            {
+                "feature": name,
+                "supported_min": first,
+                "supported_max": last,
+                "finalized": finalized,
+                "epoch": next(
+                    (other["finalized_epoch"] for other in found.values() if "finalized_epoch" in other), None
+                ),
+            }
+        )
+    if as_json:
+        show_json(rows)
+        return
+    for row in rows:
+        if row["feature"] == METADATA_VERSION:
+            row.update({key: METADATA_VERSIONS.get(row[key], row[key]) for key in COLUMNS[1:4]})
+    show_table(rows, COLUMNS, empty="This broker has no features")
+
+
+@features.command()
+@choosing
+@changing
+def upgrade(cluster: Cluster, as_json: bool, dry_run: bool, **given: Any) -> None:
+    """Raise levels."""
+    with cluster.admin() as admin:
+        levels = wanted(admin, is_higher=True, **given)
+        change(admin, levels, "UPGRADE", dry_run=dry_run)
+    tell(levels, "upgraded to {level}", as_json=as_json, dry_run=dry_run)
+
+
+@features.command()
+@choosing
+@unsafe_option
+@changing
+def downgrade(cluster: Cluster, as_json: bool, dry_run: bool, unsafe: bool, **given: Any) -> None:
+    """Lower levels."""
+    with cluster.admin() as admin:
+        levels = wanted(admin, is_higher=False, **given)
+        change(admin, levels, "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE", dry_run=dry_run)
+    tell(levels, "downgraded to {level}", as_json=as_json, dry_run=dry_run)
+
+
+@features.command()
+@click.option("--feature", "names", multiple=True, metavar="NAME", help="This feature goes to level 0.")
+@unsafe_option
+@changing
+def disable(cluster: Cluster, names: tuple[str, ...], as_json: bool, dry_run: bool, unsafe: bool) -> None:
+    """Do without features."""
+    if not names:
+        raise click.UsageError("--feature must be given")
+    levels = dict.fromkeys(names, 0)
+    with cluster.admin() as admin:
+        change(admin, levels, "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE", dry_run=dry_run)
+    tell(levels, "disabled", as_json=as_json, dry_run=dry_run)
+
+
+def wanted(
+    admin: Any, *, is_higher: bool, chosen: tuple[str, ...], release_version: str | None, metadata: str | None
+) -> dict[str, int]:
+    """The levels that the options stand for; of a release's those that are not there yet.
+
+    Raises:
+        click.UsageError: they say nothing, or more than one thing.
+    """
+    if release_version is not None:
+        if chosen or metadata is not None:
+            raise click.UsageError("--release-version says everything: it goes without --feature and --metadata")
+        levels = default_levels(metadata_version_named(release_version))
+        now = {name: each.get("finalized", (0, 0))[1] for name, each in admin.describe_features().items()}
+        return {
+            name: level
+            for name, level in levels.items()
+            if name == METADATA_VERSION or (level > now[name] if is_higher else level < now[name])
+            if name in now and (is_higher or name != KRAFT_VERSION)
+        }
+    found = {}
+    if metadata is not None:
+        found[METADATA_VERSION] = metadata_version_named(metadata)
+    for name, text in pairs(chosen, "--feature").items():
+        if not text.removeprefix("-").isdecimal():
+            raise click.UsageError(f"--feature is '{name}={text}', but a level is a whole number")
+        if name in found:
+            raise click.UsageError(f"{METADATA_VERSION} is given twice, by --metadata and by --feature")
+        found[name] = int(text)
+    if not found:
+        raise click.UsageError("One of --feature and --release-version must be given")
+    return found
+
+
+def change(admin: Any, levels: Mapping[str, int], upgrade_type: str, *, dry_run: bool) -> None:
+    """Ask for all of them in one go; the broker changes all or none.
+
+    Raises:
+        click.ClickException: it changes none, in its words.
+    """
+    from kafka.errors import BrokerResponseError
+
+    asked = {name: (upgrade_type, level) for name, level in levels.items()}
+    try:
+        results = admin.update_features(asked, validate_only=dry_run)
+    except BrokerResponseError as error:
+        # kafka-python says what it asked and what came back; what the broker said is in there.
+        said = re.search(r"error_message=(['\"])(.+)\1\)", str(error))
+        name = words_of(type(error).__name__).strip()
+        raise click.ClickException(f"{name}: {said[2]}" if said else words_of(error)) from None
+    failed = {name: result for name, result in results.items() if result != "OK"}
+    if failed:
+        raise click.ClickException("; ".join(f"{name}: {words_of(result)}" for name, result in failed.items()))
+
+
+def tell(levels: Mapping[str, int], done: str, *, as_json: bool, dry_run: bool) -> None:
+    if as_json:
+        show_json([{"feature": name, "level": level} for name, level in sorted(levels.items())])
+        return
+    for name, level in sorted(levels.items()):
+        click.echo(f"{name} {'can be' if dry_run else 'was'} {done.format(level=level)}.")
