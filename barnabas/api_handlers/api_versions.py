@@ -38,6 +38,9 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
 
         features = releases.features(context.release, features)
         epoch = epoch if features else NO_EPOCH
+    finalized = {
+        name: min(level, features[name].last) for name, level in broker.finalized_features.items() if name in features
+    }
     return ApiVersionsResponse(
         api_keys=[
             ApiVersionsResponse.ApiVersion(api_key=key, min_version=each.versions.first, max_version=each.versions.last)
@@ -51,8 +54,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         finalized_features_epoch=epoch,
         finalized_features=[
             ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in broker.finalized_features.items()
-            if name in features
+            for name, level in finalized.items()
         ],
     )
 

@@ -66,16 +66,20 @@ CHANGES = {
 }
 """What each release changed in the one before: the API's key, and its first and last version, or none any more."""
 
-FEATURES_SINCE = {
-    "metadata.version": "3.3",
-    "kraft.version": "3.9",
-    "transaction.version": "4.0",
-    "group.version": "4.0",
-    "eligible.leader.replicas.version": "4.1",
-    "share.version": "4.1",
-    "streams.version": "4.2",
+FEATURES = {
+    "3.3": "metadata.version:1-7",
+    "3.4": "metadata.version:1-8",
+    "3.5": "metadata.version:1-11",
+    "3.6": "metadata.version:1-14",
+    "3.7": "metadata.version:1-19",
+    "3.8": "metadata.version:1-20",
+    "3.9": "metadata.version:1-21 kraft.version:0-1",
+    "4.0": ("metadata.version:7-25 group.version:0-1 transaction.version:0-2 eligible.leader.replicas.version:0-1"),
+    "4.1": "metadata.version:7-27 share.version:0-1",
+    "4.2": "metadata.version:7-29 streams.version:0-1",
+    "4.3": "metadata.version:7-30",
 }
-"""The first release that told clients of a feature."""
+"""The features that each release told clients of, with their levels, where these differ from the one before."""
 
 
 def find(text: str) -> str:
@@ -95,17 +99,22 @@ def find(text: str) -> str:
 
 def advertised(release: str) -> dict[int, Versions]:
     """What a broker of that release answered, by API key."""
-    told: dict[int, Versions] = {}
-    for each, changes in CHANGES.items():
-        for change in changes.split():
+    return {int(key): versions for key, versions in _at(release, CHANGES).items()}
+
+
+def _at(release: str, changes: Mapping[str, str]) -> dict[str, Versions]:
+    """What all changes up to that release come to."""
+    there: dict[str, Versions] = {}
+    for each in CHANGES:
+        for change in changes.get(each, "").split():
             key, _, versions = change.partition(":")
             if versions == "-":
-                del told[int(key)]
+                del there[key]
             else:
-                told[int(key)] = Versions.parse(versions)
+                there[key] = Versions.parse(versions)
         if each == release:
             break
-    return told
+    return there
 
 
 def narrowed(release: str) -> dict[int, Api]:
@@ -130,7 +139,7 @@ def missing(release: str) -> dict[int, Versions]:
 
 
 def features(release: str, known: Mapping[str, Versions]) -> dict[str, Versions]:
-    """The features that clients of that release's broker are told of."""
-    order = list(CHANGES)
-    at = order.index(release)
-    return {name: levels for name, levels in known.items() if order.index(FEATURES_SINCE[name]) <= at}
+    """The features that clients of that release's broker are told of: of its levels those that we know, too."""
+    then = _at(release, FEATURES)
+    common = {name: _common(levels, then[name]) for name, levels in known.items() if name in then}
+    return {name: levels for name, levels in common.items() if levels is not None}

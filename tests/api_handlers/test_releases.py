@@ -8,6 +8,7 @@ import pytest
 from barnabas.api_handlers import releases
 from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker as Node
+from barnabas.cluster.features import METADATA_VERSIONS
 from barnabas.config import ConfigError
 from barnabas.testing import Broker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -65,12 +66,33 @@ def test_nothing_is_told_that_is_not_answered_and_nothing_that_was_not_there(rel
     assert set(then) - set(ours) <= set(missing)
 
 
+TOLD = {
+    "2.8": {},
+    "3.2": {},
+    "3.9": {"kraft.version": (0, 1), "metadata.version": (7, 21)},
+    "4.0": {"group.version": (0, 1), "kraft.version": (0, 1), "metadata.version": (7, 25),
+            "transaction.version": (0, 2), "eligible.leader.replicas.version": (0, 1)},
+    "4.1": {"group.version": (0, 1), "kraft.version": (0, 1), "metadata.version": (7, 27), "share.version": (0, 1),
+            "transaction.version": (0, 2), "eligible.leader.replicas.version": (0, 1)},
+}  # fmt: skip
+"""As brokers of these releases told them, from the first level on that we know: 3.9 told metadata.version 1 to 21."""
+
+
+@pytest.mark.parametrize("release", TOLD)
+def test_features_are_those_of_the_release(release):
+    assert releases.features(release, Node.supported_features) == TOLD[release]
+
+
 def test_every_feature_of_ours_came_with_some_release():
-    assert set(releases.FEATURES_SINCE) >= set(Node.supported_features)
-    assert set(releases.FEATURES_SINCE.values()) <= set(releases.CHANGES)
-    assert releases.features("3.2", Node.supported_features) == {}
-    assert set(releases.features("4.0", Node.supported_features)) >= {"metadata.version", "group.version"}
+    assert set(releases.FEATURES) <= set(releases.CHANGES)
+    assert list(releases.FEATURES) == [release for release in releases.CHANGES if release in releases.FEATURES]
     assert releases.features("4.4", Node.supported_features) == Node.supported_features
+
+
+def test_levels_of_metadata_are_those_of_their_releases():
+    for release in releases.FEATURES:
+        last = max(level for level, name in METADATA_VERSIONS.items() if name.partition("-")[0] == release)
+        assert releases.features(release, Node.supported_features)["metadata.version"].last == last
 
 
 def ask(broker, request, version):
@@ -94,8 +116,12 @@ def test_api_versions_tells_what_is_left(release):
     assert {each.api_key: (each.min_version, each.max_version) for each in told.api_keys} == {
         key: api.versions for key, api in releases.narrowed(release).items()
     }
-    names = {each.name for each in told.supported_features}
-    assert {each.name for each in told.finalized_features} <= names <= set(releases.FEATURES_SINCE)
+    levels = {each.name: each.max_version for each in told.supported_features}
+    assert set(levels) <= set(releases.features(release, Node.supported_features))
+    for each in told.finalized_features:
+        if each.name in levels:  # ApiVersions 3 leaves out those with level 0, and tells that they are finalized
+            assert 0 < each.min_version_level == each.max_version_level <= levels[each.name]
+    assert {each.name for each in told.finalized_features} <= set(releases.features(release, Node.supported_features))
     assert (told.finalized_features_epoch == -1) == (release in ("0.10.0", "2.8"))
 
 
