@@ -10,6 +10,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from barnabas.cluster.partition import Partition
+from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import KafkaError, KafkaStorageError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch
@@ -65,6 +66,9 @@ def write_markers(
             errors[place] = type(error)
             continue
         errors[place] = None
+        if place.topic == CONSUMER_OFFSETS:
+            group_log = broker.group_log
+            group_log.transaction_ended(place.partition, marker.producer_id, marker.producer_epoch, marker.is_commit)
         log = partition.log
         if last_offset - log.recovery_point >= log.config.flush_messages - 1:
             unflushed.append((place, log, last_offset + 1))
