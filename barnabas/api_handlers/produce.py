@@ -11,11 +11,20 @@ from typing import NamedTuple
 
 from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.produce_in_transaction import (
+    ADMIN_CLIENT,
+    Before,
+    any_transactional,
+    everything,
+    unverified,
+    verified,
+)
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     CorruptMessage,
+    InvalidProducerIdMapping,
     InvalidRecord,
     InvalidRequiredAcks,
     InvalidTopicException,
@@ -31,8 +40,9 @@ from barnabas.errors import (
     UnsupportedCompressionType,
 )
 from barnabas.log.partition_log import PartitionLog
-from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT, Buffer, RecordBatch
+from barnabas.records.batch import Buffer, RecordBatch
 from barnabas.records.validation import NoMessage, NotOneBatch, ProducePolicy, validate_produced
+from barnabas.transactions.messages import TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
@@ -58,12 +68,6 @@ ZSTD_SINCE = 7
 LEADER_IS_TOLD = 10
 """From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
 
-ATTRIBUTES_AT = 22
-"""The byte of a batch's header that says, among other things, whether it is part of a transaction."""
-
-ADMIN_CLIENT = "__admin_client"
-"""The client id that may write to internal topics (``AdminUtils``)."""
-
 NOT_TOLD_LOG_START = (
     UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
     KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas, NotOneBatch,
@@ -73,29 +77,44 @@ NOT_TOLD_LOG_START = (
 
 
 @api(ProduceRequest, versions="0-13")
-def produce(request: ProduceRequest, context: Context) -> ProduceResponse | Later[ProduceResponse] | None:
-    """Append each partition's batch to its log; where ``flush.messages`` wants it on the disk, wait for that."""
+def produce(
+    request: ProduceRequest, context: Context, before: Before | None = None
+) -> ProduceResponse | Later[ProduceResponse] | None:
+    """Append each partition's batch to its log; where ``flush.messages`` wants it on the disk, wait for that.
+
+    What begins a transaction on its partition has its coordinator asked first: ``before`` is what that came to.
+    """
     broker, version = context.broker, context.api_version
     now_ms = broker.clock.time_ms()
     failure: KafkaError | None = None
-    unauthorized = None
-    if request.transactional_id is None and any_transactional(request.topic_data):
-        unauthorized = TransactionalIdAuthorizationFailed("a transactional batch came without a transactional id")
     responses = []
     unflushed: list[Unflushed] = []
     topics = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
         topics = once_each(topics)
+    if before is None:
+        if request.transactional_id is None:
+            if any_transactional(topics):
+                before = everything(TransactionalIdAuthorizationFailed())
+        else:
+            try:
+                if (found := unverified(topics, context)) is not None:
+                    return verified(found, request, context, produce)
+            except InvalidProducerIdMapping as error:
+                before = everything(error)
     for topic in topics:
         answers = []
         for asked in topic.partition_data:
             try:
-                if unauthorized is not None:
-                    raise unauthorized
+                if before is not None and (refusal := before(place_of(topic, asked.index, broker))) is not None:
+                    raise refusal
                 answer = append(topic, asked, request, context, now_ms, unflushed)
             except KafkaError as error:
                 failure = error
-                answer = refused(asked.index, error, broker, topic)
+                if before is not None and before(place_of(topic, asked.index, broker)) is error:
+                    answer = refused_before(asked.index, error)
+                else:
+                    answer = refused(asked.index, error, broker, topic)
                 if version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower):
                     tell_leader(answer, broker, topic)
             answers.append(answer)
@@ -126,16 +145,6 @@ def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[Produce
     ]
 
 
-def any_transactional(topics: Sequence[ProduceRequest.TopicProduceData]) -> bool:
-    """Whether some partition's first batch is part of a transaction (``RequestUtils.hasTransactionalRecords``)."""
-    for topic in topics:
-        for asked in topic.partition_data:
-            records = asked.records
-            if records and len(records) >= HEADER_SIZE and records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
-                return records[MAGIC_AT] == MAGIC
-    return False
-
-
 def append(
     topic: ProduceRequest.TopicProduceData,
     asked: ProduceRequest.TopicProduceData.PartitionProduceData,
@@ -164,9 +173,6 @@ def append(
             return Answer(index=asked.index, base_offset=-1)
     else:
         batch = validate_produced(asked.records, partition.produce_policy, now_ms, allows_zstd=version >= ZSTD_SINCE)
-    if batch.is_transactional:
-        # As when the transaction coordinator that would have to be asked is not available (KIP-890).
-        raise NotEnoughReplicas("no transaction coordinator is available")
     appended = partition.append(batch, now_ms, all_in_sync=acks == -1)
     log = partition.log
     answer = Answer(
@@ -212,6 +218,15 @@ def topic_name(topic: ProduceRequest.TopicProduceData, context: Context) -> str:
     if name is None:
         raise UnknownTopicId
     return name
+
+
+def place_of(topic: ProduceRequest.TopicProduceData, index: int, broker: Broker) -> TopicPartition:
+    return TopicPartition(topic.name or broker.topic_name(topic.topic_id) or "", index)
+
+
+def refused_before(index: int, error: KafkaError) -> Answer:
+    """What did not get as far as its log: of that it says nothing, but it says why where there is a text for it."""
+    return Answer(index=index, error_code=error.code, base_offset=-1, error_message=str(error) if error.args else None)
 
 
 def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest.TopicProduceData) -> Answer:

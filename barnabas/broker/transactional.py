@@ -162,8 +162,10 @@ class _Question:
             partition = self._broker.partitions.get(place)
             if self._errors.get(place) is None and partition is not None:
                 verification = self._verifications.get(place)
-                if not partition.log.producers.may_append(producer_id, producer_epoch, verification):
-                    self._errors[place] = InvalidTxnState("The transaction has ended before its records were there")
+                try:
+                    partition.log.producers.check_verified(producer_id, producer_epoch, verification)
+                except InvalidTxnState as error:
+                    self._errors[place] = error
 
 
 def write_error(error: type[KafkaError], membership: Membership) -> KafkaError:

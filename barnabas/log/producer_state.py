@@ -189,11 +189,19 @@ class ProducerState:
             verification.join(producer_epoch, sequence)
         return verification
 
-    def may_append(self, producer_id: int, producer_epoch: int, verification: Verification | None) -> bool:
-        """Whether a batch may go into the transaction: it is ongoing, or nothing has come after it was verified."""
+    def check_verified(self, producer_id: int, producer_epoch: int, verification: Verification | None) -> None:
+        """A batch may go into the transaction: it is ongoing, or has not ended since it was verified.
+
+        :raises InvalidTxnState: it has; unless the producer has been fenced, which :meth:`check` says
+        """
         if verification is not None and self.verifications.get(producer_id) is verification:
-            return True
-        return self.is_ongoing(producer_id, producer_epoch)
+            return
+        entry = self.entries.get(producer_id)
+        if entry is not None and (
+            producer_epoch < entry.producer_epoch or self.is_ongoing(producer_id, producer_epoch)
+        ):
+            return
+        raise InvalidTxnState(f"The transaction of producer {producer_id} has ended before its records were there.")
 
     def _check_first(self, batch: RecordBatch, entry: ProducerStateEntry | None) -> None:
         """The first batch of a transaction is the first that asked, and begins a new epoch's sequences at 0."""

@@ -151,6 +151,14 @@ def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allow
     return batch
 
 
+def is_one_batch(data: Buffer) -> bool:
+    """Whether ``data`` is one batch by its frame; :func:`validate_produced` refuses at once what is not."""
+    try:
+        return _next_magic(data, RecordBatch.parse(data).size_in_bytes) is None
+    except KafkaError:
+        return False
+
+
 def _next_magic(data: Buffer, at: int) -> int | None:
     """The format of the batch or message that starts ``at`` that byte; None when the bytes end before it is whole.
 

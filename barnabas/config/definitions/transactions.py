@@ -60,6 +60,7 @@ CONFIGS = (
         LOW,
         "Whether a transactional write first checks that its partition is in the transaction.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "transaction.max.timeout.ms",
@@ -132,6 +133,7 @@ CONFIGS = (
         at_least(0),
         HIGH,
         "The longest pause before partitions are added to a transaction again.",
+        in_effect=True,
     ),
     ConfigDef(
         "add.partitions.to.txn.retry.backoff.ms",
@@ -140,5 +142,6 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "The pause before partitions are added to a transaction again.",
+        in_effect=True,
     ),
 )

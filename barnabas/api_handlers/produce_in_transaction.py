@@ -1,0 +1,164 @@
+"""Produce, as far as transactions go: whose they are, and whether their coordinator has to be asked first.
+
+Knows nothing of how a batch is appended. Rules of Apache Kafka's ``ReplicaManager.handleProduceAppend`` (KIP-890).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.context import Context
+from barnabas.broker.transactional import Errors, Membership, ensure_in_transaction
+from barnabas.cluster.topic_names import INTERNAL
+from barnabas.errors import InvalidProducerIdMapping, KafkaError, UnknownTopicOrPartition
+from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
+from barnabas.records.validation import is_one_batch
+from barnabas.transactions.messages import TopicPartition
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+
+logger = logging.getLogger(__name__)
+
+Topics = Sequence[ProduceRequest.TopicProduceData]
+Before = Callable[[TopicPartition], KafkaError | None]
+"""What is refused before its log is looked at."""
+
+Produce = Callable[[ProduceRequest, Context, Before], ProduceResponse | Later[ProduceResponse] | None]
+
+ABORTABLE_SINCE: Final = 11
+ADDED_SINCE: Final = 12
+"""From these versions on a client knows TRANSACTION_ABORTABLE, and has its partitions added as it writes to them."""
+
+ADMIN_CLIENT: Final = "__admin_client"
+"""The client id that may write to internal topics (``AdminUtils``)."""
+
+ATTRIBUTES_AT: Final = 22
+"""The byte of a batch's header that says, among other things, whether it is part of a transaction."""
+
+PRODUCER_AT: Final = 43
+_PRODUCER: Final = Struct(">qhi")  # id, epoch, sequence of the first record
+
+
+class Unverified(NamedTuple):
+    """A producer's batches, some of which begin a transaction on their partition."""
+
+    producer_id: int
+    producer_epoch: int
+    sequences: dict[TopicPartition, int]
+
+
+def any_transactional(topics: Topics) -> bool:
+    """Whether some partition's first batch is part of a transaction (``RequestUtils.hasTransactionalRecords``)."""
+    for topic in topics:
+        for asked in topic.partition_data:
+            records = asked.records
+            if (
+                records
+                and len(records) >= HEADER_SIZE
+                and records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT
+                and records[MAGIC_AT] == MAGIC
+            ):
+                return True
+    return False
+
+
+def everything(error: KafkaError) -> Before:
+    """That error, whatever is asked for."""
+    return lambda place: error
+
+
+def unverified(topics: Topics, context: Context) -> Unverified | None:
+    """What the coordinator has to be asked about; None when each batch goes on with what its log knows as ongoing.
+
+    :raises InvalidProducerIdMapping: more than one producer has written
+    """
+    broker = context.broker
+    sequences: dict[TopicPartition, int] = {}
+    writer: tuple[int, int] | None = None
+    is_known = True
+    for topic in topics:
+        name = topic.name or broker.topic_name(topic.topic_id) or ""
+        if name in INTERNAL and context.client_id != ADMIN_CLIENT:
+            continue
+        for asked in topic.partition_data:
+            records = asked.records
+            if not records or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
+                continue
+            if not records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
+                continue
+            producer_id, producer_epoch, sequence = _PRODUCER.unpack_from(records, PRODUCER_AT)
+            place = TopicPartition(name, asked.index)
+            partition = broker.partitions.get(place)
+            if partition is None or producer_id < 0:
+                continue
+            is_ongoing = partition.log.producers.is_ongoing(producer_id, producer_epoch)
+            if not is_ongoing and not is_one_batch(records):
+                continue
+            is_known = is_known and is_ongoing
+            if writer is not None and writer != (producer_id, producer_epoch):
+                raise InvalidProducerIdMapping("A request has the transactional batches of more than one producer")
+            writer = producer_id, producer_epoch
+            sequences[place] = sequence
+    return None if writer is None or is_known else Unverified(*writer, sequences)
+
+
+def verified(
+    found: Unverified, request: ProduceRequest, context: Context, produce: Produce
+) -> ProduceResponse | Later[ProduceResponse] | None:
+    """What ``produce`` answers, once the coordinator has; which it mostly has when it is asked."""
+    broker, version = context.broker, context.api_version
+    membership = Membership.VERIFY
+    patience_ms = 0
+    if version >= ADDED_SINCE:
+        membership = Membership.ADD
+        patience_ms = broker.config["add.partitions.to.txn.retry.backoff.max.ms"]
+    elif version >= ABORTABLE_SINCE:
+        membership = Membership.VERIFY_ABORTABLE
+    told: list[Errors] = []
+    later: Later[ProduceResponse] | None = None
+
+    def done(errors: Errors) -> None:
+        if later is None:
+            told.append(errors)
+        else:
+            since = unverified(request.topic_data, context)
+            new = since.sequences.keys() - found.sequences.keys() if since is not None else ()
+            refusals = {**errors, **{place: UnknownTopicOrPartition() for place in new}}
+            _go_on(later, lambda: produce(request, context, refusals.get))
+
+    ensure_in_transaction(
+        broker,
+        request.transactional_id or "",
+        found.producer_id,
+        found.producer_epoch,
+        found.sequences,
+        membership,
+        done,
+        patience_ms=patience_ms,
+    )
+    if told:
+        return produce(request, context, told[0].get)
+    if request.acks == 0:
+        raise CloseConnection("a produce request with acks=0 would have to wait for the transaction coordinator")
+    _keep_records(request)
+    later = Later()
+    return later
+
+
+def _keep_records(request: ProduceRequest) -> None:
+    """They lie in a buffer that is lent for as long as the request is being served."""
+    for topic in request.topic_data:
+        for asked in topic.partition_data:
+            if asked.records is not None:
+                asked.records = memoryview(bytearray(asked.records))
+
+
+def _go_on(
+    later: Later[ProduceResponse], produce: Callable[[], ProduceResponse | Later[ProduceResponse] | None]
+) -> None:
+    response = produce()
+    if isinstance(response, Later):
+        response.then(later.resolve)
+    elif response is not None:
+        later.resolve(response)
