@@ -105,7 +105,7 @@ def test_all_topics_in_the_order_of_kafkas_tables(node, version):
 
 
 @pytest.mark.parametrize("version", range(7, 11))
-def test_nothing_is_unstable_yet(node, version):
+def test_without_transactions_nothing_is_unstable(node, version):
     stable = fetch(node, version, None)
     assert fetch(node, version, None, require_stable=True) == stable
 
