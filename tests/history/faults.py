@@ -1,6 +1,5 @@
 """What is done to the broker and its connections while clients work. Knows nothing of what these do."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -30,13 +29,13 @@ class Faults:
         self.now = now
         self.events: list[dict[str, Any]] = []
         self.counts: Counter[str] = Counter()
-        self.ending = threading.Event()
 
-    def run(self, faults: tuple[Fault, ...]) -> None:
-        """Until there are no more, or `ending` is set; the broker runs, and all is calm, when it returns."""
+    def run(self, faults: tuple[Fault, ...], until: float) -> None:
+        """Until there are no more, or it is time to end; the broker runs, and all is calm, when it returns."""
         for fault in faults:
-            if self.ending.wait(fault.wait_s):
+            if self.now() + fault.wait_s > until:
                 return
+            time.sleep(fault.wait_s)
             self.events.append({"at": round(self.now(), 3), "kind": fault.kind, "seconds": fault.seconds})
             self.counts[fault.kind] += 1
             getattr(self, fault.kind)(fault.seconds)
@@ -58,27 +57,27 @@ class Faults:
         """Half of the connections, or all, or all again and again."""
         self.proxy.cut((lambda _: self.random.random() < 0.5) if self.random.random() < 0.5 else (lambda _: True))
         if self.random.random() < 0.3:
-            self.ending.wait(seconds)
+            time.sleep(seconds)
             self.proxy.cut()
 
     def delay(self, seconds: float) -> None:
         self.proxy.delay_s = self.random.uniform(*DELAY_S)
-        self.ending.wait(seconds)
+        time.sleep(seconds)
         self.proxy.calm()
 
     def silence(self, seconds: float) -> None:
         self.proxy.is_silent = True
-        self.ending.wait(seconds)
+        time.sleep(seconds)
         self.proxy.calm()
 
     def late(self, seconds: float) -> None:
         """For a moment, requests of some kinds set out that will arrive when their senders have given up."""
         keys = self.random.sample(sorted(LATE), self.random.randint(1, 2))
         self.proxy.late({key: LATE[key] for key in keys}, seconds)
-        self.ending.wait(0.5)
+        time.sleep(0.5)
         self.proxy.late({}, 0)
 
     def pause(self, seconds: float) -> None:
         self.broker.pause()
-        self.ending.wait(seconds)
+        time.sleep(seconds)
         self.broker.resume()

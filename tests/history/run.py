@@ -62,9 +62,8 @@ def _play(plan: Plan, scene: Scene, faults: Faults) -> None:
     for process in processes:
         process.thread.start()
     try:
-        until = time.monotonic() + plan.seconds
-        faults.run(plan.faults)
-        while time.monotonic() < until and all(process.thread.is_alive() for process in processes):
+        faults.run(plan.faults, plan.seconds)
+        while scene.now() < plan.seconds and all(process.thread.is_alive() for process in processes):
             time.sleep(0.05)
     finally:
         faults.proxy.calm()

@@ -23,6 +23,7 @@ class Loop:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(lambda *_: None)  # of futures that the library forgets when it fails
         threading.Thread(target=self.loop.run_forever, name="aiokafka", daemon=True).start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any], seconds: float = WAIT_S) -> Any:

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
@@ -24,6 +24,15 @@ COMMON = {
     "log_level": 0,
 }
 STEP_S = 2.0
+
+
+@contextlib.contextmanager
+def lost() -> Iterator[None]:
+    """What the library says of a client that cannot go on."""
+    try:
+        yield
+    except (KafkaException, RuntimeError, TypeError) as error:
+        raise Lost(str(error)) from error
 
 
 class Producer(base.Producer):
@@ -60,18 +69,19 @@ class Producer(base.Producer):
         except (KafkaException, BufferError) as error:
             sent.error = str(error)
             raise Refused(sent.error) from error
-        self.inner.poll(0)
+        with lost():
+            self.inner.poll(0)
         return sent
 
     def flush(self) -> None:
-        if self.inner.flush(WAIT_S):
+        with lost():
+            left = self.inner.flush(WAIT_S)
+        if left:
             raise Lost("records are still on their way")
 
     def begin(self) -> None:
-        try:
+        with lost():
             self.inner.begin_transaction()
-        except KafkaException as error:
-            raise Lost(str(error)) from error
 
     def send_offsets(self, offsets: Mapping[str, int], consumer: base.Consumer) -> None:
         assert isinstance(consumer, Consumer)
@@ -104,7 +114,8 @@ class Producer(base.Producer):
                 time.sleep(0.02)
 
     def abandon(self) -> None:
-        self.inner.purge()
+        with contextlib.suppress(KafkaException):
+            self.inner.purge()
         del self.inner
 
 
@@ -132,13 +143,15 @@ class Consumer(base.Consumer):
         """The partitions of which the end was reached, and not left since."""
 
     def assign(self, offsets: Mapping[str, int]) -> None:
-        self.inner.assign([TopicPartition(*base.place(key), offset) for key, offset in offsets.items()])
+        with lost():
+            self.inner.assign([TopicPartition(*base.place(key), offset) for key, offset in offsets.items()])
         self.assigned = True
         self._have_moved()
 
     def subscribe(self, topics: Iterable[str]) -> None:
         moved = self._have_moved
-        self.inner.subscribe(list(topics), on_assign=moved, on_revoke=moved, on_lost=moved)
+        with lost():
+            self.inner.subscribe(list(topics), on_assign=moved, on_revoke=moved, on_lost=moved)
         self.assigned = False
         self._have_moved()
 
@@ -148,7 +161,9 @@ class Consumer(base.Consumer):
 
     def poll(self, count: int, seconds: float) -> list[Given]:
         given = []
-        for message in self.inner.consume(count, seconds):
+        with lost():
+            messages = self.inner.consume(count, seconds)
+        for message in messages:
             key = base.key_of(message.topic() or "", message.partition() or 0)
             error = message.error()
             if error is None:
@@ -162,7 +177,7 @@ class Consumer(base.Consumer):
         return [base.key_of(each.topic, each.partition) for each in self.inner.assignment()]
 
     def rewind(self) -> None:
-        try:
+        with lost():
             places = []
             for each in self.inner.committed(self.inner.assignment(), WAIT_S):
                 if each.error is not None:
@@ -173,24 +188,18 @@ class Consumer(base.Consumer):
             else:
                 for each in places:
                     self.inner.seek(each)
-        except KafkaException as error:
-            raise Lost(str(error)) from error
         self._have_moved()
 
     def bounds(self, key: str) -> tuple[int, int]:
         """Where the partition begins and ends for a reader of this isolation."""
-        try:
+        with lost():
             low, high = self.inner.get_watermark_offsets(TopicPartition(*base.place(key)), WAIT_S, cached=False)
-        except (KafkaException, TypeError) as error:
-            raise Lost(str(error)) from error
         return low, high
 
     def committed(self, keys: Iterable[str]) -> dict[str, int]:
         """The group's offsets, of those partitions that have one."""
-        try:
+        with lost():
             answered = self.inner.committed([TopicPartition(*base.place(key)) for key in keys], WAIT_S)
-        except KafkaException as error:
-            raise Lost(str(error)) from error
         if failed := [each.error.str() for each in answered if each.error is not None]:
             raise Lost(failed[0])
         return {base.key_of(each.topic, each.partition): each.offset for each in answered if each.offset >= 0}
@@ -200,7 +209,8 @@ class Consumer(base.Consumer):
             self.inner.commit(asynchronous=False)
 
     def close(self) -> None:
-        self.inner.close()
+        with contextlib.suppress(KafkaException, RuntimeError):
+            self.inner.close()
 
     def abandon(self) -> None:
         del self.inner

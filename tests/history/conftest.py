@@ -1,0 +1,46 @@
+"""Histories in a few words, for tests of the judge."""
+
+from itertools import count
+
+from tests.history.records import FAIL, INFO, OK, POLL, SEND, TRANSACTION, History, Operation, Poll, Send
+
+
+class Story:
+    """A history that is told operation by operation; each takes a second, and asks for its commit at the end of it."""
+
+    def __init__(self):
+        self.operations = []
+        self.stuck = {}
+        self.transforms = []
+        self.clock = count()
+
+    def send(self, *sends, process="p", outcome=OK):
+        """Each of the sends is (key, value, offset), offset None when it was not acknowledged."""
+        return self._add(SEND, process, outcome, sends, ())
+
+    def transaction(self, *sends, polls=(), process="p", outcome=OK, asked=True):
+        return self._add(TRANSACTION, process, outcome, sends, polls, asked=asked and outcome != FAIL)
+
+    def poll(self, *records, reader="r", committed=True, moved=""):
+        return self._add(POLL, reader, OK, (), [(records, reader, committed, moved)])
+
+    def polls(self, *polls, reader="r", committed=True):
+        """Several in one operation."""
+        return self._add(POLL, reader, OK, (), [(records, reader, committed, "") for records in polls])
+
+    def _add(self, kind, process, outcome, sends, polls, *, asked=False):
+        start = next(self.clock)
+        made = [
+            Poll(reader, committed, list(records), start + 0.5, moved) for records, reader, committed, moved in polls
+        ]
+        operation = Operation(process, kind, outcome, start=start, end=start + 1, producer=process, polls=made)
+        operation.sends = [Send(*send) for send in sends]
+        operation.asked = start + 0.9 if asked else None
+        self.operations.append(operation)
+        return operation
+
+    def history(self):
+        return History(list(self.operations), stuck=self.stuck, transforms=self.transforms)
+
+
+__all__ = ["FAIL", "INFO", "OK", "Story"]
