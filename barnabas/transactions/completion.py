@@ -25,8 +25,8 @@ from barnabas.transactions.writing import Writer
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 0.1
-"""Seconds until what could not be written is tried again, for all of them at once."""
+SHORTEST_WAIT, LONGEST_WAIT = 0.1, 3.2
+"""Seconds until what could not be written is tried again, for all of them at once; twice as many each time."""
 
 NOT_NEEDED = frozenset({
     UnknownTopicOrPartition,  # deleted since; nothing is left there that would have to end
@@ -57,6 +57,7 @@ class Completion:
         self._late: dict[Transaction, Collection[TopicPartition]] = {}
         """To be tried again, with the partitions that need a marker; without any, only the record is missing."""
         self._timer: Timer | None = None
+        self._wait = SHORTEST_WAIT
 
     def begin(self, transaction: Transaction) -> None:
         """The decision is written: tell the partitions."""
@@ -158,10 +159,11 @@ class Completion:
     def _retry(self, transaction: Transaction, partitions: Collection[TopicPartition]) -> None:
         self._late[transaction] = {**dict.fromkeys(self._late.get(transaction, ())), **dict.fromkeys(partitions)}
         if self._timer is None:
-            self._timer = self._scheduler.call_later(RETRY_AFTER, self._again)
+            self._timer = self._scheduler.call_later(self._wait, self._again)
 
     def _again(self) -> None:
         self._timer = None
+        self._wait = min(self._wait * 2, LONGEST_WAIT)
         late, self._late = self._late, {}
         for transaction, partitions in late.items():
             if transaction.completing is None:
@@ -171,3 +173,5 @@ class Completion:
                 self._send(transaction, needed)
             elif not transaction.facts.partitions:
                 self._finish(transaction)
+        if not self._late:
+            self._wait = SHORTEST_WAIT

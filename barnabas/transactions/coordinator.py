@@ -92,7 +92,7 @@ class TransactionCoordinator:
         self._transactions: dict[str, Transaction] = {}
         self._writer = Writer(write, transaction_version)
         self._completion = Completion(clock, scheduler, self._writer, send_markers, coordinator_epoch)
-        self._sweeps: dict[Callable[[], None], Timer] = {}
+        self._sweeps: dict[str, Timer] = {}
 
     # --------------------------------------------------------- InitProducerId
 
@@ -357,10 +357,10 @@ class TransactionCoordinator:
 
     def _sweep_regularly(self, sweep: Callable[[], None], interval_ms: int) -> None:
         def come() -> None:
-            self._sweeps[sweep] = self._scheduler.call_later(interval_ms / 1000, come)
+            self._sweep_regularly(sweep, interval_ms)
             sweep()
 
-        self._sweeps[sweep] = self._scheduler.call_later(interval_ms / 1000, come)
+        self._sweeps[sweep.__name__] = self._scheduler.call_later(interval_ms / 1000, come)
 
     # ------------------------------------------------------------ start, stop
 
@@ -378,6 +378,8 @@ class TransactionCoordinator:
         for transaction in list(self._transactions.values()):
             if transaction.state in COMPLETED and transaction.pending is None:
                 self._completion.begin(transaction)
+        for timer in self._sweeps.values():
+            timer.cancel()
         config = self.config
         self._sweep_regularly(self.abort_timed_out, config.transaction_abort_timed_out_transaction_cleanup_interval_ms)
         self._sweep_regularly(self.remove_expired, config.transaction_remove_expired_transaction_cleanup_interval_ms)

@@ -1,0 +1,21 @@
+"""Scenario files: commands above a ``----``, what they print below it; ``pytest --rewrite`` writes what they print now.
+
+A line that starts with # says why. The words are those of a World, in the conftest.py beside the scenarios.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+
+def play(path: Path, command: Callable[[str], str], *, rewrite: bool) -> None:
+    """Do what the file says, line by line, and see that it prints what the file says."""
+    steps = [step.partition("\n----") for step in path.read_text().rstrip("\n").split("\n\n")]
+    told = []
+    for asked, _, _ in steps:
+        lines = [line for line in asked.splitlines() if line and not line.startswith("#")]
+        told.append("\n".join(filter(None, map(command, lines))))
+    if rewrite:
+        rewritten = [f"{asked}\n----\n{out}".rstrip() for (asked, _, _), out in zip(steps, told, strict=True)]
+        path.write_text("\n\n".join(rewritten) + "\n")
+        return
+    assert told == [expected.strip("\n") for _, _, expected in steps]

@@ -1,0 +1,324 @@
+"""A transaction coordinator, its clients, its log and its partitions, told in the words of a scenario file.
+
+Everybody wants the transactional id ``t`` unless ``id=`` says otherwise, and a client goes by its name: it remembers
+the producer id and epoch that it was last told, and speaks the newer generation of transactions unless ``v=1`` says
+otherwise. Producer ids are given out from 1000 on. What the coordinator answers, writes and sends is printed in the
+order in which it happens; 1000/3 is producer id 1000 with epoch 3.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.errors import CoordinatorLoadInProgress, KafkaError, NotEnoughReplicas
+from barnabas.transactions.config import TransactionConfig
+from barnabas.transactions.coordinator import TransactionCoordinator
+from barnabas.transactions.messages import EndResult, InitProducer, InitResult, Marker, Record, TopicPartition
+from barnabas.transactions.records import record_of
+from barnabas.transactions.states import BY_TITLE, State
+from barnabas.transactions.transaction import Facts
+from barnabas.wire.messages.transaction_records import decode_key, decode_value
+
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+ERRORS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper(): error for error in KafkaError.by_code.values()}
+NAMES = {error: name for name, error in ERRORS.items()}
+
+Words = Sequence[str]
+Options = dict[str, str]
+
+
+def milliseconds(text: str) -> int:
+    number, unit = re.fullmatch(r"(-?\d+)(ms|s|m|h|d)", text).groups()
+    return int(number) * UNITS[unit]
+
+
+def partition(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def told(partitions: Sequence[tuple[str, int]]) -> str:
+    return " ".join(f"{topic}-{number}" for topic, number in partitions)
+
+
+class Client:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.producer_id = self.epoch = -1
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.settings: dict[str, int] = {}
+        self.level = 2
+        self.clients: dict[str, Client] = {}
+        self.log: list[Record] = []
+        self.printed: list[str] = []
+        self.next_id = 1000
+        self.leads = True
+        self.log_error: type[KafkaError] | None = None
+        self.marker_errors: dict[TopicPartition, type[KafkaError]] = {}
+        self.held: dict[str, list[Callable[[], None]]] = {}
+        self.coordinator = self.new_coordinator()
+        self.coordinator.start()
+
+    def command(self, line: str) -> str:
+        """Do what one line says; what it printed."""
+        verb, *words = shlex.split(line)
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
+        printed, self.printed = self.printed, []
+        return "\n".join(printed)
+
+    def say(self, text: str) -> None:
+        self.printed.append(text)
+
+    # ---------------------------------------------------------------- around
+
+    def new_coordinator(self) -> TransactionCoordinator:
+        return TransactionCoordinator(
+            TransactionConfig(**self.settings),
+            self.clock,
+            self.clock,
+            write=self.write,
+            send_markers=self.send_markers,
+            next_producer_id=self.next_producer_id,
+            coordinator_epoch=lambda transactional_id: 7,
+            is_coordinator=lambda transactional_id: self.leads,
+            transaction_version=lambda: self.level,
+        )
+
+    def next_producer_id(self) -> int:
+        if self.next_id < 0:
+            raise CoordinatorLoadInProgress
+        self.next_id += 1
+        return self.next_id - 1
+
+    def write(self, transactional_id, record, written) -> None:
+        assert decode_key(record[0]) == transactional_id
+        if self.log_error is not None:
+            self.say("log: refused")
+            written(self.log_error)
+            return
+        self.log.append(record)
+        self.say(f"log: {self.record(*record)}")
+        self.later("log", lambda: written(None))
+
+    @staticmethod
+    def record(key: bytes, value: bytes | None) -> str:
+        name = decode_key(key)
+        if value is None:
+            return f"{name} is gone"
+        kept = decode_value(value)
+        text = f"{name} {State(kept.transaction_status).title} {kept.producer_id}/{kept.producer_epoch}"
+        if kept.transaction_partitions:
+            text += f" [{told([(each.topic, i) for each in kept.transaction_partitions for i in each.partition_ids])}]"
+        if kept.previous_producer_id not in (-1, kept.producer_id):
+            text += f" after {kept.previous_producer_id}"
+        if kept.next_producer_id != -1:
+            text += f" before {kept.next_producer_id}"
+        if value[:2] == b"\0\0":
+            return text + " (old record)"
+        return text + (" v2" if kept.client_transaction_version == 2 else "")
+
+    def send_markers(self, marker: Marker, partitions, done) -> None:
+        assert marker.coordinator_epoch == 7
+        errors = {each: self.marker_errors.get(each) for each in partitions}
+        refused = {each: error for each, error in errors.items() if error is not None}
+        text = f"marker: {'commit' if marker.is_commit else 'abort'} {marker.producer_id}/{marker.producer_epoch}"
+        text += f" v{marker.transaction_version or 1} to {told(partitions)}"
+        self.say(text + "".join(f", {told([each])} {NAMES[error]}" for each, error in refused.items()))
+        self.later("markers", lambda: done(errors))
+
+    def later(self, what: str, call: Callable[[], None]) -> None:
+        if what in self.held:
+            self.held[what].append(call)
+        else:
+            call()
+
+    def do_hold(self, words: Words, _) -> None:
+        """What is written from here on is not safe yet: ``hold log``, ``hold markers``."""
+        self.held[words[0]] = []
+
+    def do_release(self, words: Words, _) -> None:
+        """``release log``, ``release markers``."""
+        for call in self.held.pop(words[0]):
+            call()
+
+    def do_config(self, _, options: Options) -> None:
+        self.settings.update({name.replace(".", "_"): milliseconds(value) for name, value in options.items()})
+        self.do_restart()
+
+    def do_level(self, words: Words, _) -> None:
+        """Of the feature transaction.version."""
+        self.level = int(words[0])
+
+    def do_advance(self, words: Words, _) -> None:
+        self.clock.advance(milliseconds(words[0]) / 1000)
+
+    def do_restart(self, *_) -> None:
+        """Stop without a word, and come back with what the log has."""
+        self.coordinator.stop()
+        self.held.clear()
+        self.coordinator = self.new_coordinator()
+        self.coordinator.load(self.log)
+        self.coordinator.start()
+
+    def do_break(self, words: Words, _) -> None:
+        """The log takes nothing from here on: ``break``, or ``break NOT_COORDINATOR``."""
+        self.log_error = ERRORS[words[0]] if words else NotEnoughReplicas
+
+    def do_mend(self, *_) -> None:
+        self.log_error = None
+        self.marker_errors.clear()
+
+    def do_refuse(self, _, options: Options) -> None:
+        """Partitions answer a marker with an error: ``refuse x-0=NOT_LEADER_OR_FOLLOWER``."""
+        self.marker_errors |= {partition(name): ERRORS[error] for name, error in options.items()}
+
+    def do_given(self, words: Words, options: Options) -> None:
+        """What the log has, however that came about: ``given t CompleteCommit producer=1000 epoch=32764``."""
+        transactional_id, state = words
+        producer_id, epoch = int(options["producer"]), int(options["epoch"])
+        facts = Facts(BY_TITLE[state], producer_id, epoch, 60_000, previous_producer_id=producer_id, client_version=2)
+        self.next_id = producer_id + 1
+        self.coordinator.load([record_of(transactional_id, facts, self.level)])
+
+    def do_lose(self, *_) -> None:
+        """Another node leads the partition of ``__transaction_state`` from here on."""
+        self.leads = False
+        self.coordinator.resign_lost()
+
+    def do_resign(self, *_) -> None:
+        """The topic ``__transaction_state`` is deleted."""
+        self.coordinator.resign()
+
+    def do_lead(self, *_) -> None:
+        """This node leads that partition again, and has its log."""
+        self.leads = True
+        self.coordinator.load(self.log)
+        self.coordinator.start()
+
+    def do_ids(self, words: Words, _) -> None:
+        """``ids gone``: there are no producer ids to be had; ``ids 2000``: the next one."""
+        self.next_id = -1 if words[0] == "gone" else int(words[0])
+
+    def do_drop(self, words: Words, _) -> None:
+        """Those topics are deleted."""
+        self.coordinator.topics_deleted(words)
+
+    # --------------------------------------------------------------- clients
+
+    def client(self, name: str) -> Client:
+        return self.clients.setdefault(name, Client(name))
+
+    def who(self, client: Client, options: Options) -> tuple[str, int, int]:
+        """Transactional id, producer id and epoch; ``epoch=-1`` and ``epoch=+1`` are from where the client is."""
+        epoch = options.get("epoch", "+0")
+        number = int(epoch)
+        return (
+            options.get("id", "t"),
+            int(options.get("producer", client.producer_id)),
+            client.epoch + number if epoch[0] in "+-" else number,
+        )
+
+    def do_init(self, words: Words, options: Options) -> None:
+        """``init a``; ``init a again`` says which id and epoch it has."""
+        client = self.client(words[0])
+        transactional_id, producer_id, epoch = self.who(client, options)
+        expected = (producer_id, epoch) if "again" in words else (-1, -1)
+        ask = InitProducer(transactional_id, milliseconds(options.get("timeout", "60s")), *expected)
+
+        def reply(result: InitResult) -> None:
+            if result.error is None:
+                client.producer_id, client.epoch = result[1:]
+                self.say(f"{client.name}: has {client.producer_id}/{client.epoch}")
+            else:
+                assert result[1:] == (-1, -1)
+                self.say(f"{client.name}: {NAMES[result.error]}")
+
+        self.coordinator.init_producer_id(ask, reply)
+
+    def do_is(self, words: Words, options: Options) -> None:
+        """``is b producer=1000 epoch=4``: what a client believes that it has."""
+        client = self.client(words[0])
+        client.producer_id, client.epoch = int(options["producer"]), int(options["epoch"])
+
+    def do_add(self, words: Words, options: Options) -> None:
+        """``add a x-0 x-1``."""
+        name, *partitions = words
+        self.coordinator.add_partitions(
+            *self.who(self.client(name), options),
+            [partition(each) for each in partitions],
+            lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
+            client_version=generation(options),
+        )
+
+    def do_verify(self, words: Words, options: Options) -> None:
+        name, *partitions = words
+        asked = [partition(each) for each in partitions]
+        found = self.coordinator.verify_partitions(*self.who(self.client(name), options), asked)
+        self.say(f"{name}: " + ", ".join(f"{told([each])} {NAMES[e] if e else 'is in'}" for each, e in found.items()))
+
+    def do_commit(self, words: Words, options: Options) -> None:
+        self.end(words, options, True)
+
+    def do_abort(self, words: Words, options: Options) -> None:
+        self.end(words, options, False)
+
+    def end(self, words: Words, options: Options, is_commit: bool) -> None:
+        """``commit a``; ``commit a late`` is answered to nobody: the client has gone on."""
+        client = self.client(words[0])
+
+        def reply(result: EndResult) -> None:
+            text = NAMES[result.error] if result.error else "committed" if is_commit else "aborted"
+            if result.producer_id != -1:
+                assert result.error is None
+                text += f", goes on with {result.producer_id}/{result.producer_epoch}"
+                if "late" not in words:
+                    client.producer_id, client.epoch = result[1:]
+            self.say(f"{client.name}: {text}")
+
+        self.coordinator.end(*self.who(client, options), is_commit, reply, client_version=generation(options))
+
+    # ---------------------------------------------------------------- looking
+
+    def do_describe(self, words: Words, _) -> None:
+        for transactional_id in words or ["t"]:
+            try:
+                found = self.coordinator.describe(transactional_id)
+            except KafkaError as error:
+                self.say(f"{transactional_id}: {NAMES[type(error)]}")
+                continue
+            age = f" for {self.clock.time_ms() - found.start_time_ms} ms" if found.start_time_ms >= 0 else ""
+            self.say(
+                f"{found.transactional_id}: {found.state} {found.producer_id}/{found.producer_epoch}{age}"
+                f" of {found.timeout_ms} ms [{told(found.partitions)}]"
+            )
+
+    def do_list(self, _, options: Options) -> None:
+        """``list states=Ongoing,Empty producers=1000 longer=5s pattern=t.*``."""
+        states, producers = (list(filter(None, options.get(name, "").split(","))) for name in ("states", "producers"))
+        longer = milliseconds(options["longer"]) if "longer" in options else -1
+        try:
+            listing = self.coordinator.list_transactions(states, map(int, producers), longer, options.get("pattern"))
+        except KafkaError as error:
+            self.say(NAMES[type(error)])
+            return
+        for state in listing.unknown_states:
+            self.say(f"there is no state {state}")
+        for each in listing.transactions:
+            self.say(f"{each.transactional_id} {each.producer_id} {each.state}")
+
+
+def generation(options: Options) -> int:
+    return 0 if options.get("v", "2") == "1" else 2
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
