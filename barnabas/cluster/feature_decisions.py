@@ -99,7 +99,7 @@ def refusal(update: FeatureUpdate, before: int, metadata_version: int) -> str | 
     if name == METADATA_VERSION:
         return refused_downgrade(before, level, upgrade_type)
     if name == KRAFT_VERSION:
-        return None if upgrade_type == UPGRADE else "this feature never goes down"
+        return "this feature never goes down" if level < before else None
     need = missing_need(name, level, metadata_version)
     return f"it must be {need}" if need else None
 
