@@ -13,7 +13,7 @@ Place = tuple[str, int]
 Headers = Sequence[tuple[str, bytes | None]]
 
 CREATE_TIME, LOG_APPEND_TIME = 0, 1
-WAIT_S = 20.0
+WAIT_S = 60.0
 """Longer than anything takes that works."""
 
 

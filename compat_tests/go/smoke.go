@@ -1,5 +1,5 @@
-// franz-go against a broker: go run . BOOTSTRAP TOPIC writes, reads in a group of two, administers, and prints what it
-// saw as one object of JSON.
+// franz-go against a broker: go run . BOOTSTRAP TOPIC writes, reads in a group of two, administers, brings records from
+// topic to topic in transactions, and prints what it saw as one object of JSON.
 package main
 
 import (
@@ -32,7 +32,7 @@ type seen struct {
 	Lag        int64           `json:"lag"`        // of the group, once all is committed
 	Emptied    string          `json:"emptied"`    // the group's state after both have left
 	Starts     int64           `json:"starts"`     // partition 0's start after DeleteRecords before 2
-	Transacted string          `json:"transacted"` // the error that a transactional producer got, if any
+	Transacted transacted      `json:"transacted"` // see there
 }
 
 func must(err error) {
@@ -41,8 +41,12 @@ func must(err error) {
 	}
 }
 
+func bootstrap() string {
+	return os.Args[1]
+}
+
 func client(options ...kgo.Opt) *kgo.Client {
-	common := []kgo.Opt{kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(50 * time.Millisecond)}
+	common := []kgo.Opt{kgo.SeedBrokers(bootstrap()), kgo.MetadataMinAge(50 * time.Millisecond)}
 	made, err := kgo.NewClient(append(common, options...)...)
 	must(err)
 	return made
@@ -115,22 +119,6 @@ func read(ctx context.Context, admin *kadm.Client, topic, group string, found *s
 	}
 }
 
-// transact tells how a transactional producer fares.
-func transact(ctx context.Context, topic string) string {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	producer := client(kgo.TransactionalID(topic+"-id"), kgo.RetryTimeout(time.Second), kgo.RequestRetries(1))
-	defer producer.Close()
-	must(producer.BeginTransaction())
-	if err := producer.ProduceSync(ctx, &kgo.Record{Topic: topic}).FirstErr(); err != nil {
-		return err.Error()
-	}
-	if err := producer.EndTransaction(ctx, kgo.TryAbort); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
 func main() {
 	topic, group := os.Args[2], os.Args[2]+"-group"
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
@@ -166,7 +154,7 @@ func main() {
 	found.Starts = start.Offset
 	_, err = admin.DeleteGroup(ctx, group)
 	must(err)
-	found.Transacted = transact(ctx, topic)
+	found.Transacted = transact(ctx, admin, topic)
 	_, err = admin.DeleteTopic(ctx, topic)
 	must(err)
 	must(json.NewEncoder(os.Stdout).Encode(found))

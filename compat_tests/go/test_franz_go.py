@@ -1,4 +1,4 @@
-"""franz-go against the broker: all codecs, a cooperative group by pattern, its admin. Skipped where it is missing."""
+"""franz-go against the broker: all codecs, a cooperative group by pattern, its admin, transactions. Skipped where it is missing."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def smoke() -> Path:
     """The program, built the first time and again when its source or a pinned module changes."""
     if shutil.which("go") is None:
         pytest.skip("go is not installed")
-    source = b"".join((HERE / name).read_bytes() for name in ("smoke.go", "go.mod", "go.sum"))
+    source = b"".join((HERE / name).read_bytes() for name in ("smoke.go", "transactions.go", "go.mod", "go.sum"))
     named = os.environ.get("BARNABAS_COMPAT_CACHE")
     home = Path(named) if named else Path.home() / ".cache" / "barnabas-compat"
     program = home / f"franz-go-{sha256(source).hexdigest()[:12]}"
@@ -48,5 +48,10 @@ def test_franz_go(smoke: Path, bootstrap: str, topic: str) -> None:
     assert (seen["protocol"], seen["shares"]) == ("cooperative-sticky", [2, 2])
     assert seen["ends"] == {str(partition): 50 for partition in range(4)}
     assert (seen["lag"], seen["emptied"], seen["starts"]) == (0, "Empty", 2)
-    # A transaction is served or refused; a client that waits for its time-out would say that it was cut off.
-    assert seen["transacted"] == "" or "COORDINATOR_NOT_AVAILABLE" in seen["transacted"]
+    transacted = seen["transacted"]
+    assert transacted["outputs"] == {str(index): [str(n) for n in range(index, 20, 2)] for index in (0, 1)}
+    assert transacted["committed"] == {"0": 10, "1": 10}
+    assert transacted["ended"]["aborted"] == transacted["ended"]["committed"] > 5
+    assert (transacted["ongoing"], transacted["finally"]) == ("1 Ongoing 1", "CompleteAbort")
+    assert transacted["rises"]  # with each transaction: transaction.version is 2
+    assert transacted["fenced"].startswith(("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")), transacted["fenced"]

@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 RELEASE = "2.2.4"
-SMOKE = Path(__file__).with_name("smoke.js")
+HERE = Path(__file__).parent
 
 
 def cache() -> Path:
@@ -37,17 +39,28 @@ def modules() -> Path:
     return home / "node_modules"
 
 
-def test_kafkajs(modules: Path, bootstrap: str, topic: str) -> None:
-    ran = subprocess.run(
-        ["node", str(SMOKE), bootstrap, topic],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-        env={**os.environ, "NODE_PATH": str(modules), "KAFKAJS_NO_PARTITIONER_WARNING": "1"},
-    )
-    assert ran.returncode == 0, ran.stderr
-    seen = json.loads(ran.stdout)
+@pytest.fixture
+def run(modules: Path, bootstrap: str, topic: str) -> Callable[[str], dict[str, Any]]:
+    """What one of the programs saw."""
+
+    def do(program: str) -> dict[str, Any]:
+        ran = subprocess.run(
+            ["node", str(HERE / program), bootstrap, topic],
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+            env={**os.environ, "NODE_PATH": str(modules), "KAFKAJS_NO_PARTITIONER_WARNING": "1"},
+        )
+        assert ran.returncode == 0, ran.stderr
+        seen: dict[str, Any] = json.loads(ran.stdout)
+        return seen
+
+    return do
+
+
+def test_kafkajs(run: Callable[[str], dict[str, Any]]) -> None:
+    seen = run("smoke.js")
     assert (seen["created"], seen["listed"], seen["retention"]) == (True, True, "99999")
     assert {(each["partition"], each["baseOffset"]) for each in seen["sent"]} == {(0, "2"), (1, "1")}
 
@@ -62,3 +75,16 @@ def test_kafkajs(modules: Path, bootstrap: str, topic: str) -> None:
     assert {each["partition"]: each["offset"] for each in committed["partitions"]} == {0: "4", 1: "2"}
     assert seen["second"] == [{"partition": 1, "offset": "2", "key": "last", "value": None}]
     assert {each["partition"]: each["offset"] for each in seen["ends"]} == {0: "4", 1: "3"}
+
+
+def test_transactions(run: Callable[[str], dict[str, Any]]) -> None:
+    seen = run("transactions.js")
+    assert seen["fenced"] in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
+    zero = ["0:commit 5", "1:more", "6:commit 7", "7:more", "11:of the successor"]
+    one = ["0:commit 5", "4:commit 7"]
+    assert seen["committed"] == [zero, one]
+    assert seen["everything"] == [
+        ["0:commit 5", "1:more", "3:abort 6", "4:more", "6:commit 7", "7:more", "9:left open", "11:of the successor"],
+        ["0:commit 5", "2:abort 6", "4:commit 7"],
+    ]
+    assert seen["offset"] == "7"

@@ -96,13 +96,16 @@ class Fire:
         self.broker, self.rounds, self.random = broker, rounds, random.Random(seed)
         self.progress = threading.Semaphore(0)
         self.failure: BaseException | None = None
+        self.ended = False
         self.thread = threading.Thread(target=self._run, name="fire")
 
     def _run(self) -> None:
         try:
             for number in range(self.rounds):
                 for _ in range(2):
-                    assert self.progress.acquire(timeout=3 * WAIT_S), "no transaction ends any more"
+                    assert self.progress.acquire(timeout=2 * WAIT_S), "no transaction ends any more"
+                if self.ended:
+                    return
                 time.sleep(self.random.random() * 0.1)
                 (self.broker.stop if number % 2 else self.broker.kill)()
                 self.broker.start()
@@ -114,6 +117,8 @@ class Fire:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.ended = True
+        self.progress.release(2)
         self.thread.join()
         assert self.failure is None, self.failure
 

@@ -1,0 +1,41 @@
+"""Brokers of both generations of transactions."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from compat_tests.apache_kafka.apache import KafkaUnavailable
+from compat_tests.conftest import a_broker
+from compat_tests.running import Running
+
+
+@pytest.fixture(scope="session")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A broker whose transactions are those of before KIP-890: ``transaction.version`` 1."""
+    if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
+        pytest.skip("this test wants a broker with another transaction.version than the one given")
+    broker = a_broker(tmp_path_factory.mktemp("older"), {}, {"transaction.version": 1})
+    try:
+        broker.start()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    try:
+        yield broker
+    finally:
+        broker.stop()
+    assert not broker.complaints()
+
+
+@pytest.fixture(params=[2, pytest.param(1, marks=pytest.mark.xdist_group("transaction.version 1"))])
+def generation(request: pytest.FixtureRequest) -> int:
+    """The level of ``transaction.version``."""
+    level: int = request.param
+    return level
+
+
+@pytest.fixture
+def of_generation(request: pytest.FixtureRequest, generation: int) -> str:
+    """Where a broker listens that has it."""
+    broker: Running = request.getfixturevalue("barnabas" if generation == 2 else "older")
+    return broker.bootstrap
