@@ -71,9 +71,7 @@ def hash_set_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
     [('t', 5), ('u', 3), ('t', 1), ('t', 7)]
     """
     added = list(dict.fromkeys(keys))
-    size = INITIAL_SIZE
-    while len(added) > size * LOAD_FACTOR:
-        size *= 2
+    size = _full_table_size(len(added))
     return sorted(added, key=lambda key: _spread(code_of(key)) & size - 1)
 
 
@@ -83,7 +81,15 @@ def long_order(keys: Sequence[int]) -> list[int]:
     >>> long_order([300, 5, 17, 2**33 + 1, 2**32, 64])
     [64, 17, 4294967296, 8589934593, 5, 300]
     """
-    size = _table_size(len(keys))
+    return _longs_in(_table_size(len(keys)), keys)
+
+
+def longs_of_a_map(keys: Sequence[int]) -> list[int]:
+    """The order of Java's ``HashMap`` of ``Long`` after they were put in this order: not the same, if full."""
+    return _longs_in(_full_table_size(len(keys)), keys)
+
+
+def _longs_in(size: int, keys: Sequence[int]) -> list[int]:
     return sorted(keys, key=lambda key: _spread((key ^ key >> 32) & 0xFFFFFFFF) & size - 1)
 
 
@@ -94,9 +100,7 @@ def names_of_a_map(names: Iterable[str]) -> list[str]:
     ['q1', 'a', 'q3', 'b', 'q0']
     """
     added = list(dict.fromkeys(names))
-    size = INITIAL_SIZE
-    while len(added) > size * LOAD_FACTOR:
-        size *= 2
+    size = _full_table_size(len(added))
     return sorted(added, key=lambda name: _spread(hash_code(name) & 0xFFFFFFFF) & size - 1)
 
 
@@ -148,6 +152,14 @@ def _table_size(count: int) -> int:
     """Slots of a hash table that had so many keys put into it, one after the other."""
     size = INITIAL_SIZE
     while count >= size * LOAD_FACTOR:
+        size *= 2
+    return size
+
+
+def _full_table_size(count: int) -> int:
+    """The same of a Java ``HashMap``, which does not grow before there are too many."""
+    size = INITIAL_SIZE
+    while count > size * LOAD_FACTOR:
         size *= 2
     return size
 

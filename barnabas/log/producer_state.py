@@ -26,7 +26,7 @@ from barnabas.log.files import Files
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import Transactions, marker_of
 from barnabas.log.verification import Verification
-from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, TRANSACTIONAL_BIT, RecordBatch
+from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, TRANSACTIONAL_BIT, RecordBatch
 from barnabas.records.checksum import crc32c
 
 logger = logging.getLogger(__name__)
@@ -94,6 +94,9 @@ class ProducerStateEntry:
 
     def __repr__(self) -> str:
         return f"ProducerStateEntry({self.producer_id}, epoch {self.producer_epoch}, batches {self.batches})"
+
+
+_UNKNOWN: Final = ProducerStateEntry(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)  # what is known of one that has not written
 
 
 class ProducerState:
@@ -235,8 +238,9 @@ class ProducerState:
 
     def _check_marker(self, batch: RecordBatch, entry: ProducerStateEntry | None) -> None:
         marker = marker_of(batch)
-        if entry is None or marker is None:
+        if marker is None:
             return
+        entry = entry or _UNKNOWN
         if batch.producer_epoch < entry.producer_epoch:
             raise _older_epoch_of(batch, entry)
         if marker.coordinator_epoch < entry.coordinator_epoch:
