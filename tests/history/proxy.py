@@ -15,7 +15,7 @@ SIZE = struct.Struct(">i")
 START = struct.Struct(">hh")
 PIECE = 1 << 16
 AFTER_S = 1.0
-"""How long the broker's answer to a request is waited for whose client has gone."""
+"""How long the broker has for late requests of a client that has gone."""
 
 
 class Proxy:
@@ -32,6 +32,8 @@ class Proxy:
         """By how much each answer is late."""
         self.is_silent = False
         """Whether answers are swallowed. The connections to which that happened are closed afterwards."""
+        self.swallowed = 0
+        """How many pieces of answers were."""
         self._late: tuple[Mapping[int, int], float] = {}, 0.0
         self._relays: set[Relay] = set()
         self._loop = asyncio.new_event_loop()
@@ -130,52 +132,54 @@ class Relay:
             writer.transport.abort()
 
     async def run(self) -> None:
+        """Until the broker ends, or the client has and all that it sent has arrived."""
+        requests: asyncio.Queue[tuple[bytes, float] | None] = asyncio.Queue()
+        reading = asyncio.ensure_future(self._read(requests))
+        passing = asyncio.ensure_future(self._pass_on(requests))
         answers = asyncio.ensure_future(self._answers())
+        tasks = (reading, passing, answers)
         try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-                await self._requests(answers)
+            await asyncio.wait([passing, answers], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            answers.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await answers
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _requests(self, answers: "asyncio.Future[None]") -> None:
-        """Pass whole requests on until the client ends or the broker does."""
-        reader, writer = self.client[0], self.broker[1]
-        while not answers.done():
-            size = await self._or_end(reader.readexactly(SIZE.size), answers)
-            if size is None:
-                return
-            frame = await reader.readexactly(SIZE.unpack(size)[0])
-            lateness = self.proxy.lateness(frame)
-            if lateness:
-                await asyncio.sleep(lateness)
-            writer.write(size + frame)
-            await writer.drain()
-            if lateness and reader.at_eof():
-                await asyncio.wait([answers], timeout=AFTER_S)
+    async def _read(self, requests: "asyncio.Queue[tuple[bytes, float] | None]") -> None:
+        reader = self.client[0]
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                size = await reader.readexactly(SIZE.size)
+                frame = await reader.readexactly(SIZE.unpack(size)[0])
+                requests.put_nowait((size + frame, self.proxy.lateness(frame)))
+        requests.put_nowait(None)
 
-    @staticmethod
-    async def _or_end(reading: "asyncio._CoroutineLike[bytes]", answers: "asyncio.Future[None]") -> bytes | None:
-        """What is read, or None when the broker ends first."""
-        task = asyncio.ensure_future(reading)
-        await asyncio.wait([task, answers], return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, asyncio.IncompleteReadError, OSError):
-            await task
-        return None
+    async def _pass_on(self, requests: "asyncio.Queue[tuple[bytes, float] | None]") -> None:
+        writer = self.broker[1]
+        was_late = False
+        with contextlib.suppress(OSError):
+            while (request := await requests.get()) is not None:
+                frame, lateness = request
+                if lateness:
+                    was_late = True
+                    await asyncio.sleep(lateness)
+                writer.write(frame)
+                await writer.drain()
+            if was_late:  # a broker may not look at what is there when the connection has ended
+                await asyncio.sleep(AFTER_S)
 
     async def _answers(self) -> None:
         reader, writer = self.broker[0], self.client[1]
         with contextlib.suppress(OSError):
             while piece := await reader.read(PIECE):
+                if self.client[0].at_eof():
+                    continue
                 if self.proxy.delay_s:
                     await asyncio.sleep(self.proxy.delay_s)
                 if self.proxy.is_silent or self.has_lost:
                     self.has_lost = True
+                    self.proxy.swallowed += 1
                     continue
-                if not writer.is_closing():
+                with contextlib.suppress(OSError):  # the client has gone; what it sent may still be on its way
                     writer.write(piece)
                     await writer.drain()
