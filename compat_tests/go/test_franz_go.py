@@ -1,4 +1,4 @@
-"""franz-go against the broker: all codecs, a cooperative group by pattern, its admin, transactions. Skipped where it is missing."""
+"""franz-go against the broker: codecs, a cooperative group by pattern, its admin, transactions. Skipped where missing."""
 
 import json
 import os
