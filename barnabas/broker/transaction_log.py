@@ -12,7 +12,7 @@ from barnabas.broker.markers import write_markers
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import TRANSACTION_STATE
 from barnabas.errors import KafkaError
-from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.java_hash import concurrent_map_order
 from barnabas.offsets.records import Record
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
@@ -62,7 +62,9 @@ class TransactionLog:
         partitions: dict[int, dict[str, ListedTransaction]] = {}
         for each in transactions:
             partitions.setdefault(self._log.index_of(each.transactional_id), {})[each.transactional_id] = each
-        return [partitions[index][key] for index in sorted(partitions) for key in hash_map_order(partitions[index])]
+        return [
+            partitions[index][key] for index in sorted(partitions) for key in concurrent_map_order(partitions[index])
+        ]
 
     def _epoch(self, transactional_id: str) -> int:
         """How often the partition that keeps the id has changed its leader: the epoch of this coordinator."""

@@ -51,6 +51,11 @@ def hash_map_order(keys: Iterable[str]) -> list[str]:
     return _in_order({key: hash_code(key) for key in keys})
 
 
+def concurrent_map_order(keys: Iterable[str]) -> list[str]:
+    """The same of a ``java.util.concurrent.ConcurrentHashMap``, which grows one key sooner."""
+    return _in_order({key: hash_code(key) for key in keys}, grows_when_full=True)
+
+
 def partitions_in_order(topic: str, partitions: Iterable[int]) -> list[int]:
     """The partitions in the order of a HashMap of Kafka's ``TopicPartition``, filled by ``computeIfAbsent``.
 

@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.api_handlers.list_transactions import list_transactions
 from barnabas.errors import CoordinatorLoadInProgress, InvalidRegularExpression
-from barnabas.transactions.messages import ListedTransaction, Listing
+from barnabas.transactions.messages import InitProducer, ListedTransaction, Listing, TopicPartition
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 
 FOUND = [ListedTransaction("open", 6, "Ongoing"), ListedTransaction("idle", 3, "Empty")]
@@ -83,3 +83,66 @@ def test_unknown_states_are_in_the_order_of_kafkas_set(ask, asked, unknown):
 def test_beside_an_error_stands_nothing(ask, error):
     answer = ask(Coordinator(error("why")), transactional_id_pattern="(", state_filters=["nope"])
     assert (answer.error_code, answer.unknown_state_filters, answer.transaction_states) == (error.code, [], [])
+
+
+@pytest.fixture
+def coordinator(quiet_node):
+    """A node that has the transactional ids that Apache Kafka had, in that order; it is asked by their requests."""
+    node = quiet_node(**{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
+    node.broker.transaction_log.create_topic()
+
+    def initialize(*transactional_ids):
+        made = []
+        for each in transactional_ids:
+            node.broker.transactions.init_producer_id(InitProducer(each, 60_000), made.append)
+        assert [result.error for result in made] == [None] * len(transactional_ids)
+
+    node.initialize = initialize
+    return node
+
+
+def listed(node, **fields):
+    request = ListTransactionsRequest(**({"state_filters": [], "producer_id_filters": []} | fields))
+    return [each.transactional_id for each in node.ask(list_transactions, request, 2).transaction_states]
+
+
+IN_ONE_PARTITION = ["w22", "w59", "w105", "w150", "w187", "w231", "w268", "w312", "w349", "w394", "w475", "w556"]
+
+
+def test_the_order_is_kafkas(coordinator):
+    coordinator.initialize("a", "b", "tx-1", "tx-2", "tx-3", "zz", "open", "x1", "x2", "x3", "x4", "x5")
+    by_partition = ["zz", "x1", "x2", "tx-1", "x3", "tx-2", "tx-3", "x4", "x5", "open", "a", "b"]
+    assert listed(coordinator) == by_partition
+    coordinator.initialize(*IN_ONE_PARTITION)
+    expected = ["w394", "w150", "w105", "w556", "w268", "w312", "w475", "w187", "w231", "w22", "w349", "w59"]
+    assert listed(coordinator) == [by_partition[0], *expected, *by_partition[1:]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"duration_filter": -5}, {"idle", "early", "late"}),
+        ({"duration_filter": 0}, {"idle", "early"}),
+        ({"duration_filter": 1000}, {"idle"}),
+        ({"state_filters": ["Ongoing"]}, {"early", "late"}),
+        ({"state_filters": ["Ongoing", "Empty", "Dead"]}, {"idle", "early", "late"}),
+        ({"state_filters": ["ongoing"]}, set()),
+        ({"producer_id_filters": [0, 77]}, {"idle"}),
+        ({"transactional_id_pattern": ""}, {"idle", "early", "late"}),
+        ({"transactional_id_pattern": ".*l.*"}, {"idle", "early", "late"}),
+        ({"transactional_id_pattern": "l"}, set()),
+        ({"transactional_id_pattern": "late|early", "duration_filter": 0}, {"early"}),
+    ],
+)
+def test_what_filters_let_through(coordinator, fields, expected):
+    """An id without an open transaction counts as open for ever, as in Apache Kafka."""
+    coordinator.initialize("idle", "early", "late")
+    coordinator.create_topic("t")
+    transactions = coordinator.broker.transactions
+    for transactional_id, producer_id in (("early", 1), ("late", 2)):
+        answers = []
+        transactions.add_partitions(transactional_id, producer_id, 0, [TopicPartition("t", 0)], answers.append)
+        assert answers == [None]
+        if transactional_id == "early":
+            coordinator.clock.advance(1)
+    assert set(listed(coordinator, **fields)) == expected
