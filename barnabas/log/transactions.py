@@ -9,13 +9,19 @@ from typing import Final, NamedTuple
 
 from barnabas.errors import InvalidRecord
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.records.batch import RecordBatch
+from barnabas.records.batch import CODEC_MASK, HEADER_SIZE, RecordBatch
 from barnabas.records.control import ControlType, control_type
 from barnabas.records.record import records_of
 
 MAX_OFFSET: Final = 2**63 - 1
+ABORT: Final = int(ControlType.ABORT)
+COMMIT: Final = int(ControlType.COMMIT)
 
 _MARKER: Final = Struct(">hi")
+
+_USUAL: Final = Struct(">5shhchic")  # length to key's length, key, value's length, value, number of headers
+_USUAL_SIZE: Final = HEADER_SIZE + _USUAL.size
+_USUAL_BYTES: Final = (b"\x20\x00\x00\x00\x08", b"\x0c", b"\x00")
 
 
 class Marker(NamedTuple):
@@ -31,6 +37,12 @@ def marker_of(batch: RecordBatch) -> Marker | None:
 
     Raises InvalidRecord when there is something else in the batch.
     """
+    if batch.count == 1 and len(batch.buffer) == _USUAL_SIZE and not batch.attributes & CODEC_MASK:
+        # As brokers write it, at the end of each transaction: too often to be taken apart like any record.
+        start, key, number, size, version, epoch, headers = _USUAL.unpack_from(batch.buffer, HEADER_SIZE)
+        if (start, size, headers) == _USUAL_BYTES and key >= 0 and version >= 0 and 0 <= number <= COMMIT:
+            timestamp = batch.max_timestamp if batch.is_log_append_time else batch.base_timestamp
+            return Marker(number == ABORT, epoch, timestamp)
     record = next(records_of(batch), None)
     if record is None:
         return None

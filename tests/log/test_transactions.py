@@ -17,7 +17,8 @@ from barnabas.errors import (
 )
 from barnabas.log.producer_state import ProducerState
 from barnabas.log.transaction_index import AbortedTransaction
-from barnabas.records.batch import RecordBatch, batches
+from barnabas.log.transactions import marker_of
+from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_key, control_type
 from barnabas.records.record import records_of
@@ -244,6 +245,31 @@ def test_what_is_no_end_of_a_transaction_is_not_written(writer, key, value):
     with pytest.raises(InvalidRecord):
         writer.log.append_as_follower(bytes(made.buffer), now_ms=NOW_MS)
     assert writer.log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("kind", [ControlType.ABORT, ControlType.COMMIT])
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {},
+        {"compression": Compression.GZIP},
+        {"log_append_time_ms": NOW_MS + 5},
+        {"value": b"\0\1\0\0\0\x0cmore"},
+        {"key": b"\0\1"},
+        {"headers": [("a", b"b")]},
+        {"epoch": -1},
+    ],
+)
+def test_a_marker_says_the_same_however_it_is_written(kind, otherwise):
+    """What brokers write is read in one go; what they might write, record by record."""
+    options = dict(otherwise)
+    value = options.pop("value", b"\0\0" + options.pop("epoch", 12).to_bytes(4, "big", signed=True))
+    key = options.pop("key", b"\0\0") + control_key(kind)[2:]
+    record = (key, value, NOW_MS, options.pop("headers", []))
+    made = RecordBatch.parse(build_batch([record], producer_id=7, producer_epoch=0, is_control=True, **options))
+    (read,) = records_of(made)
+    epoch = int.from_bytes(value[2:6], "big", signed=True)
+    assert marker_of(made) == (kind is ControlType.ABORT, epoch, read.timestamp)
 
 
 def test_an_empty_control_batch_says_nothing(memory, writer):
