@@ -3,89 +3,22 @@
 The golden files are segments of ``__consumer_offsets`` that Apache Kafka 4.3.1 wrote.
 """
 
-from pathlib import Path
-
 import pytest
 
-from barnabas.clock import ManualClock
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
-from barnabas.config import BrokerConfig
 from barnabas.errors import NONE, KafkaStorageError, NotCoordinator, NotEnoughReplicas
-from barnabas.groups.messages import Join, OffsetCommit, OffsetToCommit, Sync
-from barnabas.log.files import MemoryFiles
-from barnabas.records.batch import Compression, RecordBatch, batches
+from barnabas.groups.messages import Join
+from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key
-from tests.broker.opening import opened
-
-GOLDEN = Path(__file__).parent / "golden"
-
-
-class Life:
-    """A broker in memory, from one start to the next."""
-
-    def __init__(self, **properties: str) -> None:
-        self.properties = {
-            "node.id": "1",
-            "log.dirs": "/data",
-            "listeners": "PLAINTEXT://127.0.0.1:9092",
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "50",
-            "group.initial.rebalance.delay.ms": "0",
-        } | properties
-        self.clock = ManualClock()
-        self.files = MemoryFiles(self.clock)
-        self.start()
-        self.broker.create_topic("t", 2, {})
-        self.broker.group_log.create_topic()
-
-    def start(self) -> None:
-        self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
-
-    def restart(self) -> None:
-        self.broker.close()
-        self.start()
-
-    def put(self, partition: int, name: str, size: int | None = None) -> None:
-        """What another broker has written, or the beginning of it."""
-        log = self.broker.partition(CONSUMER_OFFSETS, partition).log
-        data = bytearray.fromhex((GOLDEN / name).read_text())[:size]
-        log.append_as_follower(data, now_ms=self.clock.time_ms())
-
-    def commit(self, group_id="g", offset=7):
-        told = []
-        self.broker.groups.commit_offsets(OffsetCommit(group_id, [OffsetToCommit("t", 0, offset)]), told.extend)
-        return told
-
-    def join(self, group_id="g"):
-        """The member id of somebody who is alone in its group and has its assignment."""
-        joined, synced = [], []
-        join = Join(group_id, "", None, "a", "/::1", 10_000, 60_000, "consumer", (("range", b"?"),), None, False)
-        self.broker.groups.join(join, joined.append)
-        self.clock.advance(0)
-        (result,) = joined
-        assignments = [(result.member_id, b"all")]
-        sync = Sync(group_id, result.generation_id, result.member_id, assignments=assignments)
-        self.broker.groups.sync(sync, synced.append)
-        assert synced[0].error_code == NONE
-        return result.member_id
-
-    def batches(self, partition: int) -> list[RecordBatch]:
-        log = self.broker.partition(CONSUMER_OFFSETS, partition).log
-        data = log.read(log.log_start_offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True)
-        return list(batches(data))
+from tests.broker.group_life import Life, offsets
 
 
 @pytest.fixture
 def life():
     return Life()
-
-
-def offsets(life, group_id):
-    found = life.broker.groups.fetch_offsets(group_id)
-    return {(topic, index): each.offset for topic, rows in found.items() for index, each in rows.items()}
 
 
 def test_a_group_is_kept_in_the_partition_of_its_id(life):
@@ -159,13 +92,6 @@ def test_apaches_members_are_understood(life):
     assert offsets(life, "g") == {("t", 0): 1}
     life.clock.advance(9)
     assert life.broker.groups.heartbeat("g", member.member_id, None, 1) == NONE
-
-
-def test_of_transactions_only_the_committed_ones_count(life):
-    # Committed: t-0 at 5 and t-1 at 6; aborted: 50; never ended: 70.
-    life.put(28, "consumer_offsets_28_transactions.hex")
-    life.restart()
-    assert offsets(life, "readers") == {("songs", 0): 5, ("songs", 1): 6}
 
 
 def test_what_cannot_be_read_does_not_keep_the_others_from_coming_back(life, caplog):

@@ -1,11 +1,9 @@
-"""Commits, transactional commits of several producers, ends and restarts in any order, beside what the log alone says.
-
-The model is the log and one sentence: of each partition the last record counts that is either in no transaction, or in
-one that has committed.
-"""
+"""Commits, transactional commits of several producers, ends and restarts in any order, beside a model."""
 
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.groups.offsets_model import Model
 
 GROUPS, PARTITIONS, PRODUCERS = ("g", "h"), (0, 1), (1, 2)
 
@@ -21,30 +19,6 @@ actions = st.one_of(
     st.tuples(st.just("delete"), groups),
     st.tuples(st.sampled_from(("restart", "hold", "release"))),
 )
-
-
-class Model:
-    """The log: what was written of each position and by whom, in order, and what became of each transaction."""
-
-    def __init__(self):
-        self.written = []  # [group, partition, value, producer or None, "open" | "commit" | "abort"]
-
-    def write(self, group, partition, value, producer=None):
-        self.written.append([group, partition, value, producer, "open" if producer else "commit"])
-
-    def end(self, producer, is_commit):
-        for row in self.written:
-            if row[3] == producer and row[4] == "open":
-                row[4] = "commit" if is_commit else "abort"
-
-    def forget(self, group, partition=None):
-        self.written = [row for row in self.written if row[0] != group or partition not in (None, row[1])]
-
-    def committed(self, group):
-        return {row[1]: row[2] for row in self.written if row[0] == group and row[4] == "commit"}
-
-    def unstable(self, group):
-        return {row[1] for row in self.written if row[0] == group and row[4] == "open"}
 
 
 class Beside:
