@@ -10,18 +10,21 @@ from typing import NamedTuple
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
+from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     NONE,
     InvalidProducerEpoch,
     KafkaError,
     OperationNotAttempted,
     ProducerFenced,
+    TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
 from barnabas.transactions.messages import TopicPartition
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 
 FENCED_SINCE = 2
@@ -32,17 +35,22 @@ SEVERAL_TRANSACTIONS = 4
 CLIENT_VERSION = 2
 """A broker asks on behalf of a client whose partitions are added as it writes to them (KIP-890)."""
 
-Outcome = dict[TopicPartition, int]
+Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
+Outcome = list[TopicResult]
 
 
 class Asked(NamedTuple):
-    """One transaction of a request, and the partitions that it is about."""
+    """One transaction of a request, and the topics that it is about."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     verify_only: bool
-    partitions: Sequence[TopicPartition]
+    topics: Topics
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return [TopicPartition(topic.name, index) for topic in self.topics for index in topic.partitions]
 
 
 @api(AddPartitionsToTxnRequest, versions="0-5")
@@ -70,35 +78,29 @@ def add_partitions_to_txn(
 def _asked(request: AddPartitionsToTxnRequest, version: int) -> dict[str, Asked]:
     """By transactional id; of what is there twice the later stands."""
     if version < SEVERAL_TRANSACTIONS:
-        partitions = _partitions(request.v3_and_below_topics)
         return {
             request.v3_and_below_transactional_id: Asked(
                 request.v3_and_below_transactional_id,
                 request.v3_and_below_producer_id,
                 request.v3_and_below_producer_epoch,
                 False,
-                partitions,
+                request.v3_and_below_topics,
             )
         }
     return {
         each.transactional_id: Asked(
-            each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, _partitions(each.topics)
+            each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, each.topics
         )
         for each in request.transactions
     }
 
 
-def _partitions(topics: Iterable[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]) -> list[TopicPartition]:
-    return [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
-
-
 def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> None:
-    """One transaction: all of its partitions, or none where one is not there."""
-    image = context.broker.image
-    missing = {each for each in asked.partitions if image.partition(each.topic, each.partition) is None}
-    if missing:
-        not_attempted, unknown = OperationNotAttempted.code, UnknownTopicOrPartition.code
-        done({each: unknown if each in missing else not_attempted for each in asked.partitions})
+    """One transaction: all of its partitions, or none where one may not be in it."""
+    partitions = asked.partitions
+    refused = _refused(partitions, context)
+    if refused:
+        done(_by_topic({each: refused.get(each, OperationNotAttempted.code) for each in partitions}))
         return
     fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
 
@@ -107,34 +109,56 @@ def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> No
             return NONE
         return fenced.code if error is ProducerFenced else error.code
 
-    identity = asked.transactional_id, asked.producer_id, asked.producer_epoch, asked.partitions
+    identity = asked.transactional_id, asked.producer_id, asked.producer_epoch, partitions
     coordinator = context.broker.transactions
     if asked.verify_only:
-        done({each: code(error) for each, error in coordinator.verify_partitions(*identity).items()})
+        done(_by_topic({each: code(error) for each, error in coordinator.verify_partitions(*identity).items()}))
     else:
         coordinator.add_partitions(
             *identity,
-            lambda error: done(dict.fromkeys(asked.partitions, code(error))),
+            lambda error: done(_all(asked.topics, code(error))),
             client_version=CLIENT_VERSION if context.api_version >= SEVERAL_TRANSACTIONS else 0,
         )
+
+
+def _refused(partitions: Iterable[TopicPartition], context: Context) -> dict[TopicPartition, int]:
+    """What cannot be in a transaction: what is not there, and the broker's own topics, which other brokers may add."""
+    image = context.broker.image
+    refused = {
+        each: UnknownTopicOrPartition.code for each in partitions if image.partition(each.topic, each.partition) is None
+    }
+    if context.api_version < SEVERAL_TRANSACTIONS:
+        refused |= {each: TopicAuthorizationFailed.code for each in partitions if each.topic in INTERNAL}
+    return refused
 
 
 def _response(outcomes: dict[str, Outcome], version: int) -> AddPartitionsToTxnResponse:
     if version < SEVERAL_TRANSACTIONS:
         ((_, outcome),) = outcomes.items()
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topics(outcome))
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=outcome)
     return AddPartitionsToTxnResponse(
         results_by_transaction=[
-            Result(transactional_id=transactional_id, topic_results=_topics(outcome))
+            Result(transactional_id=transactional_id, topic_results=outcome)
             for transactional_id, outcome in outcomes.items()
         ]
     )
 
 
-def _topics(outcome: Outcome) -> list[TopicResult]:
-    topics: dict[str, list[TopicResult.AddPartitionsToTxnPartitionResult]] = {}
-    for (topic, partition), code in outcome.items():
-        topics.setdefault(topic, []).append(
-            TopicResult.AddPartitionsToTxnPartitionResult(partition_index=partition, partition_error_code=code)
+def _all(topics: Topics, code: int) -> Outcome:
+    """One code for all that was asked, in the request's own shape: with what is in it twice, or empty."""
+    return [
+        TopicResult(
+            name=topic.name,
+            results_by_partition=[
+                PartitionResult(partition_index=index, partition_error_code=code) for index in topic.partitions
+            ],
         )
+        for topic in topics
+    ]
+
+
+def _by_topic(codes: dict[TopicPartition, int]) -> Outcome:
+    topics: dict[str, list[PartitionResult]] = {}
+    for (topic, partition), code in codes.items():
+        topics.setdefault(topic, []).append(PartitionResult(partition_index=partition, partition_error_code=code))
     return [TopicResult(name=name, results_by_partition=results) for name, results in topics.items()]

@@ -9,6 +9,7 @@ from barnabas.errors import (
     InvalidTxnState,
     OperationNotAttempted,
     ProducerFenced,
+    TopicAuthorizationFailed,
     TransactionAbortable,
     UnknownTopicOrPartition,
 )
@@ -94,6 +95,26 @@ def test_one_that_is_not_there_spoils_them_all(node, producer, version):
     told = add(node, producer, version, t=[0, 3], none=[0])
     assert told == {("t", 0): others, ("t", 3): unknown, ("none", 0): unknown}
     assert node.broker.transactions.describe("x").state == "Empty"
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_the_broker_s_own_topics_are_for_brokers_to_add(node, producer, version):
+    others = NONE if version >= 4 else OperationNotAttempted.code
+    refused = NONE if version >= 4 else TopicAuthorizationFailed.code
+    told = add(node, producer, version, t=[0], __transaction_state=[1])
+    assert told == {("t", 0): others, ("__transaction_state", 1): refused}
+
+
+def test_what_is_asked_twice_is_answered_twice(node, producer):
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="x",
+        v3_and_below_producer_id=producer[0],
+        v3_and_below_producer_epoch=producer[1],
+        v3_and_below_topics=[Topic(name="t", partitions=[0, 0]), Topic(name="u", partitions=[])],
+    )
+    results = node.call(request, 3).results_by_topic_v3_and_below
+    told = [(each.name, [one.partition_index for one in each.results_by_partition]) for each in results]
+    assert told == [("t", [0, 0]), ("u", [])]
 
 
 @pytest.mark.parametrize("version", range(6))
