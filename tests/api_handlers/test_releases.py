@@ -17,7 +17,7 @@ from barnabas.wire.messages.produce import ProduceRequest
 OLDEST_WITH_API_VERSIONS = list(releases.CHANGES).index("0.10.0")
 BY_PROBING = list(releases.CHANGES)[:OLDEST_WITH_API_VERSIONS]
 SELF_DESCRIBING = list(releases.CHANGES)[OLDEST_WITH_API_VERSIONS:]
-LIKE_THE_ONE_BEFORE = {"2.5", "2.6", "3.3", "3.4", "3.6"}
+LIKE_THE_ONE_BEFORE = {"2.5", "2.6", "3.3", "3.4"}
 """kafka-python tells these apart by APIs that only brokers and controllers use, or that are not answered yet."""
 
 
@@ -165,3 +165,53 @@ def test_a_client_told_of_that_release_writes_and_reads(release):
         record = next(consumer)
         consumer.close()
     assert (record.key, record.value) == (b"k", b"v")
+
+
+FOR_TRANSACTIONS = {10: "FindCoordinator", 22: "InitProducerId", 24: "AddPartitionsToTxn", 25: "AddOffsetsToTxn",
+                    26: "EndTxn", 28: "TxnOffsetCommit"}  # fmt: skip
+
+
+@pytest.mark.parametrize("release", releases.CHANGES)
+def test_transactions_came_with_0_11_and_are_whole_since(release):
+    told = releases.narrowed(release)
+    there = FOR_TRANSACTIONS if tuple_of(release) >= (0, 11) else {}
+    assert {key for key in FOR_TRANSACTIONS if key != 10 and key in told} == set(there) - {10}
+    assert not set(there) & set(releases.missing(release))
+
+
+def test_the_second_generation_of_transactions_came_with_4_0():
+    for release in releases.CHANGES:
+        told = releases.narrowed(release)
+        since = tuple_of(release) >= (4, 0)
+        assert (told[0].versions.last >= 12) == since
+        assert (26 in told and told[26].versions.last >= 5) == since
+        assert ("transaction.version" in releases.features(release, Node.supported_features)) == since
+
+
+@pytest.mark.parametrize("release", ["0.11", "2.8", "3.9", "4.0", "4.4"])
+def test_a_client_told_of_that_release_has_its_transactions(release):
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka.structs import OffsetAndMetadata
+
+    with Broker(compatible_with=release) as broker:
+        broker.create_topic("t", partitions=2)
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="one")
+        producer.init_transactions()
+        for turn, end in enumerate(
+            (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
+        ):
+            producer.begin_transaction()
+            for partition in range(2):
+                producer.send("t", b"%d" % turn, partition=partition)
+            producer.send_offsets_to_transaction({TopicPartition("t", 0): OffsetAndMetadata(turn, "", -1)}, "g")
+            end()
+        producer.close()
+    XX
+        consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="g", **reader)
+        places = [TopicPartition("t", partition) for partition in range(2)]
+        assert consumer.committed(places[0]) == 2
+        consumer.assign(places)
+        consumer.seek_to_beginning(*places)
+        values = [next(consumer).value for _ in range(4)]
+        consumer.close()
+    assert sorted(values) == [b"0", b"0", b"2", b"2"]
