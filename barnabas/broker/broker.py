@@ -305,6 +305,7 @@ class Broker:
         for_all, for_me = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
         self.config = self.config.with_dynamic(for_all, for_me)
         self.controller.controller.settings = self.config
+        self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
         self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())

@@ -74,8 +74,9 @@ class Housekeeping:
         self._stopped = False
 
     def start(self) -> None:
-        """Do everything at its interval from now on."""
+        """Do everything at its interval from now on; producers that are too old by now are not remembered at all."""
         settings = self.settings
+        self.expire_producers()
         tasks: list[tuple[str, Callable[[], object], int]] = [
             ("retention", self.enforce_retention, settings.log_retention_check_interval_ms),
             ("recovery points", self.checkpoint_recovery_points, settings.log_flush_offset_checkpoint_interval_ms),

@@ -3,7 +3,10 @@
 import pytest
 
 from barnabas.api_handlers.describe_producers import describe_producers
+from barnabas.broker.markers import write_markers
+from barnabas.cluster.commands import ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.errors import NONE, InvalidTopicException, NotLeaderOrFollower, UnknownTopicOrPartition
+from barnabas.transactions.messages import Marker, TopicPartition
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest
 
 Topic = DescribeProducersRequest.TopicRequest
@@ -69,3 +72,40 @@ def test_as_often_as_asked(node, partition):
     told = ask(node, ("T", [1, 1]), ("T", []), ("T", [1]))
     assert [[p.partition_index for p in topic.partitions] for topic in told] == [[1, 1], [], [1]]
     assert ask(node) == []
+
+
+def test_a_transaction_from_its_first_record_to_its_end(node, partition):
+    identity = {"producer_id": 4001, "producer_epoch": 0, "is_transactional": True}
+    for sequence in (3, 4):
+        node.append(partition, node.clock.time_ms(), base_sequence=sequence, **identity)
+
+    def known():
+        (told,) = ask(node, ("T", [0]))[0].partitions
+        (producer,) = (each for each in told.active_producers if each.producer_id == 4001)
+        return (
+            producer.producer_epoch,
+            producer.last_sequence,
+            producer.coordinator_epoch,
+            producer.current_txn_start_offset,
+        )
+
+    assert known() == (0, 4, -1, 5)
+    marker = Marker(4001, 1, coordinator_epoch=6, is_commit=True, transaction_version=2)
+    write_markers(node.broker, marker, [TopicPartition("T", 0)], lambda errors: None)
+    assert known() == (1, -1, 6, -1)
+
+
+def test_they_are_told_in_the_order_of_a_java_map(node, partition):
+    for producer_id in (64, 1, 33, 2**32):
+        node.append(partition, 1004, producer_id=producer_id, producer_epoch=0, base_sequence=0)
+    (told,) = ask(node, ("T", [0]))[0].partitions
+    assert [each.producer_id for each in told.active_producers] == [4000, 64, 4001, 1, 33, 2**32]
+
+
+def test_how_long_they_are_remembered_can_be_changed(node, partition):
+    change = ConfigChange("producer.id.expiration.ms", 0, "5000")
+    (altered,) = node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, ""), [change])]))
+    assert altered.error is None
+    node.append(partition, node.clock.time_ms(), producer_id=7, producer_epoch=0, base_sequence=0)
+    node.clock.advance(700)  # beyond producer.id.expiration.check.interval.ms
+    assert ask(node, ("T", [0]))[0].partitions[0].active_producers == []

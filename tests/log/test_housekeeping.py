@@ -141,6 +141,20 @@ def test_producers_are_forgotten(batch):
     assert log.active_producers() == []
 
 
+def test_producers_that_are_too_old_are_not_remembered_at_the_next_start(house):
+    log = house.create()
+    house.append(log, producer_id=7, producer_epoch=0, base_sequence=0)
+    house.clock.advance(60 * MINUTE_S)
+    house.append(log, producer_id=8, producer_epoch=0, base_sequence=0)
+    house.manager.close()
+    old = LogSettings(producer_id_expiration_ms=60 * MINUTE_S * 1000)
+    house.manager = LogManager(house.files, ["/data"], clock=house.clock, scheduler=house.clock, settings=old)
+    house.manager.start(1)
+    house.manager.open_all(lambda topic: TopicConfig())
+    (log,) = house.manager.logs.values()
+    assert [entry.producer_id for entry in log.active_producers()] == [8]
+
+
 def test_flush_messages_flushes_off_the_loop(batch):
     background = Slow()
     house = House(batch, background)
