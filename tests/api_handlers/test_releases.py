@@ -206,8 +206,14 @@ def test_a_client_told_of_that_release_has_its_transactions(release):
             producer.send_offsets_to_transaction({TopicPartition("t", 0): OffsetAndMetadata(turn, "", -1)}, "g")
             end()
         producer.close()
-    XX
-        consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="g", **reader)
+        consumer = KafkaConsumer(
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id="g",
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            consumer_timeout_ms=60_000,
+        )
         places = [TopicPartition("t", partition) for partition in range(2)]
         assert consumer.committed(places[0]) == 2
         consumer.assign(places)
