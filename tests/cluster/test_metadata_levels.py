@@ -1,0 +1,217 @@
+"""The metadata log at other levels of features than the newest: what is in it, and what a restart makes of it."""
+
+import pytest
+
+from barnabas.cluster.commands import (
+    AmendBroker,
+    AssignReplicasToDirs,
+    CordonLogDirs,
+    CreateTopics,
+    DirectoriesOffline,
+    FeatureUpdate,
+    NewTopic,
+    RegisterController,
+    ShutDownBroker,
+)
+from barnabas.cluster.image import MIGRATING_DIRECTORY
+from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.cluster.quorum_state import QuorumState, read_quorum_state
+from barnabas.cluster.record_batches import Control, decode_batches
+from barnabas.cluster.snapshot import decode_snapshot
+from barnabas.config.endpoints import Endpoint
+from barnabas.records.batch import batches
+from barnabas.records.record import records_of
+from barnabas.wire.messages import metadata_records
+from barnabas.wire.messages.control_records import ControlRecordType
+from barnabas.wire.types import read_uvarint
+
+METADATA, KRAFT, ELR = "metadata.version", "kraft.version", "eligible.leader.replicas.version"
+CONTROLLER = Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")
+HERE = bytes([1]) * 16
+
+
+def written(metadata):
+    """Class name and version of each record in the log, control records left out."""
+    data = metadata.log.read(0, 1 << 20, up_to=metadata.log.log_end_offset, minimum_one=True)
+    found = []
+    for batch in batches(memoryview(data)):
+        for record in () if batch.is_control else records_of(batch):
+            _, at = read_uvarint(record.value, 0)
+            key, at = read_uvarint(record.value, at)
+            version, _ = read_uvarint(record.value, at)
+            found.append((metadata_records.MetadataRecord.by_key[key].__name__, version))
+    return found
+
+
+def make_everything(metadata):
+    metadata.submit(RegisterController(1, bytes(16), [CONTROLLER]))
+    (made,) = metadata.submit(CreateTopics([NewTopic("t", 1, 1)]))
+    assert metadata.submit(AssignReplicasToDirs(1, [(made.id, 0, bytes([2]) * 16)])) == [None]
+    metadata.submit(CordonLogDirs(1, [HERE]))
+    metadata.submit(DirectoriesOffline(1, [bytes([3]) * 16]))
+    metadata.submit(ShutDownBroker(1))
+
+
+@pytest.mark.parametrize(
+    ("level", "registration", "partition"),
+    [
+        (7, 1, 0),
+        (8, 2, 0),
+        (12, 2, 0),
+        (14, 2, 0),
+        (16, 2, 0),
+        (17, 3, 1),
+        (22, 3, 1),
+        (23, 3, 2),
+        (29, 3, 2),
+        (30, 4, 2),
+    ],
+)
+def test_only_what_the_level_has_a_place_for_is_written(open_metadata, level, registration, partition):
+    metadata = open_metadata.started(features={METADATA: level})
+    make_everything(metadata)
+    found = written(metadata)
+    versions = dict(found)
+    assert versions["RegisterBrokerRecord"] == registration
+    assert versions["PartitionRecord"] == versions["PartitionChangeRecord"] == partition
+    assert ("BeginTransactionRecord" in versions) == (level >= 13)
+    assert ("RegisterControllerRecord" in versions) == (level >= 15)
+    there = metadata.image.partition("t", 0).directories
+    assert there == ((bytes([2]) * 16,) if level >= 17 else (MIGRATING_DIRECTORY,))
+    changes = {version for name, version in found if name == "BrokerRegistrationChangeRecord"}
+    assert changes == {0, 1} | ({3} if level >= 30 else set()) | ({2} if level >= 17 else set())
+
+
+@pytest.mark.parametrize("level", range(7, 31))
+def test_the_image_is_the_one_that_a_restart_reads(open_metadata, level):
+    metadata = open_metadata.started(features={METADATA: level})
+    make_everything(metadata)
+    again = open_metadata()
+    assert again.image._replace(offset=0, epoch=0) == metadata.image._replace(offset=0, epoch=0)
+    assert again.metadata_version == level
+    again.write_snapshot()
+    (snapshot_id,) = again.snapshots()
+    records = decode_snapshot(open_metadata.files.read(f"{open_metadata.directory}/{snapshot_id.file_name}")).records
+    assert sum(isinstance(record, metadata_records.PartitionRecord) for record in records) == 1
+    assert open_metadata().image._replace(offset=0, epoch=0) == metadata.image._replace(offset=0, epoch=0)
+
+
+def test_directories_are_told_once_the_metadata_has_a_place_for_them(open_metadata):
+    metadata = open_metadata.started(features={METADATA: 16})
+    metadata.submit(CreateTopics([NewTopic("t", 1, 1)]))
+    assert metadata.image.brokers[1].log_dirs == ()
+    assert metadata.image.partition("t", 0).directories == (MIGRATING_DIRECTORY,)
+    before = metadata.image.brokers[1]
+    metadata.submit(AmendBroker(1, [HERE]))
+    assert metadata.image.brokers[1] == before
+    metadata.update_features([FeatureUpdate(METADATA, 17)])
+    metadata.submit(AmendBroker(1, [HERE]))
+    assert metadata.image.brokers[1] == before._replace(log_dirs=(HERE,))
+    metadata.submit(AmendBroker(1, [bytes([2]) * 16]))  # it has some by now
+    assert metadata.image.brokers[1].log_dirs == (HERE,)
+
+
+# ---------------------------------------------------------------- the first start, and others
+
+
+def test_what_was_asked_for_is_in_the_bootstrap_file(open_metadata):
+    metadata = open_metadata(features={"transaction.version": 1, METADATA: 25})
+    levels = {METADATA: 25, "group.version": 1, "transaction.version": 1}
+    assert metadata.image.features == levels
+    data = open_metadata.files.read(
+        open_metadata.directory.removesuffix("__cluster_metadata-0") + "bootstrap.checkpoint"
+    )
+    assert {each.name: each.feature_level for each in decode_snapshot(data).records} == levels
+
+
+@pytest.mark.parametrize("asked", [{"transaction.version": 1}, {METADATA: 25, "group.version": 1}, {ELR: 0}, {}])
+def test_the_same_levels_again_are_fine(open_metadata, asked):
+    levels = open_metadata(features={"transaction.version": 1, METADATA: 25}).image.features
+    assert open_metadata(features=asked).image.features == levels
+
+
+@pytest.mark.parametrize("asked", [{"transaction.version": 2}, {METADATA: 30}, {"group.version": 0}, {KRAFT: 1}])
+def test_other_levels_are_refused_once_there_is_a_cluster(open_metadata, asked):
+    open_metadata(features={"transaction.version": 1, METADATA: 25})
+    with pytest.raises(MetadataLogError, match="`barnabas features upgrade`"):
+        open_metadata(features=asked)
+    assert open_metadata().image.features["transaction.version"] == 1
+
+
+def test_a_directory_that_was_formatted_and_never_used_has_its_levels(open_metadata, opener):
+    open_metadata(features={"transaction.version": 1})
+    path = open_metadata.directory.removesuffix("__cluster_metadata-0") + "bootstrap.checkpoint"
+    formatted = open_metadata.files.read(path)
+
+    def fresh():
+        other = opener(type(open_metadata.files)())
+        other.files.makedirs("/data")
+        other.files.write_atomically(path, formatted, sync=True)
+        return other
+
+    assert fresh()().image.features["transaction.version"] == 1
+    assert fresh()(features={"transaction.version": 1}).image.features["transaction.version"] == 1
+    with pytest.raises(MetadataLogError, match=r"transaction\.version is at level 1, and 2 was asked for"):
+        fresh()(features={"transaction.version": 2})
+
+
+def test_levels_are_there_after_a_restart(open_metadata):
+    metadata = open_metadata.started()
+    metadata.update_features([FeatureUpdate("transaction.version", 1, 2), FeatureUpdate("share.version", 0, 2)])
+    levels = metadata.image.features
+    assert levels["transaction.version"] == 1
+    assert "share.version" not in levels
+    assert open_metadata().image.features == levels
+
+
+def test_features_are_reset_to_the_levels_of_the_start(open_metadata):
+    metadata = open_metadata(features={"transaction.version": 1, METADATA: 25})
+    first = metadata.image.features
+    metadata.update_features([FeatureUpdate("transaction.version", 2), FeatureUpdate("group.version", 0, 2)])
+    metadata.update_features([FeatureUpdate(METADATA, 30)])
+    metadata.reset_features()
+    assert metadata.image.features == {**first, METADATA: 30}
+    end = metadata.image.offset
+    metadata.reset_features()
+    assert metadata.image.offset == end
+
+
+# ---------------------------------------------------------------- kraft.version
+
+
+def test_kraft_version_is_raised_by_control_records(open_metadata):
+    metadata = open_metadata.started(directory_id=HERE)
+    metadata.voter_endpoints = [CONTROLLER]
+    assert metadata.voter_directory_id == bytes(16)
+    start = metadata.log.log_end_offset
+    metadata.update_features([FeatureUpdate(KRAFT, 1), FeatureUpdate("transaction.version", 1, 2)])
+    assert metadata.voter_directory_id == HERE
+    data = metadata.log.read(start, 1 << 20, up_to=metadata.log.log_end_offset, minimum_one=True)
+    raised, others = decode_batches(data)
+    assert [each.type for each in raised.records] == [ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS]
+    assert not any(isinstance(each, Control) for each in others.records)
+    assert metadata.image.offset == metadata.log.log_end_offset - 1
+    (voter,) = metadata.kraft.voters.voters
+    assert (voter.voter_id, voter.voter_directory_id) == (1, HERE)
+    assert [(each.name, each.host, each.port) for each in voter.endpoints] == [("CONTROLLER", "127.0.0.1", 9093)]
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_raised_kraft_version_stays(open_metadata, snapshot):
+    metadata = open_metadata.started(directory_id=HERE)
+    metadata.update_features([FeatureUpdate(KRAFT, 1)])
+    if snapshot:
+        metadata.write_snapshot()
+    again = open_metadata(features={KRAFT: 1}, directory_id=HERE)
+    assert again.kraft == metadata.kraft
+    state = read_quorum_state(open_metadata.files, f"{open_metadata.directory}/quorum-state")
+    assert state == QuorumState(1, 2, None)
+    with pytest.raises(MetadataLogError, match=r"kraft\.version is at level 1"):
+        open_metadata(features={KRAFT: 0})
+
+
+def test_what_only_was_asked_does_not_raise_it(open_metadata):
+    metadata = open_metadata.started()
+    end = metadata.log.log_end_offset
+    metadata.update_features([FeatureUpdate(KRAFT, 1)], validate_only=True)
+    assert (metadata.kraft.version, metadata.log.log_end_offset) == (0, end)
