@@ -3,7 +3,6 @@
 Knows nothing of how a batch is appended. Rules of Apache Kafka's ``ReplicaManager.handleProduceAppend`` (KIP-890).
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
@@ -17,8 +16,6 @@ from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_B
 from barnabas.records.validation import is_one_batch
 from barnabas.transactions.messages import TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
-
-logger = logging.getLogger(__name__)
 
 Topics = Sequence[ProduceRequest.TopicProduceData]
 Before = Callable[[TopicPartition], KafkaError | None]
