@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from kafka import KafkaAdminClient
 
 from barnabas.cli import main
-from barnabas.cli.serve import SNIPPET, Options, gathered, read
+from barnabas.cli.serve import SNIPPET, Options, gathered, levels, read
 from barnabas.config import ConfigError
 
 WAIT_S = 30
@@ -26,6 +27,8 @@ WAIT_S = 30
         (["--config=a"], Options("a")),
         (["a", "--override", "b=c", "--override=d=e"], Options("a", ("b=c", "d=e"))),
         (["--dev", "--log-dir", "d", "--port", "0"], Options(dev=True, log_dirs="d", port="0")),
+        (["--feature", "a=1", "--feature=b=2"], Options(feature=("a=1", "b=2"))),
+        (["--release-version", "3.9"], Options(release_version="3.9")),
         (["--log-dirs=d,e", "--log-level", "debug"], Options(log_dirs="d,e", log_level="debug")),
     ],
 )
@@ -67,6 +70,19 @@ def test_an_override_that_cannot_be_read():
         (["--override", "listeners=SSL://:1"], r"listeners is 'SSL://:1', but must be of PLAINTEXT only"),
         (["--override", "nonsense"], r"--override is 'nonsense', but must be key=value"),
         (["no/such/server.properties"], r"\[Errno 2\] No such file or directory"),
+        (["--feature", "nope=1"], r"--feature is 'nope', but must be a feature: eligible\.leader\.replicas\.version, "),
+        (["--feature", "group.version"], r"--feature is 'group\.version', but must be a feature and its level, like "),
+        (["--feature", "group.version=x"], r"--feature is 'group\.version=x', but must be a feature and its level, "),
+        (["--feature", "group.version=2"], r"--feature group\.version is '2', but must be a level from 0 to 1"),
+        (["--release-version", "2.8"], r"--release-version is '2\.8', but must be one of 3\.3-IV3, "),
+        (
+            ["--release-version", "3.9", "--feature", "metadata.version=21"],
+            r"--release-version is '3\.9', but must be given without --feature metadata\.version",
+        ),
+        (
+            ["--release-version", "3.9", "--feature", "eligible.leader.replicas.version=1"],
+            r"--feature eligible\.leader\.replicas\.version is '1', but must be 0 below metadata\.version 23 ",
+        ),
         (["--log-level", "loud"], r"--log-level is 'loud', but must be one of DEBUG"),
     ],
 )
@@ -75,6 +91,23 @@ def test_a_mistake_stops_the_start_with_one_line(capsys, arguments, said):
     captured = capsys.readouterr()
     assert re.fullmatch(rf"Error: {said}.*\n", captured.err)
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (Options(), {}),
+        (Options(feature=("transaction.version=1", "group.version=0")), {"transaction.version": 1, "group.version": 0}),
+        (Options(feature=("transaction.version=1", "transaction.version=2")), {"transaction.version": 2}),
+        (Options(release_version="3.9"), {"metadata.version": 21}),
+        (
+            Options(feature=("transaction.version=2",), release_version="3.9"),
+            {"metadata.version": 21, "transaction.version": 2},
+        ),
+    ],
+)
+def test_levels_of_features(options, found):
+    assert levels(options) == found
 
 
 def test_the_snippet_has_six_lines_and_compiles():
@@ -150,6 +183,31 @@ def test_data_stays_where_it_was_told_to_be(tmp_path):
     assert (directory / ".kafka_cleanshutdown").exists()
     with Serving(f"--override=log.dirs={directory}") as again:
         assert again.stop(signal.SIGTERM) == 0
+
+
+def finalized(serving):
+    admin = KafkaAdminClient(bootstrap_servers=serving.address)
+    found = admin.describe_features()
+    admin.close()
+    return {name: each["finalized"][1] for name, each in found.items() if "finalized" in each}
+
+
+def test_levels_are_chosen_once_and_stay(tmp_path):
+    directory = f"--log-dirs={tmp_path / 'data'}"
+    chosen = ["--release-version", "4.0", "--feature", "transaction.version=1", "--feature", "kraft.version=1"]
+    wanted = {"metadata.version": 25, "group.version": 1, "transaction.version": 1, "kraft.version": 1}
+    with Serving(directory, *chosen) as serving:
+        assert finalized(serving) == wanted
+        assert serving.stop(signal.SIGTERM) == 0
+    for again in ([], chosen):
+        with Serving(directory, *again) as serving:
+            assert finalized(serving) == wanted
+            serving.stop(signal.SIGKILL)
+    other = [sys.executable, "-m", "barnabas", "serve", "--port=0", directory, "--feature", "transaction.version=2"]
+    refused = subprocess.run(other, capture_output=True, text=True, timeout=WAIT_S)
+    assert refused.returncode == 1
+    assert "transaction.version is at level 1, and 2 was asked for" in refused.stderr
+    assert "barnabas features upgrade" in refused.stderr
 
 
 def test_all_sources_at_once(tmp_path):

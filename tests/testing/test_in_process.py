@@ -1,8 +1,9 @@
 """The broker that users' tests start: what it offers, and that it comes clean again."""
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
+from barnabas.config import ConfigError
 from barnabas.errors import InvalidConfig, TopicAlreadyExists
 from barnabas.testing import Broker
 
@@ -43,6 +44,31 @@ def test_records_are_what_was_produced(on_disk):
 def test_a_topic_that_nobody_made_has_no_records():
     with Broker() as broker:
         assert broker.records("nothing") == []
+
+
+def levels(broker):
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    found = admin.describe_features()
+    admin.close()
+    return {name: each["finalized"][1] for name, each in found.items() if "finalized" in each}
+
+
+def test_features_have_the_levels_that_were_asked_for_and_get_them_back():
+    asked = {"metadata.version": 25, "transaction.version": 1, "kraft.version": 1}
+    with Broker(features=asked) as broker:
+        first = levels(broker)
+        assert first == {**asked, "group.version": 1}
+        admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+        admin.update_features({"transaction.version": 2, "group.version": ("SAFE_DOWNGRADE", 0)})
+        admin.close()
+        assert levels(broker) == {**asked, "transaction.version": 2}
+        broker.reset()
+        assert levels(broker) == first
+
+
+def test_a_feature_that_there_is_not():
+    with pytest.raises(ConfigError, match="--feature is 'nope', but must be a feature"):
+        Broker(features={"nope": 1}).start()
 
 
 def test_configs_by_keyword_and_by_name():

@@ -36,6 +36,10 @@ def test_users_override_its_configs(pytester):
         @pytest.fixture(scope="session")
         def kafka_broker_config():
             return {"num.partitions": 7}
+
+        @pytest.fixture(scope="session")
+        def kafka_broker_features():
+            return {"transaction.version": 1}
         """
     )
     pytester.makepyfile(
@@ -44,9 +48,12 @@ def test_users_override_its_configs(pytester):
 def test_seven(kafka_broker):
     produce(kafka_broker)
     assert len(kafka_broker._server.broker.image.topics_by_name["t"].partitions) == 7
+
+def test_one_after_all(kafka_broker):
+    assert kafka_broker._server.broker.image.features["transaction.version"] == 1
 """
     )
-    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+    pytester.runpytest_subprocess().assert_outcomes(passed=4)
 
 
 def test_it_shows_among_the_fixtures_with_its_meaning(pytester):
