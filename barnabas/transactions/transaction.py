@@ -4,7 +4,6 @@ Knows nothing of logs, markers or other ids. A change is prepared first, which b
 record is written (Kafka's ``TransactionMetadata``).
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from barnabas.errors import KafkaError, ProducerFenced
 from barnabas.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
 
-logger = logging.getLogger(__name__)
 
 LAST_EPOCH = (1 << 15) - 1
 """The largest int16. No client is given it, so that there always is one more to fence a client with."""
@@ -133,9 +131,7 @@ class Transaction:
         facts = self.facts
         assert self.pending is None and facts.state in FROM[State.PREPARE_EPOCH_FENCE]
         epoch = facts.producer_epoch
-        if epoch == LAST_EPOCH:
-            logger.error("%s: there is no epoch left to fence producer %d", self.transactional_id, facts.producer_id)
-        elif not self.has_failed_fence:
+        if epoch < LAST_EPOCH and not self.has_failed_fence:
             epoch += 1
         self.facts = facts._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
 
