@@ -49,7 +49,7 @@ def begin(bootstrap: str, partition: int, *, is_new: bool) -> Open:
     *_, told = play(bootstrap, *ready(bootstrap, name), init(name, timeout=TIMEOUT_MS, v=4))
     assert told["ErrorCode"] == 0, told
     producer = Open(name, told["ProducerId"], told["ProducerEpoch"], is_new)
-    place = {"topic": TOPIC, "partition": partition, "v": 5 if is_new else 3}
+    place: dict[str, Any] = {"topic": TOPIC, "partition": partition, "v": 5 if is_new else 3}
     steps = [] if is_new else [add_offsets(name, GROUP, **producer.identity, v=3)]
     *_, told = play(bootstrap, *steps, pending(10 + partition, name, GROUP, **place, **producer.identity))
     assert told["Topics"][0]["Partitions"] == [{"PartitionIndex": partition, "ErrorCode": 0}]
