@@ -11,7 +11,6 @@ from barnabas.errors import KafkaError, ProducerFenced
 from barnabas.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
 
-
 LAST_EPOCH = (1 << 15) - 1
 """The largest int16. No client is given it, so that there always is one more to fence a client with."""
 
