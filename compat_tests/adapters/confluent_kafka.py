@@ -245,6 +245,8 @@ class ConfluentClient(base.Client):
         configs = {
             "bootstrap.servers": self.bootstrap,
             "log_level": QUIET,
+            # Else librdkafka 2.16 forgets an only broker that is away, makes it anew, and sends offsets to the old one.
+            "metadata.recovery.strategy": "none",
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout_ms,
             "linger.ms": 0,

@@ -111,19 +111,21 @@ def test_each_input_comes_out_once(
         for each in (source, target):
             client.create_topic(each, PARTITIONS)
         watcher = client.consumer(group=group)
+        inputs = Source(client, source)
         with Pipeline(tmp_path, library, broker.bootstrap, source, target, group) as pipeline:
 
             def wait_for(wanted: list[int]) -> None:
                 deadline = time.monotonic() + SECONDS
                 while any(now < then for now, then in zip(committed(watcher, source), wanted, strict=True)):
-                    assert time.monotonic() < deadline, (committed(watcher, source), wanted, pipeline.said())
+                    state = committed(watcher, source), wanted, inputs.sent
+                    assert time.monotonic() < deadline, f"{state}\n{pipeline.said()}"
                     pipeline.revive()
                     time.sleep(0.02)
 
             def go_on() -> None:
                 wait_for([each + 1 for each in committed(watcher, source)])
 
-            with Source(client, source) as inputs:
+            with inputs:
                 for _ in range(ROUNDS):
                     go_on()
                     pipeline.kill(0)
