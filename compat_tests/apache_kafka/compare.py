@@ -19,6 +19,12 @@ MEMBER_ID = re.compile(r"^(.*-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 UNORDERED = {
+    "AddPartitionsToTxn": {
+        "ResultsByTopicV3AndBelow",
+        "ResultsByTransaction",
+        "TopicResults",
+        "ResultsByPartition",
+    },
     "ApiVersions": {"SupportedFeatures", "FinalizedFeatures"},
     "DeleteGroups": {"Results"},
     "DeleteRecords": {"Topics", "Partitions"},
@@ -26,20 +32,28 @@ UNORDERED = {
     "CreatePartitions": {"Results"},
     "DescribeGroups": {"Groups", "Members"},
     "DescribeLogDirs": {"Topics", "Partitions"},
+    "DescribeProducers": {"ActiveProducers"},
+    "DescribeTransactions": {"Topics", "Partitions"},
     "ElectLeaders": {"ReplicaElectionResults", "PartitionResult"},
     "JoinGroup": {"Members"},
     "ListConfigResources": {"ConfigResources"},
     "ListGroups": {"Groups"},
+    "ListTransactions": {"TransactionStates", "UnknownStateFilters"},
     "ListOffsets": {"Topics", "Partitions"},
     "Metadata": {"Topics"},
     "OffsetFetch": {"Topics", "Partitions"},
     "OffsetForLeaderEpoch": {"Topics", "Partitions"},
     "Produce": {"Responses", "PartitionResponses"},
+    "TxnOffsetCommit": {"Topics", "Partitions"},
+    "WriteTxnMarkers": {"Markers", "Topics", "Partitions"},
 }
 """Arrays that Apache Kafka fills from hash maps, or shuffles: their order means nothing."""
 
 KEYED = {"ApiKeys": "ApiKey", "Configs": "Name"}
 """Arrays whose entries are told apart by a field."""
+
+NOBODYS = 100_000_000
+"""From here on producer ids are made up by a scenario: no broker comes to give them away."""
 
 MAGIC_AT = 16
 """The byte of a batch, or of a message of the older formats, that tells which it is."""
@@ -81,6 +95,8 @@ class Normal:
                 self.names.setdefault(("uuid", found[0]), f"of {name}")
             elif isinstance(value, bytes):
                 self.names.setdefault(("topic id", value), f"{name}")
+            elif isinstance(value, int) and "." not in name:
+                self.names.setdefault(("producer", value), f"of {name}")
 
     def name(self, kind: str, value: Any) -> str:
         return self.names.setdefault((kind, value), f"{kind} {sum(k[0] == kind for k in self.names) + 1}")
@@ -134,7 +150,7 @@ RULES: Mapping[str, Any] = {
     "ThrottleTimeMs": lambda normal, value: "any" if value >= 0 else value,
     "TopicId": lambda normal, value: "zero" if value == ZERO_UUID else normal.name("topic id", value),
     "ReplicaDirectoryId": lambda normal, value: "zero" if value == ZERO_UUID else "a directory",
-    "ProducerId": lambda normal, value: normal.name("producer", value) if value >= 0 else value,
+    "ProducerId": lambda normal, value: normal.name("producer", value) if 0 <= value < NOBODYS else value,
     "SessionId": positive("session"),
     "Port": lambda normal, value: "its port" if value == normal.port else value if value < 1 else "a port",
     "Host": lambda normal, value: value and "its host",
@@ -158,6 +174,7 @@ RULES: Mapping[str, Any] = {
     "DescribeQuorum.HighWatermark": lambda normal, value: value if value < 0 else "an offset",
     "DescribeQuorum.LeaderEpoch": lambda normal, value: value if value < 0 else "an epoch",
     "LastTimestamp": Normal.timestamp,
+    "TransactionStartTimeMs": Normal.timestamp,
     "LastFetchTimestamp": Normal.timestamp,
     "LastCaughtUpTimestamp": Normal.timestamp,
     "Records": Normal.records,

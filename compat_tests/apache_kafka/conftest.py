@@ -12,7 +12,7 @@ import pytest
 from compat_tests.running import BarnabasProcess
 
 from .apache import ApacheKafka, KafkaUnavailable, jars
-from .play import Play
+from .play import Play, error_codes
 from .steps import ask
 
 ALIKE = {
@@ -29,10 +29,14 @@ ALIKE = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
 """What both are told: nothing is deleted for its age, and a table's time-outs and limits are within reach."""
+
+UNKNOWN_ID = 105
+"""What a coordinator says to a transactional id that nobody uses."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
@@ -44,11 +48,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def wake_coordinators(port: int) -> None:
-    """Have the topic of the groups' offsets made, and wait until all its partitions are served."""
+    """Have the topics of the coordinators made, and wait until all their partitions are served."""
+    found = [ask("FindCoordinator", quiet=True, v=3, Key="wake", KeyType=kind) for kind in (0, 1)]
     groups = [ask("OffsetFetch", quiet=True, v=7, GroupId=f"wake-{n}", Topics=[]) for n in range(200)]
+    nobody = ask("DescribeTransactions", v=0, TransactionalIds=[f"wake-{n}" for n in range(200)])
     play = Play(("127.0.0.1", port), "", {})
-    play.run([ask("FindCoordinator", quiet=True, v=3, Key="wake"), *groups])
-    assert not play.transcript, play.transcript
+    play.run([*found, *groups, nobody])
+    assert [error_codes(answer) for _, _, answer in play.transcript] == [{UNKNOWN_ID}]
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,12 @@ from .batches import Records
 from .codec import Odd, Raw, decode, encode, message
 
 API_VERSIONS, PATIENCE = 18, 10.0
-TRY_AGAIN = {14, 15, 16}
-"""A coordinator that loads, is not there yet, or moved: every client asks again, and so does this one."""
+TRY_AGAIN = {14, 15, 16, 51}
+"""A coordinator that loads, is not there yet, moved, or still ends a transaction: every client asks again, and so does
+this one."""
+
+UNSETTLED = {"PrepareCommit", "PrepareAbort"}
+"""States of a transaction that nobody waited for: it takes Apache Kafka a moment to write the markers."""
 
 CLIENT_ID = "compat"
 NO_SUCH_ID = b"\7" * 16
@@ -144,13 +148,13 @@ class Play:
         while True:
             self.send(step)
             answer = self.take(step)
-            again = step.patient and bool(error_codes(answer) & TRY_AGAIN)
+            again = step.patient and bool(error_codes(answer) & TRY_AGAIN or states(answer) & UNSETTLED)
             if step.until is not None:
                 path, wanted = step.until
                 again = again or look_up(answer, path) != self.resolve(wanted)
             if not again or time.monotonic() > deadline:
                 break
-            time.sleep(0.02)
+            time.sleep(0.01)
         self.record(step, answer)
 
     def send(self, step: Step) -> None:
@@ -262,6 +266,12 @@ def error_codes(answer: Any) -> set[int]:
     return own.union(*map(error_codes, answer.values()))
 
 
+def states(answer: Any) -> set[str]:
+    """Which states an answer says that transactions are in."""
+    described = answer.get("TransactionStates", ()) if isinstance(answer, dict) else ()
+    return {each["TransactionState"] for each in described}
+
+
 def only(answer: Any, prefix: str) -> Any:
     """The answer without the topics, groups and resources of others."""
     if isinstance(answer, list):
@@ -275,7 +285,7 @@ def only(answer: Any, prefix: str) -> Any:
 def is_mine(entry: Mapping[str, Any], prefix: str) -> bool:
     named = [
         entry[key]
-        for key in ("Name", "GroupId", "ResourceName", "Topic", "TopicName")
+        for key in ("Name", "GroupId", "ResourceName", "Topic", "TopicName", "TransactionalId")
         if isinstance(entry.get(key), str)
     ]
     return not named or any(name.startswith(prefix) for name in named)

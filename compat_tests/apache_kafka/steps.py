@@ -4,7 +4,7 @@ Data only: must not open a socket. ``~x`` in a string is the scenario's own topi
 saved under that name.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,11 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "DeleteRecords": (0, 2),
     "InitProducerId": (0, 5),
     "OffsetForLeaderEpoch": (2, 4),
+    "AddPartitionsToTxn": (0, 5),
+    "AddOffsetsToTxn": (0, 4),
+    "EndTxn": (0, 5),
+    "WriteTxnMarkers": (1, 2),
+    "TxnOffsetCommit": (0, 5),
     "DescribeConfigs": (1, 4),
     "AlterConfigs": (0, 2),
     "AlterReplicaLogDirs": (1, 2),
@@ -44,7 +49,10 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "OffsetDelete": (0, 0),
     "DescribeQuorum": (0, 2),
     "DescribeCluster": (0, 2),
+    "UpdateFeatures": (0, 2),
     "DescribeProducers": (0, 0),
+    "DescribeTransactions": (0, 0),
+    "ListTransactions": (0, 2),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
 }
@@ -70,8 +78,17 @@ class Scenario:
     alone: bool = False
 
 
-def scenario(name: str, api: str, *steps: Step | Iterable[Step], versions: str = "", alone: bool = False) -> Scenario:
-    """`versions` is like ``"3-7"``, ``"5+"`` or ``"4"``; empty means all that Apache Kafka serves.
+def flat(steps: "Iterable[Step | Iterable[Any]]") -> Iterator[Step]:
+    """The steps in groups of groups, one by one."""
+    for step in steps:
+        if isinstance(step, Step):
+            yield step
+        else:
+            yield from flat(step)
+
+
+def scenario(name: str, api: str, *steps: Step | Iterable[Any], versions: str = "", alone: bool = False) -> Scenario:
+    """`versions` is like ``"3-7"``, ``"5+"``, ``"4"`` or ``"3,8,11"``; empty means all that Apache Kafka serves.
 
     `alone` is for what touches the whole broker.
     """
@@ -79,9 +96,11 @@ def scenario(name: str, api: str, *steps: Step | Iterable[Step], versions: str =
     low, _, high = versions.partition("-")
     if versions.endswith("+"):
         low, high = versions[:-1], str(last)
-    chosen = range(max(first, int(low or first)), min(last, int(high or low or last)) + 1)
-    flat = tuple(each for step in steps for each in ([step] if isinstance(step, Step) else step))
-    return Scenario(f"{api}: {name}", api, flat, tuple(chosen), alone)
+    if "," in versions:
+        chosen = tuple(int(each) for each in versions.split(","))
+    else:
+        chosen = tuple(range(max(first, int(low or first)), min(last, int(high or low or last)) + 1))
+    return Scenario(f"{api}: {name}", api, tuple(flat(steps)), chosen, alone)
 
 
 def ask(
@@ -339,5 +358,12 @@ def committed_body(
     return {"GroupId": group, "Topics": asked, "Groups": [{"GroupId": group, "Topics": by_id, **inner}], **more}
 
 
-def committed(group: str = "~g", topic: str | None = "~t", *partitions: int, v: int | None = None, **more: Any) -> Step:
-    return ask("OffsetFetch", v=v, **committed_body(group, topic, partitions or (0,), **more))
+def committed(
+    group: str = "~g",
+    topic: str | None = "~t",
+    *partitions: int,
+    v: int | None = None,
+    patient: bool = True,
+    **more: Any,
+) -> Step:
+    return ask("OffsetFetch", v=v, patient=patient, **committed_body(group, topic, partitions or (0,), **more))

@@ -6,6 +6,7 @@ from . import (
     configs,
     edges,
     effects,
+    features,
     fetching,
     framing,
     groups,
@@ -15,6 +16,9 @@ from . import (
     producing,
     times,
     topics,
+    transactional,
+    transactional_offsets,
+    transactions,
 )
 
 SCENARIOS = [
@@ -32,4 +36,8 @@ SCENARIOS = [
     *cluster.SCENARIOS,
     *effects.SCENARIOS,
     *edges.SCENARIOS,
+    *features.SCENARIOS,
+    *transactions.SCENARIOS,
+    *transactional.SCENARIOS,
+    *transactional_offsets.SCENARIOS,
 ]

@@ -29,7 +29,6 @@ LEFT_OUT: dict[str, set[Any]] = {
     "Count": {2147483647},  # Apache Kafka begins to make them
     "TimeoutMs": {1, 2},  # a race that either may win
     "timeoutMs": {1, 2},
-    "KeyType": {1},  # transactions have no coordinator yet
     "Metadata": {b"", b"\0"},  # Apache Kafka fails on what is no subscription, and then does not answer
 }
 
@@ -80,10 +79,22 @@ LIKE_ANY_OTHER: dict[str, dict[str, Any]] = PLAIN | {
     "Produce": produce_body("~t", records("x"), acks=1),
 }
 
-AMONG_OTHERS = {"ElectLeaders", "DescribeLogDirs", "ListConfigResources", "ListGroups", "Metadata"}
+AMONG_OTHERS = {
+    "ElectLeaders",
+    "DescribeLogDirs",
+    "ListConfigResources",
+    "ListGroups",
+    "ListTransactions",
+    "Metadata",
+}
 """APIs that a null or an empty list asks for everything there is; only what is the scenario's own is compared."""
 
-NOT_DOUBLED = {("AlterConfigs", "Resources"), ("JoinGroup", "Protocols"), ("Produce", "PartitionData")}
+NOT_DOUBLED = {
+    ("AddPartitionsToTxn", "Transactions"),
+    ("AlterConfigs", "Resources"),
+    ("JoinGroup", "Protocols"),
+    ("Produce", "PartitionData"),
+}
 """Where Apache Kafka never answers a doubling, or answers one of the two and does the other."""
 
 
@@ -109,7 +120,8 @@ def values(api: str, field: Field, now: Any, version: int) -> Iterator[Any]:
         else:
             yield from (value for value in EDGES[field.kind] if value not in LEFT_OUT.get(field.name, ()))
         return
-    yield []
+    if (api, field.name) not in NOT_EMPTY:
+        yield []
     may_double = (api, field.name) not in NOT_DOUBLED
     if not field.fields:
         yield from ([value] for value in EDGES[field.kind])
@@ -146,7 +158,10 @@ def edges_of(api: str) -> list[Scenario]:
     return made
 
 
-WITHOUT = {"InitProducerId", "DescribeTopicPartitions"}
-"""Transactional ids are not served yet; pages of all topics there are depend on who else is there."""
+NOT_EMPTY = {("AddPartitionsToTxn", "Transactions")}
+"""What Apache Kafka does not answer when it is empty."""
+
+WITHOUT = {"DescribeTopicPartitions"}
+"""Pages of all topics there are depend on who else is there."""
 
 SCENARIOS = [each for api in ADVERTISED if api not in WITHOUT for each in edges_of(api)]

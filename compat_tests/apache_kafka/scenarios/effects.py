@@ -211,8 +211,6 @@ INTERNAL = [
             v=4,
             Resources=[{"ResourceType": TOPIC, "ResourceName": "__transaction_state", "ConfigurationKeys": None}],
         ),
-        ask("DeleteTopics", v=5, TopicNames=["__transaction_state"], TimeoutMs=5000),
-        gone("__transaction_state"),
         versions="7",
         alone=True,
     ),

@@ -17,6 +17,7 @@ from ..steps import (
     scenario,
     sync_body,
 )
+from ..transaction_steps import add_body, marker, pending
 
 PLAIN: dict[str, dict[str, Any]] = {
     "Produce": {"Acks": 1, "TimeoutMs": 1000, "TopicData": []},
@@ -47,6 +48,11 @@ PLAIN: dict[str, dict[str, Any]] = {
         "ReplicaId": -1,
         "Topics": [{"Topic": "~t", "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]}],
     },
+    "AddPartitionsToTxn": add_body(pid=5),
+    "AddOffsetsToTxn": {"TransactionalId": "~x", "ProducerId": 5, "GroupId": "~g"},
+    "EndTxn": {"TransactionalId": "~x", "ProducerId": 5},
+    "WriteTxnMarkers": {"Markers": [marker(pid=5, topics=[("~none", [0])])]},
+    "TxnOffsetCommit": pending(pid=5).body,
     "DescribeConfigs": {
         "Resources": [{"ResourceType": 2, "ResourceName": "~t", "ConfigurationKeys": ["retention.ms"]}],
     },
@@ -62,7 +68,14 @@ PLAIN: dict[str, dict[str, Any]] = {
     "OffsetDelete": {"GroupId": "~g", "Topics": [{"Name": "~t", "Partitions": [{"PartitionIndex": 0}]}]},
     "DescribeQuorum": {"Topics": []},
     "DescribeCluster": {},
+    "UpdateFeatures": {
+        "timeoutMs": 5000,
+        "FeatureUpdates": [{"Feature": "nonsense", "MaxVersionLevel": 1}],
+        "ValidateOnly": True,
+    },
     "DescribeProducers": {"Topics": [{"Name": "~t", "PartitionIndexes": [0]}]},
+    "DescribeTransactions": {"TransactionalIds": ["~x"]},
+    "ListTransactions": {"StateFilters": ["Ongoing"]},
     "ListConfigResources": {"ResourceTypes": [16]},
     "DescribeTopicPartitions": {"Topics": [{"Name": "~t"}]},
 }
@@ -99,7 +112,7 @@ def of_every_api() -> list[Any]:
     for api in ADVERTISED:
         body = PLAIN[api]
         needs_topic = create("~t") if "~t" in repr(body) else []
-        mine = api == "ListGroups"
+        mine = api in ("ListGroups", "ListTransactions")
         odd = [
             ask(api, correct=without_last_byte, **body),
             ask(api, mine=mine, correct=with_more_behind, **body),
