@@ -31,16 +31,11 @@ UNCLOSED = "unclosed"
 
 @pytest.fixture(scope="module", params=["apache", "barnabas"])
 def data(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with a bit of everything in it, closed, and beside it what it was before it was closed.
-
-    Transactions are in it where they are served.
-    """
+    """A data directory with a bit of everything in it, closed, and beside it what it was before it was closed."""
     home = tmp_path_factory.mktemp(request.param)
-    is_apache = request.param == "apache"
-    with running(apache_on(home) if is_apache else barnabas_on(home)) as bootstrap:
+    with running(apache_on(home) if request.param == "apache" else barnabas_on(home)) as bootstrap:
         fill(bootstrap)
-        if is_apache:
-            transact(bootstrap)
+        transact(bootstrap)
         # As a kill would leave it: nobody writes any more, but for the checkpoints that come from time to time.
         shutil.copytree(home / "data", home / UNCLOSED, ignore=shutil.ignore_patterns("*.tmp"))
     return home / "data"
@@ -175,7 +170,7 @@ def test_keys_values_headers_and_markers(data: Path, theirs: Callable[..., str])
         words += "" if mine["value"] is None else f" payload: {mine['value'].decode()}"
         assert line.endswith(words)
     markers = [each["control_type"] for each in records if "control_type" in each]
-    assert set(markers) == ({"COMMIT", "ABORT"} if "apache" in str(data.parent.name) else set())
+    assert set(markers) == {"COMMIT", "ABORT"}
 
 
 def test_indexes_and_producers(data: Path, theirs: Callable[..., str]) -> None:
@@ -225,8 +220,6 @@ DECODED = {
 def test_records_of_internal_topics(data: Path, theirs: Callable[..., str], topic: str) -> None:
     decoder, option, pattern = DECODED[topic]
     files = sorted(data.glob(f"{topic}-*/{pattern}"))
-    if not files:
-        pytest.skip("Barnabas has no transaction coordinator yet")
     lines = [line for line in theirs(files, option).split("\n") if line.startswith("| offset:")]
     records = ours(files, "record", decoder=decoder)
     assert len(records) >= 4
