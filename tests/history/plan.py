@@ -15,7 +15,7 @@ KEYS = [f"{topic}-{partition}" for topic, count in TOPICS.items() for partition 
 WRITABLE = [key for key in KEYS if not key.startswith("outputs")]
 
 COMMIT, ABORT, CRASH = "commit", "abort", "crash"
-PAUSES = {"kill": (0.0, 1.0), "restart": (0.0, 0.3), "pause": (0.5, 4.5), "late": (4.0, 6.0), "silence": (0.5, 4.0)}
+PAUSES = {"kill": (0.0, 1.0), "restart": (0.0, 0.3), "pause": (0.5, 4.5), "late": (3.2, 5.0), "silence": (0.5, 4.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ def plan(seed: int, seconds: float, level: int, *, without: frozenset[str] = fro
 
 
 def _faults(random: Random, seconds: float, without: frozenset[str]) -> Iterator[Fault]:
-    """Faults until the time is over, none of them all too close to the end of it; a kill among the first."""
+    """Faults until the time is over: first one of each kind, a kill before the others."""
     weights = {kind: weight for kind, weight in WEIGHTS.items() if kind not in without}
-    first = [kind for kind in ("kill", "cut") if kind in weights]
+    first = sorted(weights, key=lambda kind: (kind != "kill", random.random()))
     spent = 0.0
     while weights:
         kind = first.pop(0) if first else random.choices(list(weights), list(weights.values()))[0]
-        wait_s = round(random.uniform(1.0, 6.0), 2)
+        wait_s = round(random.uniform(0.5, 4.0), 2)
         lasts = round(random.uniform(*PAUSES.get(kind, (0.2, 3.0))), 2)
         spent += wait_s + lasts
         if spent > seconds:

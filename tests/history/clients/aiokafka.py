@@ -134,6 +134,7 @@ class Consumer(base.Consumer):
             auto_offset_reset="earliest",
             session_timeout_ms=6000,
             heartbeat_interval_ms=500,
+            max_poll_interval_ms=base.MAX_POLL_INTERVAL_MS,
             fetch_max_wait_ms=50,
         )
         LOOP.run(self.inner.start())

@@ -14,6 +14,9 @@ TRANSACTION_TIMEOUT_MS = 8000
 REQUEST_TIMEOUT_MS = 3000
 """After how long a client takes an answer for lost: well before proxies bring late what was sent (see faults.py)."""
 
+MAX_POLL_INTERVAL_MS = 10_000
+"""How long a group waits for a member that does not come back, be it that its process is stuck."""
+
 BEGINNING, END = -2, -1
 """Offsets to assign that stand for where a partition begins and ends."""
 

@@ -90,7 +90,9 @@ class Producer(base.Producer):
             group = consumer.inner.consumer_group_metadata()
         except KafkaException as error:
             raise Refused(str(error)) from error
-        self._again(lambda seconds: self.inner.send_offsets_to_transaction(places, group, seconds))
+        call = self.inner.send_offsets_to_transaction
+        # librdkafka 2.16 may forget its request when the coordinator goes away, and its time-out with it
+        base.within(WAIT_S / 2, self._again, lambda seconds: call(places, group, seconds))
 
     def commit(self) -> None:
         self._again(self.inner.commit_transaction)
@@ -132,6 +134,7 @@ class Consumer(base.Consumer):
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": 6000,
                 "heartbeat.interval.ms": 500,
+                "max.poll.interval.ms": base.MAX_POLL_INTERVAL_MS,
                 "fetch.wait.max.ms": 50,
                 "fetch.error.backoff.ms": 20,
                 "enable.partition.eof": True,

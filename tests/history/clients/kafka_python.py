@@ -124,6 +124,7 @@ class Consumer(base.Consumer):
                     auto_offset_reset="earliest",
                     session_timeout_ms=6000,
                     heartbeat_interval_ms=500,
+                    max_poll_interval_ms=base.MAX_POLL_INTERVAL_MS,
                     fetch_max_wait_ms=50,
                 ),
             )
@@ -152,7 +153,7 @@ class Consumer(base.Consumer):
 
     def poll(self, count: int, seconds: float) -> list[Given]:
         with self._lost():
-            polled = self.inner.poll(timeout_ms=int(seconds * 1000), max_records=count)
+            polled = base.within(WAIT_S, lambda: self.inner.poll(timeout_ms=int(seconds * 1000), max_records=count))
             return [
                 Given(base.key_of(each.topic, each.partition), each.offset, each.value)
                 for records in polled.values()
