@@ -3,6 +3,8 @@
 Knows nothing of logs or batches.
 """
 
+import logging
+import struct
 from collections.abc import Iterable, Iterator
 
 from barnabas.errors import MalformedMessage
@@ -17,8 +19,12 @@ from barnabas.wire.messages.transaction_records import (
     encode_value,
 )
 
+logger = logging.getLogger(__name__)
+
 OLDEST_VERSION, VERSION = 0, 1
 """Of the value; the newer one has the ids to either side, and is written from transaction.version 1 on."""
+
+KNOWN_VERSIONS = tuple(struct.pack(">h", version) for version in (OLDEST_VERSION, VERSION))
 
 STATES = frozenset(State)
 
@@ -48,10 +54,20 @@ def tombstone(transactional_id: str) -> Record:
 def latest(records: Iterable[Record]) -> Iterator[tuple[str, Facts | None]]:
     """Each transactional id with what was kept of it last, or None where it was taken away.
 
-    Only the last record of each is decoded; those of other kinds, that a newer broker wrote, are passed over.
+    Only the last record of each is decoded. What a newer broker wrote is passed over: records of other kinds, and
+    values of versions that aren't known here.
     :raises MalformedMessage: a record is none
     """
-    for key, value in dict(records).items():
+    last: dict[bytes, bytes | None] = {}
+    unknown = 0
+    for key, value in records:
+        if value is None or value[:2] in KNOWN_VERSIONS:
+            last[key] = value
+        else:
+            unknown += 1
+    if unknown:
+        logger.warning("%d records are of a newer broker's version, and passed over", unknown)
+    for key, value in last.items():
         transactional_id = decode_key(key)
         if transactional_id is not None:
             yield transactional_id, None if value is None else facts_of(value)
