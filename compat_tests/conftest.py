@@ -84,8 +84,8 @@ def own_broker(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         pytest.skip("this test stops its broker, and the one given is not ours to stop")
     brokers: list[Running] = []
 
-    def start(overrides: dict[str, str] | None = None) -> Running:
-        broker = a_broker(tmp_path / f"broker-{len(brokers)}", overrides or {})
+    def start(overrides: dict[str, str] | None = None, features: Mapping[str, int] | None = None) -> Running:
+        broker = a_broker(tmp_path / f"broker-{len(brokers)}", overrides or {}, features)
         brokers.append(broker)
         broker.start()
         return broker
