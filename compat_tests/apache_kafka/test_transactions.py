@@ -20,6 +20,7 @@ from .apache import CURRENT, ApacheKafka, run_java
 TOPIC = "ledger"
 LEVELS = ("read_committed", "read_uncommitted")
 DEADLINE_SECONDS = 60.0
+OPEN_FOR_MS = 900_000  #: longer than these tests take: no coordinator ends what is left open
 
 Seen = list[tuple[int, bytes]]
 """Offsets and values, in the order in which they came."""
@@ -72,7 +73,13 @@ def fill(bootstrap: str) -> None:
     codecs = ["none", "lz4", "gzip"]
     writers = [
         Producer(
-            {"bootstrap.servers": bootstrap, "transactional.id": f"w-{n}", "compression.type": codec, "linger.ms": 0}
+            {
+                "bootstrap.servers": bootstrap,
+                "transactional.id": f"w-{n}",
+                "compression.type": codec,
+                "linger.ms": 0,
+                "transaction.timeout.ms": OPEN_FOR_MS,
+            }
         )
         for n, codec in enumerate(codecs)
     ]
@@ -181,3 +188,21 @@ def test_apache_kafka_goes_on_with_what_was_recovered(filled: Filled, tmp_path: 
     with ApacheKafka(tmp_path) as apache:
         assert by_librdkafka(apache.bootstrap, "read_committed") == filled.seen["read_committed"]
         assert by_librdkafka(apache.bootstrap, "read_uncommitted") == [*filled.seen["read_uncommitted"], *written]
+
+
+def test_what_apache_kafka_left_open_is_ended_by_its_next_producer(filled: Filled, tmp_path: Path) -> None:
+    committed, everything = (filled.seen[level] for level in LEVELS)
+    behind = [
+        (offset, value) for offset, value in everything if offset > committed[-1][0] and b" of 1 in 5 " not in value
+    ]
+    assert len(everything) - len(behind) - len(committed) > 6
+    copy(filled.data, tmp_path / "data", damaged=False)
+    broker = BarnabasProcess(tmp_path, {"node.id": "1"}).start()
+    try:
+        assert by_librdkafka(broker.bootstrap, "read_committed") == committed
+        Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "w-1"}).init_transactions(DEADLINE_SECONDS)
+        assert by_librdkafka(broker.bootstrap, "read_committed") == committed + behind
+        broker.stop()
+        assert broker.complaints() == []
+    finally:
+        broker.kill()
