@@ -1,8 +1,10 @@
 """Writes docs/reference/ from the code: configs, APIs and errors, each from its one declaration.
 
+And what other pages show of the code's tables, between ``<!-- name: ... -->`` and ``<!-- /name -->``.
 ``make docs`` runs it; a test fails while a file differs from what the code says.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -11,8 +13,12 @@ from barnabas.api_handlers.registry import APIS
 from barnabas.config import definitions
 from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of
 from barnabas.errors import KafkaError
+from barnabas.transactions import ending
+from barnabas.transactions.ending import Verdict
+from barnabas.transactions.states import FROM, State
 
 REFERENCE = Path(__file__).parent / "reference"
+TRANSACTIONS = Path(__file__).parent / "internals" / "transactions.md"
 GENERATED = "<!-- Written by docs/generate.py from the code: `make docs`. Changes made here are lost. -->\n"
 
 THEMES = {
@@ -41,6 +47,7 @@ def main() -> None:
     REFERENCE.mkdir(exist_ok=True)
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, "utf-8")
+    TRANSACTIONS.write_text(transactions(TRANSACTIONS.read_text("utf-8")), "utf-8")
 
 
 def pages() -> dict[str, str]:
@@ -153,6 +160,53 @@ def errors() -> str:
         "`barnabas explain 22` says the same.\n",
         table(("code", "name", "retriable", "meaning"), rows),
     ])  # fmt: skip
+
+
+def transactions(page: str) -> str:
+    """The page about transactions with its diagram and its table of ends as the code has them."""
+    for name, text in (("states", states()), ("ends", ends())):
+        page = re.sub(rf"(<!-- {name}: .*? -->\n).*?(<!-- /{name} -->)", rf"\1\n{text}\n\2", page, flags=re.DOTALL)
+    return page
+
+
+CAUSES = {
+    State.EMPTY: "InitProducerId",
+    State.ONGOING: "partitions are added",
+    State.PREPARE_COMMIT: "EndTxn, commit",
+    State.PREPARE_ABORT: "EndTxn, abort",
+    State.COMPLETE_COMMIT: "all markers are written",
+    State.COMPLETE_ABORT: "all markers are written",
+    State.DEAD: "nobody uses it for long",
+    State.PREPARE_EPOCH_FENCE: "InitProducerId, or time-out",
+}
+
+
+def states() -> str:
+    """The states of a transactional id, and what leads from each to which, for Mermaid."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {State.EMPTY.title}: {CAUSES[State.EMPTY]}"]
+    for state, former_ones in FROM.items():
+        for former in sorted(former_ones):
+            cause = "" if former is State.PREPARE_EPOCH_FENCE else f": {CAUSES[state]}"
+            lines.append(f"    {former.title} --> {state.title}{cause}")
+    return "\n".join([*lines, f"    {State.DEAD.title} --> [*]", "```\n"])
+
+
+def ends() -> str:
+    """What an EndTxn comes to, by state, generation and epoch."""
+    words = {Verdict.END: "**done**", Verdict.DONE: "done before"}
+    columns = [(rules, is_commit) for rules in (ending.V1, ending.V2, ending.V2_AGAIN) for is_commit in (True, False)]
+    head = ["", "older: commit", "abort", "newer: commit", "abort", "newer, epoch before: commit", "abort"]
+    rows = []
+    for state in sorted({state for state, _ in ending.V1}):
+        verdicts = [rules.get((state, is_commit), "PRODUCER_FENCED") for rules, is_commit in columns]
+        cells = [words.get(each) or (each if isinstance(each, str) else constant(each)) for each in verdicts]
+        rows.append([f"`{state.title}`", *cells])
+    return table(head, rows)
+
+
+def constant(error: type[KafkaError]) -> str:
+    """An error as Kafka writes it."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

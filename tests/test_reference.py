@@ -1,4 +1,4 @@
-"""docs/reference/ says what the code says."""
+"""docs/reference/, and what other pages show of tables, says what the code says."""
 
 import importlib.util
 from pathlib import Path
@@ -19,3 +19,9 @@ def generate():
 @pytest.mark.parametrize("name", ["configs.md", "apis.md", "errors.md"])
 def test_the_file_is_what_make_docs_writes(generate, name):
     assert (DOCS / "reference" / name).read_text("utf-8") == generate.pages()[name], "run `make docs`"
+
+
+def test_the_tables_about_transactions_are_those_of_the_code(generate):
+    page = generate.TRANSACTIONS.read_text("utf-8")
+    assert page == generate.transactions(page), "run `make docs`"
+    assert page.count("stateDiagram") == 1 and "| `PrepareAbort` |" in page
