@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 from .apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, java_command
 
@@ -63,6 +64,9 @@ class Tools:
 
     def configs(self, *arguments: str, **more: Any) -> str:
         return self("kafka.admin.ConfigCommand", *arguments, **more)
+
+    def transactions(self, *arguments: str, **more: Any) -> str:
+        return self(f"{TOOLS}.TransactionsCommand", *arguments, **more)
 
     def produce(self, topic: str, lines: str, *more: str) -> str:
         return self(f"{TOOLS}.ConsoleProducer", "--topic", topic, *more, stdin=lines)
@@ -205,6 +209,43 @@ def test_the_cluster(tools: Tools, topic: str) -> None:
     assert [each["partition"] for each in directory["partitions"]] == [f"{topic}-0"]
     quorum = tools(f"{TOOLS}.MetadataQuorumCommand", "describe", "--status")
     assert re.search(r"LeaderId:\s+1\b", quorum)
+
+
+def test_transactions(tools: Tools, topic: str) -> None:
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    producer = Producer({"bootstrap.servers": tools.bootstrap, "transactional.id": topic, "log_level": 0})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce(topic, b"value")
+    assert producer.flush(60) == 0
+    (listed,) = rows(
+        tools.transactions("list", "--transactional-id-pattern", f"{topic}|nobody", "--duration-filter", "0")
+    )
+    assert (listed["TransactionalId"], listed["Coordinator"], listed["TransactionState"]) == (topic, "1", "Ongoing")
+    (described,) = rows(tools.transactions("describe", "--transactional-id", topic))
+    assert (described["TransactionState"], described["TopicPartitions"]) == ("Ongoing", f"{topic}-0")
+    assert (described["ProducerId"], described["TransactionTimeoutMs"]) == (listed["ProducerId"], "60000")
+    (writing,) = rows(tools.transactions("describe-producers", "--topic", topic, "--partition", "0"))
+    assert (writing["ProducerId"], writing["CurrentTransactionStartOffset"]) == (listed["ProducerId"], "0")
+    assert rows(tools.transactions("find-hanging", "--broker-id", "1")) == []
+    tools.transactions("abort", "--topic", topic, "--partition", "0", "--start-offset", "0")
+    (writing,) = rows(tools.transactions("describe-producers", "--topic", topic, "--partition", "0"))
+    assert writing["CurrentTransactionStartOffset"] == "None"
+    tools.transactions("forceTerminateTransaction", "--transactionalId", topic)
+    with pytest.raises(KafkaException):
+        producer.commit_transaction(60)
+    (described,) = rows(tools.transactions("describe", "--transactional-id", topic))
+    assert described["TransactionState"] in ("PrepareAbort", "CompleteAbort", "Empty")
+
+
+def test_features(tools: Tools) -> None:
+    described = tools(f"{TOOLS}.FeatureCommand", "describe")
+    for feature, newest in (("transaction.version", 2), ("group.version", 1), ("kraft.version", 1)):
+        assert re.search(rf"{feature}\s+SupportedMinVersion: 0\s+SupportedMaxVersion: {newest}\s", described), described
+    assert re.search(r"metadata.version .*FinalizedVersionLevel: 4\.3-IV0", described)
+    assert "can not" in tools(
+        f"{TOOLS}.FeatureCommand", "upgrade", "--feature", "transaction.version=9", fails=True
+    ).lower().replace("cannot", "can not").replace("could not", "can not")
 
 
 def produced_and_consumed(tools: Tools, topic: str, count: int) -> None:

@@ -1,6 +1,7 @@
 """A pipeline of two processes, killed and started again with its broker: each input is there once, in order."""
 
 import contextlib
+import operator
 import os
 import subprocess
 import sys
@@ -110,20 +111,21 @@ def test_each_input_comes_out_once(
     with contextlib.closing(ConfluentClient(broker.bootstrap)) as client:
         for each in (source, target):
             client.create_topic(each, PARTITIONS)
-        watcher = client.consumer(group=group)
+        watcher, patient = client.consumer(group=group), client.consumer(isolation="read_committed")
         inputs = Source(client, source)
         with Pipeline(tmp_path, library, broker.bootstrap, source, target, group) as pipeline:
 
-            def wait_for(wanted: list[int]) -> None:
+            def wait_for(reached: Callable[[], bool]) -> None:
                 deadline = time.monotonic() + SECONDS
-                while any(now < then for now, then in zip(committed(watcher, source), wanted, strict=True)):
-                    state = committed(watcher, source), wanted, inputs.sent
+                while not reached():
+                    state = committed(watcher, source), inputs.sent, ends(patient, target), ends(watcher, target)
                     assert time.monotonic() < deadline, f"{state}\n{pipeline.said()}"
                     pipeline.revive()
                     time.sleep(0.02)
 
             def go_on() -> None:
-                wait_for([each + 1 for each in committed(watcher, source)])
+                before = committed(watcher, source)
+                wait_for(lambda: all(map(operator.lt, before, committed(watcher, source))))
 
             with inputs:
                 for _ in range(ROUNDS):
@@ -137,20 +139,24 @@ def test_each_input_comes_out_once(
                     broker.stop()
                     broker.start()
                     go_on()
-            wait_for(inputs.sent)
-        assert committed(watcher, source) == inputs.sent
-        found = outputs(client, target)
+            wait_for(lambda: committed(watcher, source) == inputs.sent)
+            # who was killed in a transaction has to be back to abort it
+            wait_for(lambda: ends(patient, target) == ends(watcher, target))
+        found = outputs(patient, target)
     assert found == [[b"%d:%d" % (n, n) for n in range(sent)] for sent in inputs.sent]
 
 
-def outputs(client: Client, topic: str) -> list[list[bytes | None]]:
+def ends(consumer: Consumer, topic: str) -> list[int]:
+    return [consumer.bounds((topic, index))[1] for index in range(PARTITIONS)]
+
+
+def outputs(reader: Consumer, topic: str) -> list[list[bytes | None]]:
     found: list[list[bytes | None]] = [[] for _ in range(PARTITIONS)]
-    reader = client.consumer(isolation="read_committed")
     places = [(topic, index) for index in range(PARTITIONS)]
     reader.assign(places)
     deadline = time.monotonic() + SECONDS
-    ends = [reader.bounds(place)[1] for place in places]
-    while any(reader.position(place) < end for place, end in zip(places, ends, strict=True)):
+    wanted = ends(reader, topic)
+    while any(reader.position(place) < end for place, end in zip(places, wanted, strict=True)):
         assert time.monotonic() < deadline, [reader.position(place) for place in places]
         for record in reader.poll(0.2):
             found[record.partition].append(record.value)
