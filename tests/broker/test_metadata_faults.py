@@ -72,6 +72,13 @@ class Node:
             del self.promised.topics[name]
             self.promised.in_doubt.discard(name)
 
+    def finalize(self, name, level, upgrade_type=commands.UPGRADE):
+        self.promised.in_doubt.add(name)
+        self.broker.controller.update_features([commands.FeatureUpdate(name, level, upgrade_type)])
+        if self.broker.controller.is_kept:
+            self.promised.levels[name] = level
+            self.promised.in_doubt.discard(name)
+
     def append(self, name, value):
         batch = RecordBatch.parse(build_batch([(None, value, self.clock.time_ms())]))
         self.broker.partition(name, 0).append(batch, self.clock.time_ms())
@@ -84,13 +91,16 @@ class Node:
 
 
 class Promised:
-    """Topics and their state, records, producer ids; what was under way when it failed is in doubt."""
+    """Topics and their state, records, producer ids, levels; what was under way when it failed is in doubt."""
 
     def __init__(self):
         self.topics, self.records, self.producer_ids, self.in_doubt = {}, {}, [], set()
+        self.levels = {}
 
     def check(self, broker, where, *, records=True):
         image = broker.image
+        for name, level in self.levels.items():
+            assert name in self.in_doubt or broker.finalized_features.get(name, 0) == level, where
         assert image.topics_by_name.keys() - self.in_doubt == self.topics.keys() - self.in_doubt, where
         for name, state in self.topics.items():
             if name in self.in_doubt:
@@ -113,6 +123,7 @@ def story(files, promised):
     node.create("doomed", 1)
     node.grow("orders", 3)
     node.producer_id()
+    node.finalize("transaction.version", 1, commands.SAFE_DOWNGRADE)
     node.delete("doomed")
     node.create("doomed", 2)
     node.append("doomed", b"again")
@@ -125,6 +136,7 @@ def story(files, promised):
     node = Node(files, promised)
     node.producer_id()
     node.alter("doomed", "3000")
+    node.finalize("kraft.version", 1)
     node.append("orders", b"second")
     node.broker.controller.write_snapshot()
     node.broker.close()
