@@ -7,7 +7,7 @@ DATA   ?= data
 KEEP    = $(VENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format compat soak bench docs wheel clean
+.PHONY: help run test check format compat soak history bench docs wheel clean
 
 help: ## Say what each verb does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an 
 
 soak: $(KEEP)/dev ## kill -9 under load, and while partitions move, 200 rounds
 	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py compat_tests/test_moving.py
+
+history: $(KEEP)/dev ## Random clients under kills, cuts and pauses for 30 minutes, and a judge of what they saw
+	$(BIN)/python -m tests.history --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),7) --level $(or $(LEVEL),2)
 
 bench: $(KEEP)/dev ## Measure the budgets, beside their baselines
 	$(BIN)/python -m benchmarks

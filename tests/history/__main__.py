@@ -21,11 +21,12 @@ def main() -> int:
     parser.add_argument("--level", type=int, choices=(1, 2), default=2, help="transaction.version (2)")
     parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
     parser.add_argument("--without", action="append", choices=sorted(WEIGHTS), default=[], help="leave out a fault")
+    parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()
     made = plan(arguments.seed, arguments.seconds, arguments.level, without=frozenset(arguments.without))
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
-    outcome = run(made, home, arguments.broker)
+    outcome = run(made, home, arguments.broker, arguments.plant)
     sys.stdout.write(f"{report(outcome)}, the history is {home / 'history.jsonl'}\n")
     return 0 if outcome.verdict.clean and not outcome.complaints else 1
 

@@ -31,14 +31,28 @@ class Broker(Protocol):
     def complaints(self) -> list[str]: ...
 
 
+class Planted(BarnabasProcess):
+    """A process of Barnabas with a mistake planted in it, if it is given one (planted.py)."""
+
+    mistake: str | None = None
+
+    def command(self) -> list[str]:
+        command = super().command()
+        if self.mistake is not None:
+            program = command.index("-m")
+            command[program : program + 2] = [str(Path(__file__).with_name("planted.py")), self.mistake]
+        return command
+
+
 class Barnabas:
     """``barnabas serve`` with its data in ``home``."""
 
-    def __init__(self, home: Path, proxy: Proxy, level: int) -> None:
+    def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
         self.proxy = proxy
         self.bootstrap = f"127.0.0.1:{proxy.port}"
         advertised = {"advertised.listeners": f"PLAINTEXT://{self.bootstrap}"}
-        self.process = BarnabasProcess(home, {**HASTE, **advertised}, {"transaction.version": level})
+        self.process = Planted(home, {**HASTE, **advertised}, {"transaction.version": level})
+        self.process.mistake = mistake
 
     def start(self) -> None:
         self.process.start()
@@ -64,9 +78,10 @@ class Barnabas:
 
 
 class Apache:
-    """Apache Kafka with its data in ``home``."""
+    """Apache Kafka with its data in ``home``; mistakes are not planted in it."""
 
-    def __init__(self, home: Path, proxy: Proxy, level: int) -> None:
+    def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
+        assert mistake is None
         self.proxy = proxy
         self.bootstrap = f"127.0.0.1:{proxy.port}"
         haste = {

@@ -33,11 +33,11 @@ class Outcome:
     complaints: list[str]
 
 
-def run(plan: Plan, home: Path, kind: str = "barnabas") -> Outcome:
+def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = None) -> Outcome:
     """Carry out a plan in a folder of its own; the history is kept there, whatever it says."""
     home.mkdir(parents=True, exist_ok=True)
     with Proxy() as proxy:
-        broker: Broker = BROKERS[kind](home / "broker", proxy, plan.level)
+        broker: Broker = BROKERS[kind](home / "broker", proxy, plan.level, mistake)
         broker.start()
         try:
             _prepare(broker.bootstrap)

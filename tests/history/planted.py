@@ -1,0 +1,114 @@
+"""Barnabas with a mistake planted in it, to see that it is found: ``python planted.py MISTAKE serve …``.
+
+Each mistake is one that a broker has had, or could have; nothing else about it is changed.
+"""
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from barnabas import errors
+from barnabas.api_handlers import fetch
+from barnabas.broker import transaction_log
+from barnabas.cli import main
+from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.log.partition_log import Appended, PartitionLog
+from barnabas.log.producer_state import ProducerState
+from barnabas.transactions import coordinator
+
+
+def open_is_read() -> None:
+    """The last stable offset is the high watermark: what is not committed yet is read as if it were."""
+    proper = PartitionLog._set_offsets
+
+    def set_offsets(self: PartitionLog, *offsets: int) -> None:
+        proper(self, *offsets)
+        self.last_stable_offset = self.high_watermark
+
+    PartitionLog._set_offsets = set_offsets  # type: ignore[method-assign]
+
+
+def aborted_is_read() -> None:
+    """Fetch does not say what was aborted."""
+    fetch.aborted_in = lambda *_: []
+
+
+def late_end_counts() -> None:
+    """EndTxn ends whatever transaction its id has open (KIP-890)."""
+    proper = coordinator.outcome
+
+    def outcome(facts: Any, is_pending: bool, producer_id: int, producer_epoch: int, *rest: Any) -> Any:
+        return proper(facts, is_pending, facts.producer_id, facts.producer_epoch, *rest)
+
+    coordinator.outcome = outcome
+
+
+def repeated_is_taken() -> None:
+    """A batch that comes once more is written once more."""
+    proper = ProducerState.check
+
+    def check(self: ProducerState, batch: Any, **keywords: Any) -> Any:
+        with contextlib.suppress(errors.OutOfOrderSequenceNumber):
+            proper(self, batch, **keywords)
+
+    ProducerState.check = check  # type: ignore[method-assign]
+
+
+def offsets_outlive_aborts() -> None:
+    """A group's offsets count although their transaction was aborted."""
+    proper = GroupCoordinator.transaction_ended
+
+    def transaction_ended(self: GroupCoordinator, index: int, producer_id: int, is_commit: bool) -> None:
+        proper(self, index, producer_id, True)
+
+    GroupCoordinator.transaction_ended = transaction_ended  # type: ignore[method-assign]
+
+
+def markers_get_lost() -> None:
+    """Of those that a transaction has to write, the last one is taken to be there now and then."""
+    proper = transaction_log.write_markers
+    turn = itertools.count(1)
+
+    def write_markers(broker: Any, marker: Any, partitions: Any, done: Any) -> None:
+        if next(turn) % 20 or len(partitions) < 2:
+            proper(broker, marker, partitions, done)
+        else:
+            lost = partitions[-1]
+            proper(broker, marker, partitions[:-1], lambda found: done({**found, lost: None}))
+
+    transaction_log.write_markers = write_markers
+
+
+def promised_is_not_written() -> None:
+    """Now and then a batch is acknowledged, and that is all."""
+    proper = PartitionLog.append_as_leader
+    turn = itertools.count(1)
+
+    def append_as_leader(self: PartitionLog, batch: Any, **keywords: Any) -> Appended:
+        if self.topic.startswith("__") or batch.is_control or next(turn) % 50:
+            return proper(self, batch, **keywords)
+        end = self.log_end_offset
+        return Appended(end, end + batch.last_offset_delta, -1, False)
+
+    PartitionLog.append_as_leader = append_as_leader  # type: ignore[method-assign]
+
+
+MISTAKES: dict[str, Callable[[], None]] = {
+    mistake.__name__: mistake
+    for mistake in (
+        open_is_read,
+        aborted_is_read,
+        late_end_counts,
+        repeated_is_taken,
+        offsets_outlive_aborts,
+        markers_get_lost,
+        promised_is_not_written,
+    )
+}
+
+if __name__ == "__main__":
+    MISTAKES[sys.argv[1]]()
+    sys.argv = ["barnabas", *sys.argv[2:]]
+    sys.exit(main())
