@@ -209,6 +209,30 @@ def test_one_of_two_directories_fails(failure, caplog):
         assert len(broker.records("payments")) == 3
 
 
+def test_a_directory_fails_that_old_metadata_has_no_place_for():
+    """Nobody can write down that its partitions have no leader: the broker itself refuses them, until it is back."""
+    files = FaultyFiles(under="/b/")
+    with (
+        Broker(files=files, log_dirs="/a,/b", features={"metadata.version": 16}) as broker,
+        Asking(broker.port) as asking,
+    ):
+        broker.create_topic("orders", partitions=PARTITIONS)
+        assert [asking.produce(index).error_code for index in range(PARTITIONS)] == [0] * PARTITIONS
+        (_, lost), (_, kept) = asking.directories()["/b"], asking.directories()["/a"]
+        assert len(lost) == PARTITIONS // 2
+        files.fail_now(*FULL)
+        assert asking.produce(lost[0]).error_code == STORAGE
+        until(lambda: asking.directories()["/b"] == (STORAGE, []))
+        for index in range(PARTITIONS):
+            assert asking.errors(index) == [STORAGE if index in lost else 0] * 8
+        assert {told.leader_id for told in asking.metadata().values()} == {1}
+        assert asking.create("payments", 3) == 0
+        assert [asking.produce(index, topic="payments").error_code for index in range(3)] == [0] * 3
+    with Broker(files=files.survivor(), log_dirs="/a,/b") as broker, Asking(broker.port) as asking:
+        assert asking.directories()["/b"][1] == lost
+        assert [asking.errors(index) for index in range(PARTITIONS)] == [[0] * 8] * PARTITIONS
+
+
 def test_a_directory_that_is_broken_at_the_start(caplog):
     """What is in it is not served, nor made anew elsewhere; and it is back when the directory is."""
     files = FaultyFiles()
