@@ -4,13 +4,14 @@ Knows nothing of the broker but what an admin client tells.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
 from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option
 from barnabas.cli.hanging import find_hanging, transaction_at
 from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.cli.verbs import Verbs, hand_on
 from barnabas.clock import SystemClock
 
 STATES = (
@@ -40,21 +41,11 @@ _WHICH = (
 )
 
 
-ALIASES = {"forceTerminateTransaction": "force-terminate"}
-"""kafka-transactions' names, where they are not like the others."""
+class TransactionVerbs(Verbs):
+    aliases: ClassVar = {"forceTerminateTransaction": "force-terminate"}  #: kafka-transactions has it that way
 
 
-class Verbs(click.Group):
-    """Commands in the order in which they were written."""
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        return list(self.commands)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        return super().get_command(context, ALIASES.get(name, name))
-
-
-@click.group(cls=Verbs)
+@click.group(cls=TransactionVerbs)
 @bootstrap_option
 @config_option
 @click.pass_context
@@ -65,12 +56,7 @@ def transactions(context: click.Context, /, **given: str | None) -> None:
     barnabas transactions find-hanging --topic orders
     barnabas transactions abort --topic orders --partition 0 --start-offset 4711
     """
-    said = {
-        name: value
-        for name, value in given.items()
-        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-    }
-    context.default_map = dict.fromkeys((*transactions.commands, *ALIASES), said)
+    hand_on(context, given)
 
 
 def verb(name: str) -> Callable[[Callable[..., None]], click.Command]:

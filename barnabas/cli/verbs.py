@@ -4,6 +4,7 @@ Knows nothing of any of them. Where the broker is may be said before the verb or
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import click
 
@@ -11,7 +12,7 @@ import click
 class Verbs(click.Group):
     """Commands in the order in which they were written, some of which have other names besides."""
 
-    aliases: Mapping[str, str] = {}
+    aliases: ClassVar[Mapping[str, str]] = {}
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self.commands)
