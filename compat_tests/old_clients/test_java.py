@@ -1,6 +1,6 @@
-"""The Java clients of 0.9 and 0.10, as Maven Central still has them; skipped where java or mvn is missing.
+"""The Java clients of 0.9 to 1.0, as Maven Central still has them; skipped where java or mvn is missing.
 
-What they do stands in ``java/Old.java``; here is only what must come out of it.
+What they do stands in ``java/``; here is only what must come out of it.
 """
 
 import shutil
@@ -15,6 +15,7 @@ from compat_tests.apache_kafka.apache import FLAGS, cache
 from .modern import plain, read, write
 
 PROGRAM = Path(__file__).parent / "java" / "Old.java"
+TRANSACTIONS = Path(__file__).parent / "java" / "OldTransactions.java"
 T0 = 1_600_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4")
 
@@ -57,19 +58,19 @@ def version(request: pytest.FixtureRequest) -> str:
     return found
 
 
+def run_with(folder: Path, program: Path, *arguments: str) -> list[list[str]]:
+    """What the program prints, as lists of words."""
+    command = ["java", *FLAGS, "-cp", f"{folder}/*", str(program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
 @pytest.fixture
 def run(bootstrap: str, version: str) -> Run:
-    """What the program prints, as lists of words."""
+    """Runs the program with that release."""
     folder = jars(version)
-
-    def do(*arguments: object) -> list[list[str]]:
-        words = [bootstrap, *map(str, arguments)]
-        command = ["java", *FLAGS, "-cp", f"{folder}/*", str(PROGRAM), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return [line.split("\t") for line in done.stdout.splitlines()]
-
-    return do
+    return lambda *arguments: run_with(folder, PROGRAM, bootstrap, *map(str, arguments))
 
 
 def test_what_it_writes_all_read(run: Run, bootstrap: str, topic: str, version: str) -> None:
@@ -120,3 +121,16 @@ def test_a_group_goes_on_where_it_was(run: Run, bootstrap: str, topic: str, grou
     second = run("group", topic, group, 4)
     assert [words[3] for words in second[:-1]] == list("4567")
     assert [first[-1], second[-1]] == [["committed", "4"], ["committed", "8"]]
+
+
+def test_the_first_transactions(bootstrap: str, topic: str) -> None:
+    """Those of 1.0, whose requests are all of the first versions."""
+    found = run_with(jars("1.0.2"), TRANSACTIONS, bootstrap, topic)
+    assert found == [
+        ["sent", "0"],
+        ["sent", "2"],
+        ["sent", "4"],
+        ["zombie", "ProducerFencedException"],
+        ["committed", "[group at 9, 0:committed, 4:committed, 8:of the successor]"],
+        ["everything", "[group at 9, 0:committed, 2:aborted, 4:committed, 6:of the zombie, 8:of the successor]"],
+    ]
