@@ -3,6 +3,7 @@
 Knows of the broker only the protocol: batches are sent as a client's, one by one, where no client would send them so.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -41,6 +42,7 @@ class Producer:
         while (told := self.client.ask(request, 1)).error_code == COORDINATOR_LOAD_IN_PROGRESS:  # type: ignore[attr-defined]
             assert time.monotonic() < deadline
         self.id, self.epoch = told.producer_id, 0  # type: ignore[attr-defined]
+        self.known()
 
     def connect(self) -> None:
         self.client = Client(int(self.broker.bootstrap.rpartition(":")[2]), timeout=DEADLINE_SECONDS)
@@ -54,6 +56,7 @@ class Producer:
         end()
         self.broker.start()
         self.connect()
+        self.known()
 
     def request(self, sequence: int, count: int, age_ms: int) -> ProduceRequest:
         at = int(time.time() * 1000) - age_ms
@@ -69,13 +72,10 @@ class Producer:
 
     def send(self, *batches: tuple[int, int], age_ms: int = 0) -> list[tuple[int, int]]:
         """Batches of so many records from that sequence on, all of them on their way at once; errors and offsets."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while True:
-            for number, (sequence, count) in enumerate(batches):
-                self.client.send(framed(self.request(sequence, count, age_ms), VERSION, number))
-            answers = [self.answer() for _ in batches]
-            if all(answer.error_code not in (3, 6) for answer in answers) or time.monotonic() > deadline:
-                return [(answer.error_code, answer.base_offset) for answer in answers]
+        for number, (sequence, count) in enumerate(batches):
+            self.client.send(framed(self.request(sequence, count, age_ms), VERSION, number))
+        answers = [self.answer() for _ in batches]
+        return [(answer.error_code, answer.base_offset) for answer in answers]
 
     def answer(self) -> Answer:
         frame = self.client.receive()
@@ -89,10 +89,15 @@ class Producer:
     def known(self) -> list[tuple[int, int, int]]:
         """Ids, epochs and last sequences that the partition remembers."""
         asked = DescribeProducersRequest.TopicRequest(name=TOPIC, partition_indexes=[0])
-        told = self.client.ask(DescribeProducersRequest(topics=[asked]), 0)
-        (partition,) = told.topics[0].partitions  # type: ignore[attr-defined]
-        assert partition.error_code == 0
-        return [(each.producer_id, each.producer_epoch, each.last_sequence) for each in partition.active_producers]
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            told = self.client.ask(DescribeProducersRequest(topics=[asked]), 0)
+            (partition,) = told.topics[0].partitions  # type: ignore[attr-defined]
+            if not partition.error_code:
+                return [
+                    (each.producer_id, each.producer_epoch, each.last_sequence) for each in partition.active_producers
+                ]
+            assert time.monotonic() < deadline, "the topic, or its leader, does not come"
 
 
 FIVE: Sequence[tuple[int, int]] = [(0, 10), (10, 3), (13, 1), (14, 20), (34, 6)]
@@ -129,6 +134,14 @@ def test_after_a_stop_the_last_batch_is_known(producer: Producer) -> None:
     assert producer.send((40, 2)) == [(0, 40)]
 
 
+def test_after_a_kill_the_last_batch_is_known(producer: Producer) -> None:
+    producer.send(*FIVE)
+    producer.again(producer.broker.kill)
+    assert producer.send(FIVE[-1]) == PLACES[-1:]
+    assert producer.send((40, 2)) == [(0, 40)]
+
+
+@pytest.mark.skipif(os.environ.get("BARNABAS_COMPAT_BROKER") == "apache", reason="it remembers the last batch alone")
 def test_after_a_kill_all_five_are_known(producer: Producer) -> None:
     producer.send(*FIVE)
     producer.again(producer.broker.kill)

@@ -13,6 +13,7 @@ from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import KafkaError, KafkaStorageError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.producer_state import BUMPS_EPOCH
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_key
@@ -88,7 +89,10 @@ def _append(partition: Partition, marker: Marker, batch: RecordBatch, now_ms: in
     if partition.produce_policy.log_append_time:
         batch = RecordBatch.parse(bytearray(batch.buffer))
         batch.retime(now_ms, log_append_time=True)
-    return partition.append(batch, now_ms, all_in_sync=True).last_offset
+    last_offset = partition.append(batch, now_ms, all_in_sync=True).last_offset
+    if marker.transaction_version < BUMPS_EPOCH:  # its epoch does not say which transaction it has ended
+        partition.log.producers.verifications.pop(marker.producer_id, None)
+    return last_offset
 
 
 def _when_flushed(

@@ -395,12 +395,12 @@ def test_who_waits_for_no_answer_is_hung_up_on(producing, slow):
     assert producing.log().log_end_offset == 0
 
 
-def test_a_marker_in_between_voids_it(producing, slow):
-    producing.epoch = 5
-    producing.batch()
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_marker_in_between_voids_it(producing, slow, earlier):
+    producing.id, producing.epoch = producing.init("x")
     later = producing.ask(12, (T0, producing.batch()), (T1, producing.batch()))
-    abort(producing, T0, epoch=4)
-    slow.asked[0][-1](None)
+    abort(producing, T0, producing.epoch - earlier)
+    slow.answer()
     answers = producing.answers(later.response, 12)
     assert answers[T0][:3] == (48, -1, -1) and answers[T0][3]
     assert answers[T1] == (0, 0, 0, None)
@@ -409,21 +409,21 @@ def test_a_marker_in_between_voids_it(producing, slow):
 
 def test_a_marker_in_between_that_fences_voids_it(producing, slow):
     later = producing.ask(12, (T0, producing.batch()))
-    abort(producing, T0, epoch=producing.epoch + 1)
+    abort(producing, T0, producing.epoch + 1, version=2)
     slow.answer()
     assert producing.answers(later.response, 12)[T0] == (47, -1, 0, None)
 
 
 def test_the_end_of_the_transaction_before_does_not_void_it(producing, slow):
     later = producing.ask(12, (T0, producing.batch()))
-    abort(producing, T0, epoch=producing.epoch)
+    abort(producing, T0, producing.epoch, version=2)
     slow.answer()
     assert producing.answers(later.response, 12)[T0] == (0, 1, 0, None)
 
 
-def abort(producing, place, epoch):
+def abort(producing, place, epoch, version=1):
     told = []
-    marker = Marker(producing.id, epoch, 0, False, 1)
+    marker = Marker(producing.id, epoch, 0, False, version)
     write_markers(producing.broker, marker, [TopicPartition(*place)], told.append)
     assert list(told[0].values()) == [None]
 
