@@ -15,7 +15,7 @@ from confluent_kafka.admin import NewTopic
 
 from compat_tests.running import BarnabasProcess
 
-from .apache import CURRENT, ApacheKafka, run_java
+from .apache import CURRENT, PREVIOUS, ApacheKafka, KafkaUnavailable, jars, run_java
 from .hand_over import (
     BROKER,
     SETTINGS,
@@ -69,9 +69,18 @@ def update_features(bootstrap: str, *updates: tuple[str, int, int]) -> int:
     return int(answer["ErrorCode"])
 
 
-def finalized(bootstrap: str) -> dict[str, int]:
+def api_versions(bootstrap: str) -> Any:
     (told,) = play(bootstrap, ask("ApiVersions", v=4, ClientSoftwareName="compat", ClientSoftwareVersion="1"))
-    return {each["Name"]: each["MaxVersionLevel"] for each in told["FinalizedFeatures"]}
+    return told
+
+
+def finalized(bootstrap: str) -> dict[str, int]:
+    return {each["Name"]: each["MaxVersionLevel"] for each in api_versions(bootstrap)["FinalizedFeatures"]}
+
+
+def supported(bootstrap: str) -> dict[str, tuple[int, int]]:
+    found = api_versions(bootstrap)["SupportedFeatures"]
+    return {each["Name"]: (each["MinVersion"], each["MaxVersion"]) for each in found}
 
 
 def await_levels(bootstrap: str, levels: dict[str, int]) -> None:
@@ -85,7 +94,7 @@ def await_levels(bootstrap: str, levels: dict[str, int]) -> None:
 def climb(bootstrap: str) -> list[Any]:
     """What came of each step, with something made in between at the lower levels and at the higher ones."""
     admin = admin_of(bootstrap)
-    seen: list[Any] = [finalized(bootstrap)]
+    seen: list[Any] = [supported(bootstrap), finalized(bootstrap)]
     wait(admin.create_topics([NewTopic("low", 2, 1, config={"min.insync.replicas": "1"})]))
     alter(bootstrap, BROKER, "1", "min.insync.replicas", "2")
     cordon = {"Name": "cordoned.log.dirs", "ConfigOperation": 0, "Value": "*"}
@@ -157,6 +166,27 @@ def test_levels_of_ours_in_their_hands(kafka_jars: Path, tmp_path: Path) -> None
     with running(barnabas_on(tmp_path)) as bootstrap:
         assert not differences(facts(bootstrap), risen)
     assert not complaints(theirs.log, (RISEN,))
+
+
+def test_a_directory_for_an_older_release(kafka_jars: Path, tmp_path: Path) -> None:
+    """The last Apache Kafka before 4.0 has no complaints about what was made at its level."""
+    try:
+        jars(PREVIOUS)
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    theirs = apache_on(tmp_path, version=PREVIOUS)
+    ours = BarnabasProcess(tmp_path, SETTINGS, {METADATA: 21})
+    with running(ours) as bootstrap:
+        fill(bootstrap, "before")
+        filled = facts(bootstrap)
+    with running(theirs) as bootstrap:
+        assert not differences(facts(bootstrap), filled)
+        fill(bootstrap, "after")
+        added = facts(bootstrap)
+    with running(ours) as bootstrap:
+        assert not differences(facts(bootstrap), added)
+    assert not complaints(theirs.log)
+    assert not ours.complaints()
 
 
 def test_levels_of_theirs_in_our_hands(kafka_jars: Path, tmp_path: Path) -> None:
