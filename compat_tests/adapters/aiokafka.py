@@ -280,6 +280,7 @@ class AiokafkaClient(base.Client):
             partition_assignment_strategy=[ASSIGNORS[assignor]],
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=200,
+            fetch_max_wait_ms=100,  # offsets are asked for on the same connection
         )
         self.cleanup.callback(consumer.close)
         return consumer

@@ -281,6 +281,7 @@ class ConfluentClient(base.Client):
             "heartbeat.interval.ms": 200,
             "topic.metadata.refresh.fast.interval.ms": 100,
             "fetch.error.backoff.ms": 50,
+            "fetch.wait.max.ms": 100,
         }
         if instance is not None:
             configs["group.instance.id"] = instance

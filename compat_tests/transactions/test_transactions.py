@@ -1,11 +1,15 @@
 """What each client's transactions leave behind: for who reads what is committed, and for who reads everything."""
 
+import contextlib
+import inspect
 import time
+from collections.abc import Callable
 
 import pytest
 
-from compat_tests.adapters import Client, Consumer, Fenced, Place, Refused, Transactional
+from compat_tests.adapters import CLIENTS, Client, Consumer, Fenced, Place, Refused, Transactional
 from compat_tests.adapters.base import WAIT_S
+from compat_tests.running import Running
 from compat_tests.waiting import poll_until, read
 
 Seen = dict[int, list[tuple[int, bytes | None]]]
@@ -229,3 +233,23 @@ def test_who_takes_over_waits_for_pending_offsets(client: Client, topic: str, gr
         assert second.poll(0.1) == []
     producer.commit()
     assert [record.value for record in read(second, 2, WAIT_S)] == [b"2", b"3"]
+
+
+@pytest.mark.xdist_group("transaction.version 1")
+@pytest.mark.parametrize("library", sorted(CLIENTS))
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        test_several_transactions_over_several_partitions,
+        test_a_second_producer_fences_the_first,
+        test_a_transaction_that_takes_too_long_is_aborted,
+        test_offsets_come_with_the_transaction,
+    ],
+    ids=lambda scenario: scenario.__name__,
+)
+def test_before_kip_890(
+    older: Running, library: str, scenario: Callable[..., None], topic: str, group: str, name: str
+) -> None:
+    with contextlib.closing(CLIENTS[library](older.bootstrap)) as client:
+        wants_a_group = {"group": group} if "group" in inspect.signature(scenario).parameters else {}
+        scenario(client=client, topic=topic, name=name, **wants_a_group)
