@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import GroupIdNotFound, InvalidProducerEpoch
 from barnabas.offsets.pending import Producer
@@ -109,6 +110,25 @@ def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
     assert told == [[0], [0], [None], [0]]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 3, ("t", 1): 4}, set())
+
+
+def test_without_its_topic_nothing_is_pending(life):
+    life.commit(offset=5, producer=ONE)
+    life.broker.controller.submit(DeleteTopics([(CONSUMER_OFFSETS, bytes(16))]))
+    assert unstable(life, "g") == set()
+    life.broker.group_log.create_topic()
+    life.commit(offset=1)
+    assert life.end(ONE) == [None]
+    assert offsets(life, "g") == {("t", 0): 1}
+
+
+def test_what_another_coordinates_is_not_pending_here(life, monkeypatch):
+    for group_id in ("g", "h"):
+        life.commit(group_id, 5, producer=ONE)
+    groups = life.broker.groups
+    monkeypatch.setattr(groups, "_is_coordinator", lambda group_id: group_id != "g")
+    groups.resign_lost()
+    assert (unstable(life, "g"), unstable(life, "h")) == (set(), {("t", 0)})
 
 
 def replayed(model, life):
