@@ -42,6 +42,10 @@ class Faults:
             self.events.append({"at": round(self.now(), 3), "kind": f"{fault.kind} over"})
 
     def kill(self, seconds: float) -> None:
+        """At any moment; or while it is about something that takes several steps."""
+        if self.random.random() < 0.7:
+            self.proxy.wait_for(self.random.choice((END_TXN, END_TXN, TXN_OFFSET_COMMIT, ADD_PARTITIONS_TO_TXN)), 2.0)
+            time.sleep(self.random.uniform(0.0, 0.008))
         self.broker.kill()
         self.proxy.target = None
         time.sleep(seconds)

@@ -32,6 +32,7 @@ class Proxy:
         """By how much each answer is late."""
         self.is_silent = False
         """Whether answers are swallowed. The connections to which that happened are closed afterwards."""
+        self._awaited: tuple[int, threading.Event] | None = None
         self.swallowed = 0
         """How many pieces of answers were."""
         self._late: tuple[Mapping[int, int], float] = {}, 0.0
@@ -80,6 +81,19 @@ class Proxy:
         They arrive even if the client has given up by then, as a packet does that took the long way.
         """
         self._late = versions, seconds
+
+    def wait_for(self, key: int, seconds: float) -> None:
+        """Return when the next request of this API has been passed on to the broker, or after so many seconds."""
+        passed = threading.Event()
+        self._awaited = key, passed
+        passed.wait(seconds)
+        self._awaited = None
+
+    def passed(self, frame: bytes) -> None:
+        """This request, size and all, is on its way to the broker."""
+        awaited = self._awaited
+        if awaited is not None and START.unpack_from(frame, SIZE.size)[0] == awaited[0]:
+            awaited[1].set()
 
     def lateness(self, frame: bytes) -> float:
         """For how long to keep this request."""
@@ -164,6 +178,7 @@ class Relay:
                     was_late = True
                     await asyncio.sleep(lateness)
                 writer.write(frame)
+                self.proxy.passed(frame)
                 await writer.drain()
             if was_late:  # a broker may not look at what is there when the connection has ended
                 await asyncio.sleep(AFTER_S)

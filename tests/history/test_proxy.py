@@ -134,3 +134,14 @@ def test_a_late_request_arrives_though_its_sender_is_gone(connect, proxy, server
     other.sendall(frame(0, 0, b"overtakes it"))
     order = [server.frames.get(timeout=PATIENCE_S) for _ in range(3)]
     assert order == [frame(0, 0, b"overtakes it"), frame(26, 5, b"late"), frame(3, 0, b"behind it")]
+
+
+def test_it_tells_when_a_request_has_passed(connect, proxy, server):
+    client = connect()
+    waiting = threading.Thread(target=proxy.wait_for, args=(26, PATIENCE_S))
+    waiting.start()
+    while waiting.is_alive():
+        client.sendall(frame(3, 1) + frame(26, 1))
+        assert received(client)
+        waiting.join(0.01)
+    assert server.frames.get(timeout=PATIENCE_S) == frame(3, 1)
