@@ -7,14 +7,15 @@ import asyncio
 import contextlib
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from barnabas.cluster.features import first_levels
 from barnabas.config import BrokerConfig
 from barnabas.log.files import DiskFiles, Files, MemoryFiles
-from barnabas.records.batch import batches
+from barnabas.log.partition_log import PartitionLog
+from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.record import records_of
 from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
@@ -153,9 +154,13 @@ class Broker:
             lambda: sorted(name for name in self._server.broker.image.topics_by_name if not name.startswith("__"))
         )
 
-    def records(self, topic: str) -> list[Record]:
-        """All records of a topic: by partition, then by offset. A topic that nobody made has none."""
-        return self._call(lambda: self._read(topic))
+    def records(self, topic: str, *, committed: bool = False) -> list[Record]:
+        """All records of a topic: by partition, then by offset. A topic that nobody made has none.
+
+        With ``committed`` what a consumer with ``isolation.level=read_committed`` gets: nothing of transactions that
+        were aborted, and of each partition nothing from the first on that is still open.
+        """
+        return self._call(lambda: self._read(topic, committed))
 
     def reset(self) -> None:
         """As new: no topics, no groups, no configs but those it was started with. Connections stay."""
@@ -163,22 +168,18 @@ class Broker:
 
     # ------------------------------------------------------------ on the broker's thread
 
-    def _read(self, topic: str) -> list[Record]:
+    def _read(self, topic: str, committed: bool) -> list[Record]:
         found = []
         for (name, index), partition in sorted(self._server.broker.partitions.items()):
-            log, offset = partition.log, partition.log.log_start_offset
-            while name == topic and offset < log.high_watermark:
-                data = log.read(offset, 1 << 20, up_to=log.high_watermark, minimum_one=True)
-                for batch in batches(memoryview(data)):
-                    offset = batch.next_offset
-                    if not batch.is_control:
-                        found += [
-                            Record(
-                                topic, index, record.offset, record.timestamp, record.key, record.value, record.headers
-                            )
-                            for record in records_of(batch)
-                            if record.offset >= log.log_start_offset
-                        ]
+            if name != topic:
+                continue
+            log = partition.log
+            for batch in _batches(log, committed):
+                found += [
+                    Record(topic, index, record.offset, record.timestamp, record.key, record.value, record.headers)
+                    for record in records_of(batch)
+                    if record.offset >= log.log_start_offset
+                ]
         return found
 
     def _call(self, function: Callable[[], T]) -> T:
@@ -189,6 +190,25 @@ class Broker:
 
     def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)
+
+
+def _batches(log: PartitionLog, committed: bool) -> Iterator[RecordBatch]:
+    """The batches with records of clients, all of them or those that a reader of committed records gets."""
+    offset, end = log.log_start_offset, log.last_stable_offset if committed else log.high_watermark
+    while offset < end:
+        data = log.read(offset, 1 << 20, up_to=end, minimum_one=True)
+        aborted = log.aborted_transactions(offset, data) if committed else []
+        for batch in batches(memoryview(data)):
+            offset = batch.next_offset
+            if batch.is_control or (
+                batch.is_transactional
+                and any(
+                    each.producer_id == batch.producer_id and each.first_offset <= batch.base_offset <= each.last_offset
+                    for each in aborted
+                )
+            ):
+                continue
+            yield batch
 
 
 def as_property(value: object) -> str:

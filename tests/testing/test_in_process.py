@@ -16,14 +16,15 @@ def produced(broker, topic, values):
 
 
 def consumed(broker, topic, group):
+    """The first record that the group is given."""
     consumer = KafkaConsumer(
         topic,
         bootstrap_servers=broker.bootstrap_servers,
         group_id=group,
         auto_offset_reset="earliest",
-        consumer_timeout_ms=500,
+        consumer_timeout_ms=60_000,
     )
-    values = [record.value for record in consumer]
+    values = [next(consumer).value]
     consumer.commit()
     consumer.close()
     return values
@@ -39,6 +40,45 @@ def test_records_are_what_was_produced(on_disk):
             ("orders", 0, 0, b"k", b"one", (("h", b"1"),)),
             ("orders", 0, 1, b"k", b"two", (("h", b"1"),)),
         ]
+
+
+def test_committed_records_are_those_of_readers_of_committed_records():
+    with Broker() as broker:
+        broker.create_topic("t", partitions=2)
+        plain = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        one, other = (
+            KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id=name)
+            for name in ("one", "other")
+        )
+        one.init_transactions()
+        other.init_transactions()
+
+        def write(producer, value):
+            for partition in range(2):
+                producer.send("t", value, partition=partition).get(30)
+
+        for producer in (one, other):
+            producer.begin_transaction()
+        write(one, b"aborted")
+        write(other, b"committed")
+        write(plain, b"plain")
+        write(one, b"aborted, too")
+        one.abort_transaction()
+        assert broker.records("t", committed=True) == []
+        other.commit_transaction()
+        one.begin_transaction()
+        one.send("t", b"open", partition=1).get(30)
+        write(plain, b"behind")
+
+        def values(**options):
+            found = broker.records("t", **options)
+            return [[record.value for record in found if record.partition == partition] for partition in range(2)]
+
+        assert values(committed=True) == [[b"committed", b"plain", b"behind"], [b"committed", b"plain"]]
+        everything = [b"aborted", b"committed", b"plain", b"aborted, too"]
+        assert values() == [[*everything, b"behind"], [*everything, b"open", b"behind"]]
+        for producer in (plain, one, other):
+            producer.close()
 
 
 def test_a_topic_that_nobody_made_has_no_records():
