@@ -10,7 +10,7 @@ from tests.history.checker import judge
 from tests.history.records import FAIL, OK, TRANSACTION
 from tests.history.simulated import Simulation
 
-SIMULATIONS = st.builds(Simulation, st.randoms(use_true_random=False), st.integers(10, 120))
+SIMULATIONS = st.builds(Simulation, st.randoms(use_true_random=False), st.integers(10, 60))
 
 
 @given(SIMULATIONS)
