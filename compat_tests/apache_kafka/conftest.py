@@ -49,12 +49,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def wake_coordinators(port: int) -> None:
     """Have the topics of the coordinators made, and wait until all their partitions are served."""
-    found = [ask("FindCoordinator", quiet=True, v=3, Key="wake", KeyType=kind) for kind in (0, 1)]
-    groups = [ask("OffsetFetch", quiet=True, v=7, GroupId=f"wake-{n}", Topics=[]) for n in range(200)]
-    nobody = ask("DescribeTransactions", v=0, TransactionalIds=[f"wake-{n}" for n in range(200)])
+    found = [ask("FindCoordinator", within=60, quiet=True, v=3, Key="wake", KeyType=kind) for kind in (0, 1)]
+    groups = [ask("OffsetFetch", within=60, quiet=True, v=7, GroupId=f"wake-{n}", Topics=[]) for n in range(200)]
+    nobody = ask("DescribeTransactions", within=60, v=0, TransactionalIds=[f"wake-{n}" for n in range(200)])
     play = Play(("127.0.0.1", port), "", {})
     play.run([*found, *groups, nobody])
-    assert [error_codes(answer) for _, _, answer in play.transcript] == [{UNKNOWN_ID}]
+    told = [answer for _, _, answer in play.transcript]
+    assert [error_codes(each) for each in told] == [{UNKNOWN_ID}], f"{told!s:.500}"
 
 
 @pytest.fixture(scope="session")
@@ -90,3 +91,22 @@ def beside(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> "Itera
         assert broker.complaints() == []
     finally:
         broker.stop()
+
+
+Pair = tuple[ApacheKafka, "BarnabasProcess | ApacheKafka"]
+
+
+@pytest.fixture(scope="session")
+def first_generation(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Both once more, told the same, with transactions as they were before KIP-890."""
+    levels = {"transaction.version": 1}
+    ours = BarnabasProcess(tmp_path_factory.mktemp("beside-first"), ALIKE, levels)
+    with ApacheKafka(tmp_path_factory.mktemp("apache-first"), ALIKE, features=levels) as theirs:
+        ours.start()
+        try:
+            for broker in (theirs, ours):
+                wake_coordinators(broker.port)
+            yield theirs, ours
+            assert ours.complaints() == []
+        finally:
+            ours.stop()

@@ -144,7 +144,7 @@ class Play:
 
     def ask(self, step: Step) -> None:
         """Send, and wait for the answer."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + max(PATIENCE, step.within)
         while True:
             self.send(step)
             answer = self.take(step)
