@@ -29,6 +29,11 @@ def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Lat
     broker = context.broker
     partition = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
     broker.transactions.add_partitions(
-        request.transactional_id, request.producer_id, request.producer_epoch, [partition], answer
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        [partition],
+        answer,
+        connection=context.connection,
     )
     return later

@@ -21,6 +21,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.transactions.messages import TopicPartition
+from barnabas.transactions.transaction import NO_CONNECTION
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
@@ -114,10 +115,12 @@ def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> No
     if asked.verify_only:
         done(_by_topic({each: code(error) for each, error in coordinator.verify_partitions(*identity).items()}))
     else:
+        is_broker = context.api_version >= SEVERAL_TRANSACTIONS
         coordinator.add_partitions(
             *identity,
             lambda error: done(_all(asked.topics, code(error))),
-            client_version=CLIENT_VERSION if context.api_version >= SEVERAL_TRANSACTIONS else 0,
+            client_version=CLIENT_VERSION if is_broker else 0,
+            connection=NO_CONNECTION if is_broker else context.connection,
         )
 
 

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 class Context:
     """The surroundings of one request."""
 
-    __slots__ = ("api_version", "apis", "broker", "client_host", "client_id", "correlation_id", "listener", "release")
+    __slots__ = (
+        "api_version",
+        "apis",
+        "broker",
+        "client_host",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "listener",
+        "release",
+    )
 
     def __init__(
         self,
@@ -24,12 +34,14 @@ class Context:
         listener: str,
         client_host: str,
         promise: Promise = Promise(),  # noqa: B008
+        connection: int = 0,
     ) -> None:
         # Per connection
         self.broker = broker
         self.apis, self.release = promise
         self.listener = listener  #: name of the listener that was asked, as in ``listeners``
         self.client_host = client_host  #: the client's address, "127.0.0.1"
+        self.connection = connection  #: its number, of those that were opened; 0 where there is none
         # Per request
         self.client_id: str | None = None
         self.api_version = 0

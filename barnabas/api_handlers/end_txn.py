@@ -39,5 +39,6 @@ def end_txn(request: EndTxnRequest, context: Context) -> Later[EndTxnResponse]:
         request.committed,
         answer,
         client_version=2 if context.api_version >= EPOCH_RISES else 0,
+        connection=context.connection,
     )
     return later

@@ -4,6 +4,7 @@ Knows nothing of requests, responses or sockets. Whatever asks "what is the clus
 hosted here follows it.
 """
 
+import itertools
 import logging
 import socket
 from collections.abc import Callable, Mapping
@@ -125,6 +126,7 @@ class Broker:
             random,
         )
         self._producer_ids = iter(range(0))
+        self.connection_numbers = itertools.count(1)  #: a connection takes one when it is opened, by any listener
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._is_registered = False
         moves = self.log_manager.moves

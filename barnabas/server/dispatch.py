@@ -14,6 +14,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import Api
 from barnabas.cluster.metadata_log import ClusterMetadata
 from barnabas.errors import KafkaError, UnknownServerError
+from barnabas.transactions.messages import Overtaken
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -60,6 +61,8 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
         return failed(request, error)
     except CloseConnection:
         raise
+    except Overtaken as error:
+        raise CloseConnection(str(error)) from error
     except Exception:
         logger.exception("A bug of ours, met by %s version %s: %r", api.request.__name__, context.api_version, request)
         return failed(request, UnknownServerError())

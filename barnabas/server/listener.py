@@ -126,7 +126,13 @@ class Listener:
             self.census.leave(connection.peer[0])
 
     def new_context(self, client_host: str) -> Context:
-        return Context(self._broker, listener=self.name, client_host=client_host, promise=self._promise)
+        return Context(
+            self._broker,
+            listener=self.name,
+            client_host=client_host,
+            promise=self._promise,
+            connection=next(self._broker.connection_numbers),
+        )
 
     # ------------------------------------------------------------ the clock calls
 

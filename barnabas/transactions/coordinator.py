@@ -44,7 +44,7 @@ from barnabas.transactions.messages import (
 )
 from barnabas.transactions.records import latest
 from barnabas.transactions.states import COMPLETED, IDLE, State
-from barnabas.transactions.transaction import EPOCH_RISES, Facts, Transaction, is_exhausted
+from barnabas.transactions.transaction import EPOCH_RISES, NO_CONNECTION, Facts, Transaction, is_exhausted
 from barnabas.transactions.writing import Writer
 
 logger = logging.getLogger(__name__)
@@ -174,10 +174,16 @@ class TransactionCoordinator:
         reply: ErrorReply,
         *,
         client_version: int = 0,
+        connection: int = NO_CONNECTION,
     ) -> None:
-        """AddPartitionsToTxn: what is written to these partitions is in the transaction, which the first one begins."""
+        """AddPartitionsToTxn: what is written to these partitions is in the transaction, which the first one begins.
+
+        :param connection: by which the producer itself sent it
+        :raises Overtaken: by a newer one, it has sent something since
+        """
         try:
             transaction = self._of(transactional_id, producer_id, producer_epoch)
+            transaction.heard_by(connection)
         except KafkaError as error:
             reply(type(error))
             return
@@ -231,11 +237,18 @@ class TransactionCoordinator:
         reply: EndReply,
         *,
         client_version: int = 0,
+        connection: int = NO_CONNECTION,
     ) -> None:
-        """EndTxn: answered when the decision is written; all partitions have it, too, if that could be done at once."""
+        """EndTxn: answered when the decision is written; all partitions have it, too, if that could be done at once.
+
+        :param connection: by which the producer itself sent it
+        :raises Overtaken: by a newer one, it has sent something since
+        """
         try:
             transaction = self._find(transactional_id, InvalidProducerIdMapping)
             facts = transaction.facts
+            if (producer_id, producer_epoch) == (facts.producer_id, facts.producer_epoch):
+                transaction.heard_by(connection)
             is_pending = transaction.pending is not None
             verdict = outcome(facts, is_pending, producer_id, producer_epoch, is_commit, client_version)
             if verdict is Verdict.END:

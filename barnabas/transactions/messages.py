@@ -35,6 +35,10 @@ class Marker(NamedTuple):
     """Which generation of transactions the client speaks: 0, 1, or 2 (KIP-890), where the epoch rises at each end."""
 
 
+class Overtaken(Exception):
+    """A request came by an older connection than its producer has sent another by: nobody waits for it any more."""
+
+
 class InitProducer(NamedTuple):
     """InitProducerId with a transactional id. Id and epoch are those that the producer has, if it has any (KIP-360)."""
 

@@ -8,13 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.errors import KafkaError, ProducerFenced
-from barnabas.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from barnabas.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Overtaken, TopicPartition
 from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
 
 LAST_EPOCH = (1 << 15) - 1
 """The largest int16. No client is given it, so that there always is one more to fence a client with."""
 
 NO_TIMESTAMP = -1
+
+NO_CONNECTION = 0
+"""Where it is not known by which one a request came; connections are numbered from 1 on, as they are opened."""
 
 EPOCH_RISES = 2
 """From this generation of transactions on, each end raises the epoch (KIP-890)."""
@@ -60,7 +63,7 @@ class Facts(NamedTuple):
 class Transaction:
     """A transactional id and what is happening to it."""
 
-    __slots__ = ("completing", "facts", "has_failed_fence", "pending", "transactional_id", "writing")
+    __slots__ = ("completing", "connection", "facts", "has_failed_fence", "pending", "transactional_id", "writing")
 
     def __init__(self, transactional_id: str, facts: Facts) -> None:
         self.transactional_id = transactional_id
@@ -73,6 +76,19 @@ class Transaction:
         """What it is when its markers are written, while that is going on."""
         self.has_failed_fence = False
         """An epoch was raised against the client, but could not be written; so it need not be raised again."""
+        self.connection = NO_CONNECTION
+        """The newest one by which the client has sent something in this epoch."""
+
+    def heard_by(self, connection: int) -> None:
+        """Its client sends something by that connection.
+
+        A client gives a connection up before it opens another. What comes by the old one after that has been on its
+        way for too long, and may be about a transaction that has ended since: where the epoch stays, nothing else says.
+        :raises Overtaken: it has sent something by a newer one
+        """
+        if NO_CONNECTION < connection < self.connection:
+            raise Overtaken(f"the producer of {self.transactional_id} goes by a newer connection")
+        self.connection = max(self.connection, connection)
 
     @property
     def state(self) -> State:
@@ -109,6 +125,7 @@ class Transaction:
         return self._emptied(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
     def _emptied(self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> Facts:
+        self.connection = NO_CONNECTION
         return self.prepare(
             self.facts._replace(
                 state=State.EMPTY,

@@ -2,13 +2,15 @@
 
 Everybody wants the transactional id ``t`` unless ``id=`` says otherwise, and a client goes by its name: it remembers
 the producer id and epoch that it was last told, and speaks the newer generation of transactions unless ``v=1`` says
-otherwise. Producer ids are given out from 1000 on. What the coordinator answers, writes and sends is printed in the
-order in which it happens; 1000/3 is producer id 1000 with epoch 3.
+otherwise. Where it matters by which connection it sends something, ``by=3`` says so. Producer ids are given out from
+1000 on. What the coordinator answers, writes and sends is printed in the order in which it happens; 1000/3 is producer
+id 1000 with epoch 3.
 """
 
+import contextlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -16,7 +18,15 @@ from barnabas.clock import ManualClock
 from barnabas.errors import CoordinatorLoadInProgress, KafkaError, NotEnoughReplicas
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.transactions.messages import EndResult, InitProducer, InitResult, Marker, Record, TopicPartition
+from barnabas.transactions.messages import (
+    EndResult,
+    InitProducer,
+    InitResult,
+    Marker,
+    Overtaken,
+    Record,
+    TopicPartition,
+)
 from barnabas.transactions.records import record_of
 from barnabas.transactions.states import BY_TITLE, State
 from barnabas.transactions.transaction import Facts
@@ -251,12 +261,14 @@ class World:
     def do_add(self, words: Words, options: Options) -> None:
         """``add a x-0 x-1``."""
         name, *partitions = words
-        self.coordinator.add_partitions(
-            *self.who(self.client(name), options),
-            [partition(each) for each in partitions],
-            lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
-            client_version=generation(options),
-        )
+        with self.overtaken(name):
+            self.coordinator.add_partitions(
+                *self.who(self.client(name), options),
+                [partition(each) for each in partitions],
+                lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
+                client_version=generation(options),
+                connection=int(options.get("by", 0)),
+            )
 
     def do_verify(self, words: Words, options: Options) -> None:
         name, *partitions = words
@@ -283,7 +295,22 @@ class World:
                     client.producer_id, client.epoch = result[1:]
             self.say(f"{client.name}: {text}")
 
-        self.coordinator.end(*self.who(client, options), is_commit, reply, client_version=generation(options))
+        with self.overtaken(client.name):
+            self.coordinator.end(
+                *self.who(client, options),
+                is_commit,
+                reply,
+                client_version=generation(options),
+                connection=int(options.get("by", 0)),
+            )
+
+    @contextlib.contextmanager
+    def overtaken(self, name: str) -> Iterator[None]:
+        """Say so, where a request came by an older connection than the client's newest."""
+        try:
+            yield
+        except Overtaken:
+            self.say(f"{name}: too late, hung up on")
 
     # ---------------------------------------------------------------- looking
 
