@@ -43,6 +43,8 @@ class Unverified(NamedTuple):
     producer_id: int
     producer_epoch: int
     sequences: dict[TopicPartition, int]
+    absent: list[TopicPartition]
+    """Where the request has batches for, too, but there is nothing, and so nothing to ask about."""
 
 
 def any_transactional(topics: Topics) -> bool:
@@ -72,6 +74,7 @@ def unverified(topics: Topics, context: Context) -> Unverified | None:
     """
     broker = context.broker
     sequences: dict[TopicPartition, int] = {}
+    absent: list[TopicPartition] = []
     writer: tuple[int, int] | None = None
     is_known = True
     for topic in topics:
@@ -87,7 +90,10 @@ def unverified(topics: Topics, context: Context) -> Unverified | None:
             producer_id, producer_epoch, sequence = _PRODUCER.unpack_from(records, PRODUCER_AT)
             place = TopicPartition(name, asked.index)
             partition = broker.partitions.get(place)
-            if partition is None or producer_id < 0:
+            if partition is None:
+                absent.append(place)
+                continue
+            if producer_id < 0:
                 continue
             is_ongoing = partition.log.producers.is_ongoing(producer_id, producer_epoch)
             if not is_ongoing and not is_one_batch(records):
@@ -97,7 +103,7 @@ def unverified(topics: Topics, context: Context) -> Unverified | None:
                 raise InvalidProducerIdMapping("A request has the transactional batches of more than one producer")
             writer = producer_id, producer_epoch
             sequences[place] = sequence
-    return None if writer is None or is_known else Unverified(*writer, sequences)
+    return None if writer is None or is_known else Unverified(*writer, sequences, absent)
 
 
 def verified(
@@ -119,9 +125,7 @@ def verified(
         if later is None:
             told.append(errors)
         else:
-            since = unverified(request.topic_data, context)
-            new = since.sequences.keys() - found.sequences.keys() if since is not None else ()
-            refusals = {**errors, **{place: UnknownTopicOrPartition() for place in new}}
+            refusals = {**errors, **{place: UnknownTopicOrPartition() for place in found.absent}}
             _go_on(later, lambda: produce(request, context, refusals.get))
 
     ensure_in_transaction(
