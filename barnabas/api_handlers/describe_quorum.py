@@ -52,15 +52,15 @@ def quorum(broker: Broker) -> Partition:
 
 def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
     """The voters, and where they listen for one another."""
+    metadata = broker.controller
     return [
         DescribeQuorumResponse.Node(
-            node_id=controller.id,
+            node_id=metadata.node_id,
             listeners=[
                 DescribeQuorumResponse.Node.Listener(name=each.name, host=each.host, port=each.port)
-                for each in controller.endpoints.values()
+                for each in metadata.voter_endpoints
             ],
         )
-        for controller in broker.image.controllers.values()
     ]
 
 

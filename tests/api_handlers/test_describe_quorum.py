@@ -1,7 +1,6 @@
 import pytest
 
 from barnabas.api_handlers.describe_quorum import describe_quorum
-from barnabas.cluster.commands import RegisterController
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest as Request
 
@@ -21,9 +20,7 @@ def request(*topics):
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_metadata_log(node, version):
-    node.broker.controller.submit(
-        RegisterController(1, bytes(16), [Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")])
-    )
+    node.broker.controller.voter_endpoints = [Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")]
     response = node.ask(describe_quorum, request((LOG, [0])), version)
     end = node.broker.controller.log.log_end_offset
     now_ms = node.clock.time_ms() if version >= 1 else -1
