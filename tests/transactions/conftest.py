@@ -29,7 +29,7 @@ from barnabas.transactions.messages import (
 )
 from barnabas.transactions.records import record_of
 from barnabas.transactions.states import BY_TITLE, State
-from barnabas.transactions.transaction import Facts
+from barnabas.transactions.transaction import Facts, Path
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -261,13 +261,12 @@ class World:
     def do_add(self, words: Words, options: Options) -> None:
         """``add a x-0 x-1``."""
         name, *partitions = words
-        with self.overtaken(name):
+        with self.sent_by(name, options):
             self.coordinator.add_partitions(
                 *self.who(self.client(name), options),
                 [partition(each) for each in partitions],
                 lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
                 client_version=generation(options),
-                connection=int(options.get("by", 0)),
             )
 
     def do_verify(self, words: Words, options: Options) -> None:
@@ -295,19 +294,20 @@ class World:
                     client.producer_id, client.epoch = result[1:]
             self.say(f"{client.name}: {text}")
 
-        with self.overtaken(client.name):
+        with self.sent_by(client.name, options):
             self.coordinator.end(
                 *self.who(client, options),
                 is_commit,
                 reply,
                 client_version=generation(options),
-                connection=int(options.get("by", 0)),
             )
 
     @contextlib.contextmanager
-    def overtaken(self, name: str) -> Iterator[None]:
-        """Say so, where a request came by an older connection than the client's newest."""
+    def sent_by(self, name: str, options: Options) -> Iterator[None]:
+        """``by=3`` is the client's connection; what comes by an older one than its newest is not even looked at."""
+        identity = self.who(self.client(name), options)
         try:
+            self.coordinator.heard_by(*identity, int(options.get("by", 0)), Path.TRANSACTIONS)
             yield
         except Overtaken:
             self.say(f"{name}: too late, hung up on")

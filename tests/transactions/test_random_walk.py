@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from barnabas.clock import ManualClock
 from barnabas.errors import (
@@ -147,7 +147,11 @@ class Walk(RuleBasedStateMachine):
 
     # ---------------------------------------------------------------- clients
 
-    @rule(transactional_id=st.sampled_from(IDS), goes_on=st.booleans(), off=st.sampled_from([0, 0, 0, -1, 1]))
+    @initialize()
+    def begins(self) -> None:
+        self.init("t", False, 0)
+
+    @rule(transactional_id=st.sampled_from(IDS), goes_on=st.booleans(), off=st.sampled_from([0, 0, -1, 1]))
     def init(self, transactional_id, goes_on, off) -> None:
         producer_id, epoch = self.believed[transactional_id]
         expected = (producer_id, epoch + off) if goes_on and producer_id >= 0 else (-1, -1)
@@ -204,6 +208,16 @@ class Walk(RuleBasedStateMachine):
         self.sent.append(end)
         self.say(end, goes_on=True)
 
+    @rule(
+        transactional_id=st.sampled_from(IDS),
+        partitions=st.lists(st.sampled_from(PARTITIONS), min_size=1, max_size=3),
+        is_commit=st.booleans(),
+        generation=st.sampled_from([0, 2]),
+    )
+    def transaction(self, transactional_id, partitions, is_commit, generation) -> None:
+        self.add(transactional_id, partitions, 0, generation)
+        self.end(transactional_id, 0, is_commit, generation)
+
     @precondition(lambda self: self.sent)
     @rule(data=st.data())
     def end_late(self, data) -> None:
@@ -255,58 +269,63 @@ class Walk(RuleBasedStateMachine):
 
     # ----------------------------------------------------- slow, out of order
 
-    @rule()
-    def log_gets_slow(self) -> None:
-        self.held_log = self.held_log or []
+    @rule(
+        what=st.sampled_from([
+            "log is slow", "markers are slow", "log refuses", "markers are refused",
+            "level", "time", "restart", "resign",
+        ]),
+        data=st.data(),
+    )  # fmt: skip
+    def trouble(self, what, data) -> None:
+        if what == "log is slow":
+            self.held_log = self.held_log or []
+        elif what == "markers are slow":
+            self.held_markers = self.held_markers or []
+        elif what == "log refuses":
+            self.log_error = data.draw(st.sampled_from([CoordinatorNotAvailable, NotEnoughReplicas]))
+        elif what == "markers are refused":
+            self.marker_error = NotLeaderOrFollower
+        elif what == "level":
+            self.level = data.draw(st.sampled_from([0, 1, 2, 2]))
+        elif what == "time":
+            self.clock.advance(data.draw(st.sampled_from([1, 5, 25])))
+        elif what == "restart":
+            self.restart()
+        else:
+            self.resign()
 
     @rule()
+    def all_is_well(self) -> None:
+        self.log_error = self.marker_error = None
+        self.log_catches_up()
+        self.markers_catch_up()
+
     def log_catches_up(self) -> None:
         held, self.held_log = self.held_log or [], None
         for written in held:
             written(None)
 
-    @rule()
-    def markers_get_slow(self) -> None:
-        self.held_markers = self.held_markers or []
-
-    @rule()
     def markers_catch_up(self) -> None:
         held, self.held_markers = self.held_markers or [], None
         for done in held:
             done()
 
-    @rule(error=st.sampled_from([None, None, CoordinatorNotAvailable, NotEnoughReplicas]))
-    def log_refuses(self, error) -> None:
-        self.log_error = error
-
-    @rule(error=st.sampled_from([None, None, NotLeaderOrFollower]))
-    def markers_refused(self, error) -> None:
-        self.marker_error = error
-
-    @rule(seconds=st.sampled_from([1, 5, 25]))
-    def time_passes(self, seconds) -> None:
-        self.clock.advance(seconds)
-
-    @rule(level=st.sampled_from([0, 1, 2, 2]))
-    def level_changes(self, level) -> None:
-        self.level = level
-
-    @rule()
-    def restarts(self) -> None:
+    def restart(self) -> None:
         """What was not safe in the log yet may be there all the same; nobody who waits is answered."""
         self.coordinator.stop()
         self.held_log = self.held_markers = None
         self.waiting = 0
+        self.fenced_in_vain.clear()
         self.start()
 
-    @rule()
-    def resigns(self) -> None:
+    def resign(self) -> None:
         """Another node has it for a while; here everybody is told, and what comes later counts for nothing."""
         self.coordinator.resign()
         assert self.waiting == 0, "somebody waits for an answer that never comes"
         self.log_catches_up()
         self.markers_catch_up()
         assert not self.coordinator.list_transactions().transactions
+        self.fenced_in_vain.clear()
         self.coordinator.load(self.records)
         self.coordinator.start()
 
@@ -351,18 +370,14 @@ class Walk(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """When all is well again nobody waits, and the log brings back what memory has."""
-        self.log_error = self.marker_error = None
-        self.log_catches_up()
-        self.markers_catch_up()
+        self.all_is_well()
         self.memory_is_what_the_log_says()
-        before = [self.coordinator.describe(name) for name in IDS if self.kept(name) is not None]
-        self.restarts()
-        after = [self.coordinator.describe(name) for name in IDS if self.kept(name) is not None]
-        for former, now in zip(before, after, strict=True):
-            if former.transactional_id not in self.fenced_in_vain:
-                assert now._replace(partitions=set(now.partitions)) == former._replace(
-                    partitions=set(former.partitions)
-                )
+        names = [name for name in IDS if self.kept(name) is not None and name not in self.fenced_in_vain]
+        before = [self.coordinator.describe(name) for name in names]
+        self.restart()
+        for former in before:
+            now = self.coordinator.describe(former.transactional_id)
+            assert now._replace(partitions=set(now.partitions)) == former._replace(partitions=set(former.partitions))
 
 
 def is_done(end: End, facts: Facts) -> bool:
@@ -379,5 +394,5 @@ def facts_after(facts: Facts) -> tuple[int, int]:
     return facts.producer_id, facts.producer_epoch
 
 
-Walk.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+Walk.TestCase.settings = settings(max_examples=150, stateful_step_count=60)
 TestWalk = Walk.TestCase
