@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from confluent_kafka.admin import NewTopic
 
 from barnabas.cli import commands
-from compat_tests.hanging import HOUR_MS, Owner, produce
+from tests.owner import HOUR_MS, Owner, produce
 from tests.raw import Client
 
 from .hand_over import admin_of, alter, wait

@@ -6,50 +6,11 @@ from barnabas.errors import KafkaError
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.testing import Broker
-from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from barnabas.wire.messages.end_txn import EndTxnRequest
-from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from tests.owner import HOUR_MS, Owner
 from tests.raw import Client
 
-HOUR_MS = 3_600_000
 STRANGER = 987_654
 """A producer that no transactional id of the broker has."""
-
-
-class Owner:
-    """A producer with a transactional id, request by request."""
-
-    def __init__(self, client: Client, transactional_id: str) -> None:
-        self.client, self.transactional_id = client, transactional_id
-        client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id]), 6)
-        request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=600_000)
-        answer = client.ask(request, 4)
-        assert answer.error_code == 0
-        self.id, self.epoch = answer.producer_id, answer.producer_epoch
-
-    def begin(self, **topics: list[int]) -> None:
-        Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.transactional_id,
-            v3_and_below_producer_id=self.id,
-            v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=[Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
-        )
-        answer = self.client.ask(request, 3)
-        errors = {
-            each.partition_error_code for t in answer.results_by_topic_v3_and_below for each in t.results_by_partition
-        }
-        assert errors == {0}
-
-    def end(self, *, committed: bool) -> int:
-        request = EndTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=self.id,
-            producer_epoch=self.epoch,
-            committed=committed,
-        )
-        return int(self.client.ask(request, 4).error_code)
 
 
 @pytest.fixture
@@ -85,7 +46,7 @@ def rows(outcome, *names):
 def test_list(barnabas, client):
     assert barnabas("transactions", "list").out == "No transactions\n"
     one, other = Owner(client, "one"), Owner(client, "other")
-    one.begin(t=[0])
+    one.begin("t", [0])
 
     def listed(*options):
         return rows(barnabas("transactions", "list", *options, "--json"), "transactional_id", "transaction_state")
@@ -108,7 +69,8 @@ def test_list(barnabas, client):
 
 def test_describe(barnabas, client):
     owner = Owner(client, "one")
-    owner.begin(t=[1, 0], u=[0])
+    owner.begin("t", [1, 0])
+    owner.begin("u", [0])
     (told,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
     duration, start = told.pop("transaction_duration_ms"), told.pop("transaction_start_time_ms")
     assert 0 <= duration < HOUR_MS
@@ -171,7 +133,7 @@ def test_what_hangs_is_found(barnabas, client, broker):
 
 def test_what_a_coordinator_will_end_does_not_hang(barnabas, client, broker):
     owner = Owner(client, "one")
-    owner.begin(t=[0])
+    owner.begin("t", [0])
     for partition in (0, 1):
         leave_open(broker, partition, owner.id, owner.epoch)
     assert found(barnabas, "--topic", "t") == [("t", 1, owner.id, 0, 60)]
@@ -202,7 +164,7 @@ def test_what_hangs_is_ended(barnabas, client, broker, by):
 @pytest.mark.parametrize("name", ["force-terminate", "forceTerminateTransaction"])
 def test_a_transaction_is_terminated_by_force(barnabas, client, name):
     owner = Owner(client, "one")
-    owner.begin(t=[0])
+    owner.begin("t", [0])
     assert barnabas("transactions", name, "--transactional-id", "one") == (0, "Terminated what was open of one\n", "")
     (told,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
     assert (told["producer_epoch"] > owner.epoch, told["transaction_state"], told["topic_partitions"]) == (

@@ -1,0 +1,80 @@
+"""A producer with a transactional id that is nothing but a socket: it does what it is told, one request at a time.
+
+Also what no client would: write to a partition that was not added to its transaction, long ago.
+"""
+
+import time
+from typing import Any
+
+from barnabas.records.builder import build_batch
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.produce import ProduceRequest
+from tests.raw import Client
+
+DEADLINE_SECONDS = 60
+HOUR_MS = 3_600_000
+
+Partition = ProduceRequest.TopicProduceData.PartitionProduceData
+
+
+class Owner:
+    """The producer, of the first generation of transactions (KIP-98)."""
+
+    def __init__(self, client: Client, transactional_id: str, timeout_ms: int = 600_000) -> None:
+        self.client, self.transactional_id = client, transactional_id
+        finding = FindCoordinatorRequest(key_type=1, coordinator_keys=[transactional_id])
+        request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms)
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            client.ask(finding, 6)
+            answer: Any = client.ask(request, 4)
+            if not answer.error_code or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)  # Apache Kafka makes its log of transactions in its own time
+        assert answer.error_code == 0
+        self.id, self.epoch = answer.producer_id, answer.producer_epoch
+
+    def begin(self, topic: str, partitions: list[int]) -> None:
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=self.id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=partitions)],
+        )
+        answer: Any = self.client.ask(request, 3)
+        (told,) = answer.results_by_topic_v3_and_below
+        assert {each.partition_error_code for each in told.results_by_partition} == {0}
+
+    def end(self, *, committed: bool) -> int:
+        """The error code of the answer."""
+        request = EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.id,
+            producer_epoch=self.epoch,
+            committed=committed,
+        )
+        answer: Any = self.client.ask(request, 4)
+        return int(answer.error_code)
+
+    def write(self, topic: str, partition: int, value: bytes, ago_ms: int = 0) -> int:
+        """The first batch of the transaction, added to it or not. Its offset."""
+        producer = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": 0, "is_transactional": True}
+        return produce(self.client, topic, partition, value, ago_ms, self.transactional_id, **producer)
+
+
+def produce(
+    client: Client, topic: str, partition: int, value: bytes, ago_ms: int = 0, owner: str | None = None, **producer: Any
+) -> int:
+    """Write one record, of so long ago. Its offset."""
+    batch = build_batch([(None, value, int(time.time() * 1000) - ago_ms)], **producer)
+    data = ProduceRequest.TopicProduceData(
+        name=topic, partition_data=[Partition(index=partition, records=bytes(batch))]
+    )
+    request = ProduceRequest(transactional_id=owner, acks=-1, timeout_ms=30_000, topic_data=[data])
+    answer: Any = client.ask(request, 9)
+    ((told,),) = (each.partition_responses for each in answer.responses)
+    assert told.error_code == 0
+    return int(told.base_offset)
