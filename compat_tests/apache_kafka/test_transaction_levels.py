@@ -1,17 +1,21 @@
-"""The scenarios of transactions once more, by brokers whose finalized transaction.version is 1.
+"""The scenarios of transactions once more, by brokers whose finalized transaction.version is 1, and then 0.
 
 Each API in the versions where clients of the first generation of transactions (KIP-98) part from those of the second
 (KIP-890). What the brokers keep of it on the disk is in ``test_transaction_files.py``.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import pytest
 
 from .conftest import Pair
 from .scenarios import transactional, transactional_offsets, transactions
-from .steps import Scenario
+from .scenarios.features import SAFE, TRANSACTIONS, UPGRADE
+from .steps import HELPERS, Scenario
 from .test_differential import ATTEMPTS, TOGETHER, problems
+from .test_features import await_levels, update_features
+from .transaction_steps import OLD
 
 ROWS = [
     row
@@ -29,20 +33,49 @@ TELLING = {
 }
 """The versions that are asked for; the newest of what is not here."""
 
+LEVELS = (1, 0)
+"""From above: a level that is finalized can be lowered while the brokers run."""
 
-def chosen(row: Scenario) -> list[int]:
-    return [version for version in row.versions if version in TELLING.get(row.api, row.versions[-1:])]
+
+class AtLevel(NamedTuple):
+    level: int
+    brokers: Pair
+
+
+@pytest.fixture(scope="module", params=LEVELS)
+def at_level(request: pytest.FixtureRequest, first_generation: Pair) -> AtLevel:
+    for broker in first_generation:
+        kind = SAFE if request.param == 0 else UPGRADE
+        assert update_features(broker.bootstrap, (TRANSACTIONS, request.param, kind)) == 0
+        await_levels(broker.bootstrap, {TRANSACTIONS: request.param})
+    return AtLevel(request.param, first_generation)
+
+
+def chosen(row: Scenario, level: int) -> list[int]:
+    versions = [version for version in row.versions if version in TELLING.get(row.api, row.versions[-1:])]
+    return [version for version in versions if level or is_old(row, version)]
+
+
+def is_old(row: Scenario, version: int) -> bool:
+    """Whether only clients of the first generation are in it.
+
+    At transaction.version 0 Apache Kafka cannot write what a client of the second does: it fails, and from then on says
+    that another change of the transaction is under way, until it is started again.
+    """
+    versions = HELPERS | {row.api: version}
+    asked = [(step.api, versions[step.api] if step.version is None else step.version) for step in row.steps if step.api]
+    return all(version <= OLD.get(api, version) for api, version in asked)
 
 
 @pytest.mark.parametrize("api", sorted({row.api for row in ROWS}))
-def test_answers_are_the_same(first_generation: Pair, api: str) -> None:
-    asked = [(row, version) for row in ROWS if row.api == api for version in chosen(row)]
+def test_answers_are_the_same(at_level: AtLevel, api: str) -> None:
+    asked = [(row, version) for row in ROWS if row.api == api for version in chosen(row, at_level.level)]
     with ThreadPoolExecutor(TOGETHER) as pool:
-        found = list(pool.map(lambda one: problems(first_generation, *one), asked))
+        found = list(pool.map(lambda one: problems(at_level.brokers, *one), asked))
     told = []
     for (row, version), wrong in zip(asked, found, strict=True):
         for _ in range(ATTEMPTS - 1):
-            wrong = wrong and problems(first_generation, row, version)
+            wrong = wrong and problems(at_level.brokers, row, version)
         told += [f"{row.name}, {line}" for line in wrong]
     if told:
         pytest.fail("\n".join(told), pytrace=False)
