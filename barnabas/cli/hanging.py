@@ -4,6 +4,7 @@ Knows nothing of what is printed. What is open for no longer than transactions m
 coordinator may yet end it; of the rest, what a coordinator has among the partitions of an open transaction is in order.
 """
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from barnabas.clock import Clock
 
 AT_ONCE = 500
 """Topics, or partitions, that are asked about in one go."""
+
+PATIENCE_S = 10.0
+PAUSE_S = 0.1
 
 
 class Hanging(NamedTuple):
@@ -36,7 +40,7 @@ def find_hanging(
     suspects = list(_open_for_long(admin, places, broker_id, longer_than_ms, clock.time_ms()))
     if not suspects:
         return []
-    expected = _expected(admin, sorted({each.producer_id for each in suspects}))
+    expected = _expected(admin, sorted({each.producer_id for each in suspects}), clock)
     return sorted(each for each in suspects if (each.topic, each.partition) not in expected.get(each.producer_id, ()))
 
 
@@ -50,6 +54,20 @@ def transaction_at(admin: Any, place: Any, start_offset: int) -> tuple[int, int,
         if each.current_transaction_start_offset == start_offset:
             return each.producer_id, each.producer_epoch, each.coordinator_epoch
     raise click.ClickException(f"No open transaction of {place.topic}-{place.partition} began at offset {start_offset}")
+
+
+def described(admin: Any, transactional_id: str, *, clock: Clock) -> Any:
+    """What the coordinator tells of the transactional id. A coordinator that is only coming up is given time for it."""
+    from kafka.errors import RetriableError
+
+    deadline = clock.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return admin.describe_transactions([transactional_id])[transactional_id]
+        except RetriableError:
+            if clock.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE_S)
 
 
 def _partitions(admin: Any, topic: str | None, broker_id: int | None) -> Iterator[tuple[str, int]]:
@@ -84,7 +102,7 @@ def _open_for_long(
                     )
 
 
-def _expected(admin: Any, producer_ids: list[int]) -> dict[int, set[tuple[str, int]]]:
+def _expected(admin: Any, producer_ids: list[int], clock: Clock) -> dict[int, set[tuple[str, int]]]:
     """The partitions on which the coordinator of each producer, should it have one, will write an end."""
     from kafka.errors import TransactionalIdNotFoundError
 
@@ -92,7 +110,7 @@ def _expected(admin: Any, producer_ids: list[int]) -> dict[int, set[tuple[str, i
     for listed in admin.list_transactions(producer_id_filters=producer_ids).values():
         for each in listed:
             try:
-                told = admin.describe_transactions([each.transactional_id])[each.transactional_id]
+                told = described(admin, each.transactional_id, clock=clock)
             except TransactionalIdNotFoundError:  # it has just expired
                 continue
             expected[each.producer_id] = {tuple(place) for place in told.topic_partitions}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import click
 
 from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option
-from barnabas.cli.hanging import find_hanging, transaction_at
+from barnabas.cli.hanging import described, find_hanging, transaction_at
 from barnabas.cli.output import json_option, show_json, show_table
 from barnabas.cli.verbs import Verbs, hand_on
 from barnabas.clock import SystemClock
@@ -111,7 +111,7 @@ def list_transactions(
 def describe(cluster: Cluster, transactional_id: str, as_json: bool) -> None:
     """Describe a transactional id: its state, and the partitions of its transaction."""
     with cluster.admin() as admin:
-        told = admin.describe_transactions([transactional_id])[transactional_id]
+        told = described(admin, transactional_id, clock=SystemClock())
     start = told.transaction_start_time_ms
     row = {
         "coordinator_id": told.coordinator_id,
@@ -218,7 +218,7 @@ def force_terminate(cluster: Cluster, transactional_id: str) -> None:
     from kafka import KafkaProducer
 
     with cluster.admin() as admin:
-        admin.describe_transactions([transactional_id])  # or it would be made for the asking
+        described(admin, transactional_id, clock=SystemClock())  # or it would be made for the asking
     own = {"transactional_id": transactional_id, "transaction_timeout_ms": FENCING_TIMEOUT_MS}
     producer = KafkaProducer(**cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own))
     try:

@@ -1,7 +1,10 @@
 """Transactions as an operator sees them: listed, described, found where they hang, and ended."""
 
 import pytest
+from kafka.errors import CoordinatorNotAvailableError, NotCoordinatorError
 
+from barnabas.cli.hanging import described
+from barnabas.clock import ManualClock
 from barnabas.errors import KafkaError
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
@@ -206,3 +209,26 @@ def test_mistakes(barnabas, arguments, hint):
     outcome = barnabas("transactions", *arguments)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert outcome.err.endswith(f"(see {hint} --help)\n")
+
+
+class ComingUp:
+    """An admin client whose coordinator answers when it has been asked so often; asking takes two seconds."""
+
+    def __init__(self, answers_at: int) -> None:
+        self.answers_at, self.clock, self.asked = answers_at, ManualClock(), 0
+
+    def describe_transactions(self, transactional_ids):
+        self.asked += 1
+        self.clock.advance(2)
+        if self.asked < self.answers_at:
+            raise (CoordinatorNotAvailableError if self.asked == 1 else NotCoordinatorError)("soon")
+        return dict.fromkeys(transactional_ids, "told")
+
+
+def test_a_coordinator_that_comes_up_is_waited_for(monkeypatch):
+    monkeypatch.setattr("barnabas.cli.hanging.PAUSE_S", 0)
+    soon, late = ComingUp(4), ComingUp(99)
+    assert described(soon, "one", clock=soon.clock) == "told"
+    with pytest.raises(NotCoordinatorError):
+        described(late, "one", clock=late.clock)
+    assert (soon.asked, late.asked) == (4, 6)
