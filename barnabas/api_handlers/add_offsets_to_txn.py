@@ -9,6 +9,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import NONE, InvalidProducerEpoch, KafkaError, ProducerFenced
 from barnabas.transactions.messages import TopicPartition
+from barnabas.transactions.transaction import Path
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 FENCED_SINCE = 2
@@ -28,12 +29,7 @@ def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Lat
 
     broker = context.broker
     partition = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
-    broker.transactions.add_partitions(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        [partition],
-        answer,
-        connection=context.connection,
-    )
+    identity = request.transactional_id, request.producer_id, request.producer_epoch
+    broker.transactions.heard_by(*identity, context.connection, Path.TRANSACTIONS)
+    broker.transactions.add_partitions(*identity, [partition], answer)
     return later

@@ -21,7 +21,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.transactions.messages import TopicPartition
-from barnabas.transactions.transaction import NO_CONNECTION
+from barnabas.transactions.transaction import Path
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
@@ -116,11 +116,12 @@ def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> No
         done(_by_topic({each: code(error) for each, error in coordinator.verify_partitions(*identity).items()}))
     else:
         is_broker = context.api_version >= SEVERAL_TRANSACTIONS
+        if not is_broker:
+            coordinator.heard_by(*identity[:3], context.connection, Path.TRANSACTIONS)
         coordinator.add_partitions(
             *identity,
             lambda error: done(_all(asked.topics, code(error))),
             client_version=CLIENT_VERSION if is_broker else 0,
-            connection=NO_CONNECTION if is_broker else context.connection,
         )
 
 

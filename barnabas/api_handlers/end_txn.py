@@ -8,6 +8,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, InvalidProducerEpoch, ProducerFenced
 from barnabas.transactions.messages import EndResult
+from barnabas.transactions.transaction import Path
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 FENCED_SINCE = 2
@@ -32,13 +33,9 @@ def end_txn(request: EndTxnRequest, context: Context) -> Later[EndTxnResponse]:
             )
         )
 
-    context.broker.transactions.end(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        request.committed,
-        answer,
-        client_version=2 if context.api_version >= EPOCH_RISES else 0,
-        connection=context.connection,
-    )
+    coordinator = context.broker.transactions
+    identity = request.transactional_id, request.producer_id, request.producer_epoch
+    coordinator.heard_by(*identity, context.connection, Path.TRANSACTIONS)
+    client_version = 2 if context.api_version >= EPOCH_RISES else 0
+    coordinator.end(*identity, request.committed, answer, client_version=client_version)
     return later

@@ -44,7 +44,7 @@ from barnabas.transactions.messages import (
 )
 from barnabas.transactions.records import latest
 from barnabas.transactions.states import COMPLETED, IDLE, State
-from barnabas.transactions.transaction import EPOCH_RISES, NO_CONNECTION, Facts, Transaction, is_exhausted
+from barnabas.transactions.transaction import EPOCH_RISES, Facts, Path, Transaction, is_exhausted
 from barnabas.transactions.writing import Writer
 
 logger = logging.getLogger(__name__)
@@ -163,6 +163,20 @@ class TransactionCoordinator:
             return transaction.rotate(self._next_producer_id(), ask.timeout_ms, expected, now_ms)
         return transaction.raise_epoch(ask.timeout_ms, expected, now_ms)
 
+    def heard_by(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, connection: int, path: Path
+    ) -> None:
+        """That producer sends something by that connection; 0 where its number is not known.
+
+        A client gives a connection up before it opens another. What comes by the old one after that has been on its
+        way for too long, and may be about a transaction that has ended since: where the epoch stays, nothing else says.
+
+        :raises Overtaken: it has sent something by a newer one
+        """
+        transaction = self._transactions.get(transactional_id)
+        if transaction is not None and (producer_id, producer_epoch) == transaction.facts[1:3]:
+            transaction.heard_by(connection, path)
+
     # ------------------------------------------------------------- partitions
 
     def add_partitions(
@@ -174,16 +188,10 @@ class TransactionCoordinator:
         reply: ErrorReply,
         *,
         client_version: int = 0,
-        connection: int = NO_CONNECTION,
     ) -> None:
-        """AddPartitionsToTxn: what is written to these partitions is in the transaction, which the first one begins.
-
-        :param connection: by which the producer itself sent it
-        :raises Overtaken: by a newer one, it has sent something since
-        """
+        """AddPartitionsToTxn: what is written to these partitions is in the transaction, which the first one begins."""
         try:
             transaction = self._of(transactional_id, producer_id, producer_epoch)
-            transaction.heard_by(connection)
         except KafkaError as error:
             reply(type(error))
             return
@@ -237,18 +245,11 @@ class TransactionCoordinator:
         reply: EndReply,
         *,
         client_version: int = 0,
-        connection: int = NO_CONNECTION,
     ) -> None:
-        """EndTxn: answered when the decision is written; all partitions have it, too, if that could be done at once.
-
-        :param connection: by which the producer itself sent it
-        :raises Overtaken: by a newer one, it has sent something since
-        """
+        """EndTxn: answered when the decision is written; all partitions have it, too, if that could be done at once."""
         try:
             transaction = self._find(transactional_id, InvalidProducerIdMapping)
             facts = transaction.facts
-            if (producer_id, producer_epoch) == (facts.producer_id, facts.producer_epoch):
-                transaction.heard_by(connection)
             is_pending = transaction.pending is not None
             verdict = outcome(facts, is_pending, producer_id, producer_epoch, is_commit, client_version)
             if verdict is Verdict.END:

@@ -5,6 +5,7 @@ record is written (Kafka's ``TransactionMetadata``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple
 
 from barnabas.errors import KafkaError, ProducerFenced
@@ -16,8 +17,16 @@ LAST_EPOCH = (1 << 15) - 1
 
 NO_TIMESTAMP = -1
 
-NO_CONNECTION = 0
-"""Where it is not known by which one a request came; connections are numbered from 1 on, as they are opened."""
+
+class Path(Enum):
+    """To whom a client speaks: it may have a connection for each."""
+
+    TRANSACTIONS = "to the coordinator of its transactions"
+    GROUPS = "to the coordinator of the group whose offsets it commits"
+
+
+NO_CONNECTIONS: Mapping[Path, int] = {}
+"""Connections are numbered from 1 on, as they are opened."""
 
 EPOCH_RISES = 2
 """From this generation of transactions on, each end raises the epoch (KIP-890)."""
@@ -63,7 +72,7 @@ class Facts(NamedTuple):
 class Transaction:
     """A transactional id and what is happening to it."""
 
-    __slots__ = ("completing", "connection", "facts", "has_failed_fence", "pending", "transactional_id", "writing")
+    __slots__ = ("completing", "connections", "facts", "has_failed_fence", "pending", "transactional_id", "writing")
 
     def __init__(self, transactional_id: str, facts: Facts) -> None:
         self.transactional_id = transactional_id
@@ -76,19 +85,16 @@ class Transaction:
         """What it is when its markers are written, while that is going on."""
         self.has_failed_fence = False
         """An epoch was raised against the client, but could not be written; so it need not be raised again."""
-        self.connection = NO_CONNECTION
-        """The newest one by which the client has sent something in this epoch."""
+        self.connections = NO_CONNECTIONS
+        """The newest ones by which the client has sent something in this epoch, by :class:`Path`."""
 
-    def heard_by(self, connection: int) -> None:
-        """Its client sends something by that connection.
-
-        A client gives a connection up before it opens another. What comes by the old one after that has been on its
-        way for too long, and may be about a transaction that has ended since: where the epoch stays, nothing else says.
-        :raises Overtaken: it has sent something by a newer one
-        """
-        if NO_CONNECTION < connection < self.connection:
+    def heard_by(self, connection: int, path: Path) -> None:
+        """Its client sends something by that connection. :raises Overtaken: it has by a newer one"""
+        newest = self.connections.get(path, 0)
+        if 0 < connection < newest:
             raise Overtaken(f"the producer of {self.transactional_id} goes by a newer connection")
-        self.connection = max(self.connection, connection)
+        if connection > newest:
+            self.connections = {**self.connections, path: connection}
 
     @property
     def state(self) -> State:
@@ -125,7 +131,7 @@ class Transaction:
         return self._emptied(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
     def _emptied(self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> Facts:
-        self.connection = NO_CONNECTION
+        self.connections = NO_CONNECTIONS
         return self.prepare(
             self.facts._replace(
                 state=State.EMPTY,

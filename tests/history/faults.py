@@ -11,11 +11,11 @@ from tests.history.plan import Fault
 from tests.history.proxy import Proxy
 
 PRODUCE, TXN_OFFSET_COMMIT, END_TXN, ADD_PARTITIONS_TO_TXN = 0, 28, 26, 24
-LATE = {PRODUCE: 3, ADD_PARTITIONS_TO_TXN: 0, END_TXN: 0, TXN_OFFSET_COMMIT: 5}
+LATE = {PRODUCE: 3, ADD_PARTITIONS_TO_TXN: 0, END_TXN: 0, TXN_OFFSET_COMMIT: 0}
 """Requests that the network may bring late, from which version on.
 
-A TxnOffsetCommit of transaction.version 1 cannot be told from one that belongs to the producer's next transaction: that
-is what version 2 is for, and why it is only late from version 5 on. Apache Kafka cannot tell an EndTxn either.
+Apache Kafka cannot tell an EndTxn below version 5, nor a TxnOffsetCommit, from one that belongs to the producer's
+next transaction.
 """
 DELAY_S = (0.05, 0.5)
 

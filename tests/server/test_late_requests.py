@@ -4,11 +4,14 @@ import pytest
 
 from barnabas.errors import NONE
 from barnabas.testing import Broker
+from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.raw import Client
 
 
@@ -79,3 +82,45 @@ def begun_until_accepted(client):
     while (answer := client.ask(request, 4)).error_code:
         pass
     return answer.producer_id, answer.producer_epoch
+
+
+def test_offsets_that_come_late_are_in_no_later_transaction(port):
+    with Client(port) as old, Client(port) as new, Client(port) as coordinator:
+        new.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4)
+        producer = begun(coordinator)
+        for offset in (1, 2):
+            add_group(coordinator, producer)
+            assert commit_offset(new, producer, offset) == NONE
+            assert end(coordinator, producer).error_code == NONE
+        add_group(coordinator, producer)
+        assert commit_offset(old, producer, 1) is None
+        assert end(coordinator, producer).error_code == NONE
+        assert committed(new) == 2
+
+
+def add_group(client, producer):
+    request = AddOffsetsToTxnRequest(
+        transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], group_id="g"
+    )
+    assert client.ask(request, 3).error_code == NONE
+
+
+def commit_offset(client, producer, offset):
+    """The error code; None where the connection was closed instead."""
+    Topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    partition = Topic.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+    request = TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        topics=[Topic(name="t", partitions=[partition])],
+    )
+    answer = client.ask(request, 3)
+    return None if answer is None else answer.topics[0].partitions[0].error_code
+
+
+def committed(client):
+    Topic = OffsetFetchRequest.OffsetFetchRequestTopic
+    request = OffsetFetchRequest(group_id="g", topics=[Topic(name="t", partition_indexes=[0])])
+    return client.ask(request, 7).topics[0].partitions[0].committed_offset

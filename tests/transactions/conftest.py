@@ -7,10 +7,9 @@ otherwise. Where it matters by which connection it sends something, ``by=3`` say
 id 1000 with epoch 3.
 """
 
-import contextlib
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -261,13 +260,14 @@ class World:
     def do_add(self, words: Words, options: Options) -> None:
         """``add a x-0 x-1``."""
         name, *partitions = words
-        with self.sent_by(name, options):
-            self.coordinator.add_partitions(
-                *self.who(self.client(name), options),
-                [partition(each) for each in partitions],
-                lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
-                client_version=generation(options),
-            )
+        if self.is_overtaken(name, options):
+            return
+        self.coordinator.add_partitions(
+            *self.who(self.client(name), options),
+            [partition(each) for each in partitions],
+            lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
+            client_version=generation(options),
+        )
 
     def do_verify(self, words: Words, options: Options) -> None:
         name, *partitions = words
@@ -294,23 +294,18 @@ class World:
                     client.producer_id, client.epoch = result[1:]
             self.say(f"{client.name}: {text}")
 
-        with self.sent_by(client.name, options):
-            self.coordinator.end(
-                *self.who(client, options),
-                is_commit,
-                reply,
-                client_version=generation(options),
-            )
+        if not self.is_overtaken(client.name, options):
+            self.coordinator.end(*self.who(client, options), is_commit, reply, client_version=generation(options))
 
-    @contextlib.contextmanager
-    def sent_by(self, name: str, options: Options) -> Iterator[None]:
+    def is_overtaken(self, name: str, options: Options) -> bool:
         """``by=3`` is the client's connection; what comes by an older one than its newest is not even looked at."""
         identity = self.who(self.client(name), options)
         try:
             self.coordinator.heard_by(*identity, int(options.get("by", 0)), Path.TRANSACTIONS)
-            yield
         except Overtaken:
             self.say(f"{name}: too late, hung up on")
+            return True
+        return False
 
     # ---------------------------------------------------------------- looking
 
