@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.api_handlers.describe_transactions import describe_transactions
 from barnabas.errors import CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, TransactionalIdNotFound
-from barnabas.transactions.messages import DescribedTransaction, TopicPartition
+from barnabas.transactions.messages import DescribedTransaction, InitProducer, TopicPartition
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 
 PARTITIONS = [("t", 5), ("t", 1), ("t", 7), ("t", 0), ("u", 3), ("orders", 2), ("orders", 6), ("b", 1), ("b", 2)]
@@ -78,3 +78,41 @@ def test_as_often_as_asked_and_in_that_order(ask):
         ("open", 0),
     ]
     assert ask() == []
+
+
+@pytest.fixture
+def node(quiet_node):
+    """A node that nobody has asked for a coordinator of transactions yet."""
+    return quiet_node(**{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
+
+
+def described(node, transactional_id):
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    (told,) = node.ask(describe_transactions, request, 0).transaction_states
+    return told
+
+
+def test_who_is_no_coordinator_says_so(node):
+    assert described(node, "one").error_code == NotCoordinator.code
+    assert described(node, "").error_code == InvalidRequest.code
+    node.broker.transaction_log.create_topic()
+    assert described(node, "one").error_code == TransactionalIdNotFound.code
+
+
+def test_the_life_of_a_transaction(node):
+    node.broker.transaction_log.create_topic()
+    node.create_topic("t", 2)
+    transactions, made, answers = node.broker.transactions, [], []
+    transactions.init_producer_id(InitProducer("one", 60_000), made.append)
+    (producer,) = made
+    assert fields(described(node, "one")) == ("Empty", 60_000, -1, producer.producer_id, 0, [])
+    began_ms = node.clock.time_ms()
+    places = [TopicPartition("t", 1), TopicPartition("t", 0)]
+    transactions.add_partitions("one", producer.producer_id, 0, places, answers.append)
+    assert fields(described(node, "one"))[0] == "Ongoing"
+    assert fields(described(node, "one"))[2:] == (began_ms, producer.producer_id, 0, [("t", [1, 0])])
+    node.clock.advance(5)
+    transactions.end("one", producer.producer_id, 0, True, answers.append)
+    node.clock.advance(1)
+    # The last transaction's start is told until the next one begins.
+    assert fields(described(node, "one")) == ("CompleteCommit", 60_000, began_ms, producer.producer_id, 0, [])
