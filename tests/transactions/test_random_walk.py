@@ -116,7 +116,7 @@ class Walk(RuleBasedStateMachine):
         elif facts.state in COMPLETED:
             assert facts.partitions == former.partitions
             if facts.client_version == 2 and transactional_id not in self.fenced_in_vain:
-                assert facts.producer_epoch == former.producer_epoch + 1
+                assert facts.producer_epoch == min(former.producer_epoch + 1, LAST_EPOCH)
             self.fenced_in_vain.discard(transactional_id)
         else:
             assert not facts.partitions
