@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -67,9 +68,25 @@ class Producer(base.Producer):
         self.inner.close(timeout=WAIT_S)
 
 
+def keep_requests(manager: Any) -> None:
+    """Put back what kafka-python 3.0.12 forgets: a transaction's request whose coordinator refuses the connection.
+
+    The transaction would never end, with Apache Kafka either: whoever commits waits without a limit.
+    """
+    look_up = manager.lookup_coordinator_for_request
+
+    def look_up_and_retry(request: Any) -> None:
+        look_up(request)
+        if sys.exc_info()[0] is not None:  # called while an exception is handled, after which nobody retries
+            manager.retry(request)
+
+    manager.lookup_coordinator_for_request = look_up_and_retry
+
+
 class Transactional(Producer, base.Transactional):
     def __init__(self, **configs: Any) -> None:
         super().__init__(**configs)
+        keep_requests(self.inner._transaction_manager)
         try:
             with refusals():
                 self.inner.init_transactions()

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from compat_tests.adapters import CLIENTS, Client, Consumer
 from compat_tests.adapters.confluent_kafka import ConfluentClient
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parent.parent.parent
 ROUNDS = max(1, int(os.environ.get("BARNABAS_SOAK_ROUNDS", "1")) // 10)
 PARTITIONS = 4
 SECONDS = 60.0
+LOADING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 class Source:
@@ -98,7 +100,15 @@ class Pipeline:
 
 
 def committed(consumer: Consumer, topic: str) -> list[int]:
-    return [consumer.committed((topic, index)) or 0 for index in range(PARTITIONS)]
+    """The group's offsets; librdkafka does not wait for a coordinator that has yet to load them."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            return [consumer.committed((topic, index)) or 0 for index in range(PARTITIONS)]
+        except KafkaException as error:
+            if error.args[0].code() not in LOADING or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 @pytest.mark.timeout(240 + 10 * ROUNDS)
