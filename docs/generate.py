@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import barnabas.api_handlers  # noqa: F401  # registers the APIs
 from barnabas.api_handlers.registry import APIS
 from barnabas.config import definitions
 from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of

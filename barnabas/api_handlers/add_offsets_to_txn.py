@@ -16,7 +16,7 @@ FENCED_SINCE = 2
 """Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
 
 
-@api(AddOffsetsToTxnRequest, versions="0-4")
+@api(AddOffsetsToTxnRequest)
 def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Later[AddOffsetsToTxnResponse]:
     """Add the partition that keeps the group; answered when that is written."""
     later: Later[AddOffsetsToTxnResponse] = Later()

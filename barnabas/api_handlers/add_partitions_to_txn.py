@@ -54,7 +54,7 @@ class Asked(NamedTuple):
         return [TopicPartition(topic.name, index) for topic in self.topics for index in topic.partitions]
 
 
-@api(AddPartitionsToTxnRequest, versions="0-5")
+@api(AddPartitionsToTxnRequest)
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: Context
 ) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:

@@ -15,7 +15,7 @@ Resource = AlterConfigsRequest.AlterConfigsResource
 Result = AlterConfigsResponse.AlterConfigsResourceResponse
 
 
-@api(AlterConfigsRequest, versions="0-2", changes_metadata=True)
+@api(AlterConfigsRequest)
 def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
     """Replace the configs of each resource, or say what would come of it."""
     refused: dict[int, KafkaError] = {}

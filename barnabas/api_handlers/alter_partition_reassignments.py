@@ -15,7 +15,7 @@ from barnabas.wire.messages.alter_partition_reassignments import (
 Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 
-@api(AlterPartitionReassignmentsRequest, versions="0-1", changes_metadata=True)
+@api(AlterPartitionReassignmentsRequest)
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: Context
 ) -> AlterPartitionReassignmentsResponse:

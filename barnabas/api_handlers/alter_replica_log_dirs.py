@@ -30,7 +30,7 @@ LONGEST_NAME = 255 - len(".0123456789abcdef0123456789abcdef-future")
 """Of a topic and its partition's number: with what is put behind it meanwhile it has to be a directory's name."""
 
 
-@api(AlterReplicaLogDirsRequest, versions="0-2")
+@api(AlterReplicaLogDirsRequest)
 def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
     """Begin to move each partition, once; of a partition that is wished to two places the later wish stands."""
     broker = context.broker

@@ -23,7 +23,7 @@ NO_EPOCH = -1
 """Of the finalized features, where there are none."""
 
 
-@api(ApiVersionsRequest, versions="0-4")
+@api(ApiVersionsRequest)
 def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
     """Tell the APIs, their versions, and the features of the cluster."""
     version = context.api_version

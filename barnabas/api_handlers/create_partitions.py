@@ -15,7 +15,7 @@ from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, Cr
 Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
-@api(CreatePartitionsRequest, versions="0-3", changes_metadata=True)
+@api(CreatePartitionsRequest)
 def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     """Each topic has an outcome of its own."""
     if late := out_of_time(request.timeout_ms):

@@ -21,7 +21,7 @@ TOLD_WITH_CONFIGS = 5
 """From this version on the answer says what the topic has become (KIP-525)."""
 
 
-@api(CreateTopicsRequest, versions="0-7", changes_metadata=True)
+@api(CreateTopicsRequest)
 def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
     """Each topic has an outcome of its own."""
     if late := out_of_time(request.timeout_ms):

@@ -12,7 +12,7 @@ from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGrou
 Result = DeleteGroupsResponse.DeletableGroupResult
 
 
-@api(DeleteGroupsRequest, versions="0-3")
+@api(DeleteGroupsRequest)
 def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroupsResponse | Later[DeleteGroupsResponse]:
     """Delete each of the groups; answered when the last of them is written, in the order of their partitions."""
     later: Later[DeleteGroupsResponse] = Later()

@@ -21,7 +21,7 @@ HIGH_WATERMARK = -1
 NO_LOW_WATERMARK = -1
 
 
-@api(DeleteRecordsRequest, versions="0-2")
+@api(DeleteRecordsRequest)
 def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
     """Move the start of each partition; of one that is named twice, the last naming counts."""
     offsets = {

@@ -15,7 +15,7 @@ DISABLED_IS_TOLD = 3
 """From this version on there is an error of its own for a broker that deletes nothing (KIP-322)."""
 
 
-@api(DeleteTopicsRequest, versions="0-6", changes_metadata=True)
+@api(DeleteTopicsRequest)
 def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
     """Each topic has an outcome of its own. They come in no order that says anything."""
     asked: list[tuple[str | None, bytes]] = [(topic.name, topic.topic_id) for topic in request.topics]

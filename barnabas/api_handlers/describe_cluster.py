@@ -12,7 +12,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, Desc
 BROKERS, CONTROLLERS = 1, 2
 
 
-@api(DescribeClusterRequest, versions="0-2")
+@api(DescribeClusterRequest)
 def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
     """Who belongs to the cluster. Fenced brokers only where they are asked for."""
     broker = context.broker

@@ -29,7 +29,7 @@ Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Result.DescribeConfigsResourceResult
 
 
-@api(DescribeConfigsRequest, versions="0-4")
+@api(DescribeConfigsRequest)
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
     """Tell each resource's configs, all or those that are asked for."""
     strange = next((each.resource_type for each in request.resources if each.resource_type not in _DESCRIBE), None)

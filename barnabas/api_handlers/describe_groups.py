@@ -20,7 +20,7 @@ GROUP_OPERATIONS = bits(READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
 """Without an authorizer everybody may do whatever can be done to a group (``AclEntry.supportedOperations``)."""
 
 
-@api(DescribeGroupsRequest, versions="0-6")
+@api(DescribeGroupsRequest)
 def describe_groups(request: DescribeGroupsRequest, context: Context) -> DescribeGroupsResponse:
     """Describe each of the groups, in the order of the partitions that keep them."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED

@@ -23,7 +23,7 @@ Partition = Topic.DescribeLogDirsPartition
 UNKNOWN_SPACE = Space(-1, -1)
 
 
-@api(DescribeLogDirsRequest, versions="0-5")
+@api(DescribeLogDirsRequest)
 def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
     """Describe all directories, of those that failed no more than that; the logs that were asked for, or all."""
     manager = context.broker.log_manager

@@ -15,7 +15,7 @@ Topic = DescribeProducersResponse.TopicResponse
 Answer = Topic.PartitionResponse
 
 
-@api(DescribeProducersRequest, versions="0")
+@api(DescribeProducersRequest)
 def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
     """Answer for each partition, as often as it is asked about."""
     return DescribeProducersResponse(

@@ -14,7 +14,7 @@ Topic = DescribeQuorumResponse.TopicData
 Partition = Topic.PartitionData
 
 
-@api(DescribeQuorumRequest, versions="0-2")
+@api(DescribeQuorumRequest)
 def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
     """Only the metadata log has a quorum, and only it alone may be asked for; everything else is not there."""
     asked = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]

@@ -33,7 +33,7 @@ LISTENER_IS_TOLD = 6
 """What :class:`Description` takes for a version of Metadata: this API is as new as its newest."""
 
 
-@api(DescribeTopicPartitionsRequest, versions="0")
+@api(DescribeTopicPartitionsRequest)
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: Context
 ) -> DescribeTopicPartitionsResponse:

@@ -14,7 +14,7 @@ from barnabas.wire.messages.describe_transactions import DescribeTransactionsReq
 State = DescribeTransactionsResponse.TransactionState
 
 
-@api(DescribeTransactionsRequest, versions="0")
+@api(DescribeTransactionsRequest)
 def describe_transactions(request: DescribeTransactionsRequest, context: Context) -> DescribeTransactionsResponse:
     """Describe each of the transactional ids, as often as it is named."""
     return DescribeTransactionsResponse(

@@ -13,7 +13,7 @@ from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeade
 Topic = ElectLeadersResponse.ReplicaElectionResult
 
 
-@api(ElectLeadersRequest, versions="0-2", changes_metadata=True)
+@api(ElectLeadersRequest)
 def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
     """Each partition has an outcome of its own, a wrong kind of election the same one for all."""
     asked = request.topic_partitions

@@ -17,7 +17,7 @@ FENCED_SINCE = 2
 EPOCH_RISES = 5
 
 
-@api(EndTxnRequest, versions="0-5")
+@api(EndTxnRequest)
 def end_txn(request: EndTxnRequest, context: Context) -> Later[EndTxnResponse]:
     """Answered when the decision is written: whatever happens then, it is carried out."""
     later: Later[EndTxnResponse] = Later()

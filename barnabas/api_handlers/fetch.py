@@ -60,7 +60,7 @@ NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
 """What Apache Kafka finds out before it asks a log, and tells after what the logs said, in a shape of its own."""
 
 
-@api(FetchRequest, versions="0-18")
+@api(FetchRequest)
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
     """Read each partition of the request, or of its session, as far as the limits let it."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):

@@ -27,7 +27,7 @@ SHARE_PARTITION = re.compile(r".*:[A-Za-z0-9_-]{22}:-?\d{1,10}", re.DOTALL).full
 """Group, topic id and partition (Kafka's ``SharePartitionKey``)."""
 
 
-@api(FindCoordinatorRequest, versions="0-6")
+@api(FindCoordinatorRequest)
 def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
     """Tell the coordinator of each key; asking for the first makes the topic where it keeps what it knows."""
     if context.api_version >= ASKS_FOR_SEVERAL:

@@ -8,7 +8,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-@api(HeartbeatRequest, versions="0-4")
+@api(HeartbeatRequest)
 def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
     """Note that the member lives."""
     code = context.broker.groups.heartbeat(

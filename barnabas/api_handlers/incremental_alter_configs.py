@@ -22,7 +22,7 @@ Resource = IncrementalAlterConfigsRequest.AlterConfigsResource
 Result = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
 
 
-@api(IncrementalAlterConfigsRequest, versions="0-1", changes_metadata=True)
+@api(IncrementalAlterConfigsRequest)
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
 ) -> IncrementalAlterConfigsResponse:

@@ -25,7 +25,7 @@ FENCED_SINCE = 4
 """Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
 
 
-@api(InitProducerIdRequest, versions="0-5", changes_metadata=True)
+@api(InitProducerIdRequest)
 def init_producer_id(
     request: InitProducerIdRequest, context: Context
 ) -> InitProducerIdResponse | Later[InitProducerIdResponse]:

@@ -16,7 +16,7 @@ NAMES_NO_PROTOCOL = 7
 SKIPS_ASSIGNMENT = 9
 
 
-@api(JoinGroupRequest, versions="0-9")
+@api(JoinGroupRequest)
 def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupResponse]:
     """Join; the answer comes when the group is complete, or its time is up."""
     version = context.api_version

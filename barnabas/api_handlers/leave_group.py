@@ -13,7 +13,7 @@ SEVERAL = 3
 """From this version on several members leave at once, and each has its own error (KIP-345)."""
 
 
-@api(LeaveGroupRequest, versions="0-5")
+@api(LeaveGroupRequest)
 def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
     """Take the members out, and tell what became of each."""
     if context.api_version >= SEVERAL:

@@ -23,7 +23,7 @@ KINDS_FROM = 1
 """From this version on a request says which kinds it asks for."""
 
 
-@api(ListConfigResourcesRequest, versions="0-1")
+@api(ListConfigResourcesRequest)
 def list_config_resources(request: ListConfigResourcesRequest, context: Context) -> ListConfigResourcesResponse:
     """List what is there of the kinds that are asked for, or of all of them."""
     kinds = set(request.resource_types) or set(_NAMES)

@@ -8,7 +8,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
-@api(ListGroupsRequest, versions="0-5")
+@api(ListGroupsRequest)
 def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
     """List those in the states and of the types that are asked for; all where none are."""
     broker = context.broker

@@ -35,7 +35,7 @@ Found = tuple[int, int, int]
 NOT_FOUND: Found = (-1, -1, -1)
 
 
-@api(ListOffsetsRequest, versions="0-11")
+@api(ListOffsetsRequest)
 def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
     """Answer for each partition; one that is asked about twice is refused, but for version 0."""
     if context.api_version == 0:

@@ -16,7 +16,7 @@ from barnabas.wire.messages.list_partition_reassignments import (
 Topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 
 
-@api(ListPartitionReassignmentsRequest, versions="0")
+@api(ListPartitionReassignmentsRequest)
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: Context
 ) -> ListPartitionReassignmentsResponse:

@@ -12,7 +12,7 @@ from barnabas.errors import KafkaError
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 
-@api(ListTransactionsRequest, versions="0-2")
+@api(ListTransactionsRequest)
 def list_transactions(request: ListTransactionsRequest, context: Context) -> ListTransactionsResponse:
     """List those that are asked for, in the order of Kafka's hash tables."""
     broker = context.broker

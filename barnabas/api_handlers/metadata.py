@@ -42,7 +42,7 @@ LISTENER_IS_TOLD = 6
 """From this version on a leader without the listener that was asked is another error than no leader."""
 
 
-@api(MetadataRequest, versions="0-13")
+@api(MetadataRequest)
 def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
     """Answer for the topics that were asked for; those that are not there are made first where that is allowed."""
     broker = context.broker

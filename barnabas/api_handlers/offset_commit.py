@@ -22,7 +22,7 @@ KNOWS_GROUP_ID_NOT_FOUND = 9
 BY_ID = 10
 
 
-@api(OffsetCommitRequest, versions="0-10")
+@api(OffsetCommitRequest)
 def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommitResponse | Later[OffsetCommitResponse]:
     """Commit what is about partitions that there are; answered when it is written."""
     asked = look_up(request.topics, context.broker.image, by_id=context.api_version >= BY_ID)

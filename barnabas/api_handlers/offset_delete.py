@@ -14,7 +14,7 @@ Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
 Partition = Topic.OffsetDeleteResponsePartition
 
 
-@api(OffsetDeleteRequest, versions="0")
+@api(OffsetDeleteRequest)
 def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse | Later[OffsetDeleteResponse]:
     """Forget the offsets of partitions that there are; unlike commits, an error of the group comes before all else."""
     refused: list[tuple[str, tuple[int, int]]] = []

@@ -33,7 +33,7 @@ UNSTABLE = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 """Stands for an offset that is not told, as a transaction is about to change it."""
 
 
-@api(OffsetFetchRequest, versions="0-10")
+@api(OffsetFetchRequest)
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
     """Tell the offsets of each group, of the partitions that are asked for or of all, in the order of Kafka's tables.
 

@@ -14,7 +14,7 @@ Topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 Answer = Topic.EpochEndOffset
 
 
-@api(OffsetForLeaderEpochRequest, versions="0-4")
+@api(OffsetForLeaderEpochRequest)
 def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
     """Answer for each partition, as often as it is asked about."""
     return OffsetForLeaderEpochResponse(

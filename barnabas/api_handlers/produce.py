@@ -76,7 +76,7 @@ NOT_TOLD_LOG_START = (
 """Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
 
 
-@api(ProduceRequest, versions="0-13")
+@api(ProduceRequest)
 def produce(
     request: ProduceRequest, context: Context, before: Before | None = None
 ) -> ProduceResponse | Later[ProduceResponse] | None:

@@ -1,10 +1,12 @@
 """The one place where an API meets the function that answers it; what stands here is what ApiVersions promises.
 
-Knows nothing of what any API means.
+Knows nothing of what any API means. A handler's module is imported when its API is first asked for: a broker starts
+without those that nobody needs yet.
 """
 
+import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from barnabas.wire.message import Request
 from barnabas.wire.schema import Versions
@@ -13,16 +15,91 @@ Handler = Callable[[Any, Any], Any]
 H = TypeVar("H", bound=Handler)
 
 
-class Api(NamedTuple):
-    """An API that this broker answers."""
+class Api:
+    """An API that this broker answers.
+
+    >>> heartbeat = APIS[12]
+    >>> heartbeat.module, heartbeat.versions
+    ('heartbeat', Versions(first=0, last=4))
+    >>> heartbeat.request.__name__
+    'HeartbeatRequest'
+    """
+
+    __slots__ = ("changes_metadata", "handle", "key", "module", "request", "versions")
 
     request: type[Request]
-    versions: Versions  #: what is answered, and what clients are told
     handle: Handler
-    changes_metadata: bool = False  #: its answers wait until what they say is on the disk
+
+    def __init__(self, key: int, module: str, versions: str | Versions, *, changes_metadata: bool = False) -> None:
+        self.key = key
+        self.module = module  #: of this package
+        #: What is answered, and what clients are told.
+        self.versions = Versions.parse(versions) if isinstance(versions, str) else versions
+        self.changes_metadata = changes_metadata  #: its answers wait until what they say is on the disk
+
+    def __getattr__(self, name: str) -> Any:
+        """The request's class or the handler, for the first time: the module has to be imported for it."""
+        if name not in ("handle", "request"):
+            raise AttributeError(name)
+        importlib.import_module(f"barnabas.api_handlers.{self.module}")
+        self.request, self.handle = HANDLERS[self.key]
+        return getattr(self, name)
+
+    def within(self, versions: Versions) -> "Api":
+        """The same, of which fewer versions are told."""
+        return Api(self.key, self.module, versions, changes_metadata=self.changes_metadata)
 
 
-APIS: dict[int, Api] = {}
+HANDLERS: dict[int, tuple[type[Request], Handler]] = {}
+"""By API key, those whose modules have been imported."""
+
+_TABLE: Final = (
+    Api(0, "produce", "0-13"),
+    Api(1, "fetch", "0-18"),
+    Api(2, "list_offsets", "0-11"),
+    Api(3, "metadata", "0-13"),
+    Api(8, "offset_commit", "0-10"),
+    Api(9, "offset_fetch", "0-10"),
+    Api(10, "find_coordinator", "0-6"),
+    Api(11, "join_group", "0-9"),
+    Api(12, "heartbeat", "0-4"),
+    Api(13, "leave_group", "0-5"),
+    Api(14, "sync_group", "0-5"),
+    Api(15, "describe_groups", "0-6"),
+    Api(16, "list_groups", "0-5"),
+    Api(18, "api_versions", "0-4"),
+    Api(19, "create_topics", "0-7", changes_metadata=True),
+    Api(20, "delete_topics", "0-6", changes_metadata=True),
+    Api(21, "delete_records", "0-2"),
+    Api(22, "init_producer_id", "0-5", changes_metadata=True),
+    Api(23, "offset_for_leader_epoch", "0-4"),
+    Api(24, "add_partitions_to_txn", "0-5"),
+    Api(25, "add_offsets_to_txn", "0-4"),
+    Api(26, "end_txn", "0-5"),
+    Api(27, "write_txn_markers", "1-2"),
+    Api(28, "txn_offset_commit", "0-6"),
+    Api(32, "describe_configs", "0-4"),
+    Api(33, "alter_configs", "0-2", changes_metadata=True),
+    Api(34, "alter_replica_log_dirs", "0-2"),
+    Api(35, "describe_log_dirs", "0-5"),
+    Api(37, "create_partitions", "0-3", changes_metadata=True),
+    Api(42, "delete_groups", "0-3"),
+    Api(43, "elect_leaders", "0-2", changes_metadata=True),
+    Api(44, "incremental_alter_configs", "0-1", changes_metadata=True),
+    Api(45, "alter_partition_reassignments", "0-1", changes_metadata=True),
+    Api(46, "list_partition_reassignments", "0"),
+    Api(47, "offset_delete", "0"),
+    Api(55, "describe_quorum", "0-2"),
+    Api(57, "update_features", "0-2", changes_metadata=True),
+    Api(60, "describe_cluster", "0-2"),
+    Api(61, "describe_producers", "0"),
+    Api(65, "describe_transactions", "0"),
+    Api(66, "list_transactions", "0-2"),
+    Api(74, "list_config_resources", "0-1"),
+    Api(75, "describe_topic_partitions", "0"),
+)
+
+APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}
 
 
 class Promise(NamedTuple):
@@ -32,20 +109,20 @@ class Promise(NamedTuple):
     release: str | None = None  #: of Apache Kafka, which the broker is to look like; None: its newest
 
 
-def api(request: type[Request], *, versions: str, changes_metadata: bool = False) -> Callable[[H], H]:
-    """Register the function below as the one that answers ``request`` in ``versions``, ends included.
+def api(request: type[Request]) -> Callable[[H], H]:
+    """Register the function below as the one that answers ``request``, in the versions that the table has.
 
     The function takes the request and a :class:`~barnabas.api_handlers.context.Context`, and returns the response, a
     :class:`~barnabas.api_handlers.answering.Later`, or None where the protocol has no answer.
     """
-    promised = Versions.parse(versions)
+    promised = APIS[request.api_key].versions
     assert promised.first in request.versions and promised.last in request.versions, (
-        f"{request.__name__} is not declared for {versions}"
+        f"{request.__name__} is not declared for {promised}"
     )
 
     def register(handle: H) -> H:
-        assert request.api_key not in APIS, f"{request.__name__} is answered twice"
-        APIS[request.api_key] = Api(request, promised, handle, changes_metadata)
+        assert request.api_key not in HANDLERS, f"{request.__name__} is answered twice"
+        HANDLERS[request.api_key] = request, handle
         return handle
 
     return register

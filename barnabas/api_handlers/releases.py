@@ -123,7 +123,7 @@ def narrowed(release: str) -> dict[int, Api]:
     apis = {}
     for key, api in APIS.items():
         if key in then and (versions := _common(api.versions, then[key])):
-            apis[key] = api._replace(versions=versions)
+            apis[key] = api.within(versions)
     return apis
 
 

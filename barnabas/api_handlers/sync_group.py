@@ -14,7 +14,7 @@ TELLS_PROTOCOL = 5
 """From this version on a member has to say which protocol it believes in (KIP-559)."""
 
 
-@api(SyncGroupRequest, versions="0-5")
+@api(SyncGroupRequest)
 def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse | Later[SyncGroupResponse]:
     """Ask for the assignment; the answer comes when the leader has asked too."""
     tells_protocol = request.protocol_type is not None and request.protocol_name is not None

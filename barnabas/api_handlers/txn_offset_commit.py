@@ -44,7 +44,7 @@ TOLD: dict[type[KafkaError], type[KafkaError]] = {
 """What was found out about the transaction, in the words that this API has for it."""
 
 
-@api(TxnOffsetCommitRequest, versions="0-6")
+@api(TxnOffsetCommitRequest)
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse | Later[TxnOffsetCommitResponse]:

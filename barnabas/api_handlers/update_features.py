@@ -16,7 +16,7 @@ DONE = "NONE"
 """What Apache Kafka says where nothing is wrong: the name of that error."""
 
 
-@api(UpdateFeaturesRequest, versions="0-2", changes_metadata=True)
+@api(UpdateFeaturesRequest)
 def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
     """All or none. Of a feature that is named twice the last level counts.
 

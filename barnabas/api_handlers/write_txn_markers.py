@@ -25,7 +25,7 @@ Outcomes = dict[int, dict[TopicPartition, type[KafkaError] | None]]
 """By producer id; of a partition that is there twice the later stands."""
 
 
-@api(WriteTxnMarkersRequest, versions="1-2")
+@api(WriteTxnMarkersRequest)
 def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:

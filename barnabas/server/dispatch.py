@@ -7,7 +7,6 @@ between a connection and the functions of ``api_handlers``.
 import logging
 from typing import Any
 
-from barnabas import api_handlers  # noqa: F401  (imports every handler, and so registers it)
 from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
@@ -25,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 Buffers = list[Buffer]
 
+API_KEY_SIZE = 2
+"""Bytes at the beginning of each request that say what it asks for."""
+
 
 def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] | None":
     """The answer to the request in ``frame``, as the pieces to send; a promise of it; or None if there is none.
@@ -32,19 +34,21 @@ def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] |
     :raises MalformedMessage: the frame is not what it says it is
     :raises CloseConnection: the API or the version is none that we answer, as Apache's broker does
     """
-    header, body = read_request_header(frame)
-    api_key, version, correlation_id = header.request_api_key, header.request_api_version, header.correlation_id
-    context.api_version = version
-    context.correlation_id = correlation_id
-    context.client_id = header.client_id
+    api_key = int.from_bytes(frame[:API_KEY_SIZE], signed=True)
     api = context.apis.get(api_key)
     if api is None:
         raise CloseConnection(f"API key {api_key} is not answered here")
+    asked = api.request  # before the header, which cannot be read as long as nobody has declared the request
+    header, body = read_request_header(frame)
+    version, correlation_id = header.request_api_version, header.correlation_id
+    context.api_version = version
+    context.correlation_id = correlation_id
+    context.client_id = header.client_id
     if not api.versions.first <= version <= api.versions.last:
         if api_key == ApiVersionsRequest.api_key:
             return unsupported_version(context).encode_frame(correlation_id, 0)
-        raise CloseConnection(f"{api.request.__name__} in version {version} is not answered here")
-    request = api.request.decode(frame, version=version, at=body)
+        raise CloseConnection(f"{asked.__name__} in version {version} is not answered here")
+    request = asked.decode(frame, version=version, at=body)
     answer = handle(api, request, context)
     if isinstance(answer, Later):
         if answer.response is None:

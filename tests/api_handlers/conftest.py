@@ -4,7 +4,6 @@ from random import Random
 
 import pytest
 
-from barnabas import api_handlers  # noqa: F401  (imports every handler, and so fills APIS)
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import APIS
