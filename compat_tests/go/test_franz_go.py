@@ -1,4 +1,4 @@
-"""franz-go against the broker: codecs, a cooperative group by pattern, its admin, transactions. Skipped where missing."""
+"""franz-go against the broker: codecs, a cooperative group by pattern, its admin, transactions; skipped without go."""
 
 import json
 import os
