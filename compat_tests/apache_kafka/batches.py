@@ -5,7 +5,7 @@ Must not know anything of ``barnabas.records``: it is a second reading of the fo
 
 import gzip
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import crc32c
@@ -170,6 +170,43 @@ def batches(data: bytes) -> Iterator[dict[str, Any]]:
 
 def control(records: bytes) -> str:
     return "control " + records.hex()
+
+
+def contents(data: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Key and value of each record in record data, whatever its batches are."""
+    for each in batches(data):
+        yield from contents_of(each)
+
+
+def contents_of(batch: Mapping[str, Any]) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Key and value of each record of a batch that `parse` gave."""
+    records, at = bytes.fromhex(batch["records"].removeprefix("control ")), 0
+    for _ in range(batch["count"]):
+        size, at = unzigzag(records, at)
+        end = at + size
+        _, at = unzigzag(records, at + 1)  # the timestamp, behind a byte of attributes
+        _, at = unzigzag(records, at)  # the offset
+        key, at = unsized(records, at)
+        value, at = unsized(records, at)
+        yield key, value
+        at = end
+
+
+def unzigzag(data: bytes, at: int) -> tuple[int, int]:
+    """A number and the place behind it."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+
+
+def unsized(data: bytes, at: int) -> tuple[bytes | None, int]:
+    size, at = unzigzag(data, at)
+    return (None, at) if size < 0 else (data[at : at + size], at + size)
 
 
 class Records:

@@ -80,7 +80,11 @@ def schemas() -> Path:
 def message(name: str) -> Message:
     """The schema of a message, by its full name (``FetchRequest``)."""
     text = re.sub(r"(?m)^\s*//.*$", "", (schemas() / f"{name}.json").read_text())
-    told = json.loads(text)
+    return declared(json.loads(text))
+
+
+def declared(told: Mapping[str, Any]) -> Message:
+    """A message's schema, as Apache Kafka's files have it."""
     shared = {each["name"]: each["fields"] for each in told.get("commonStructs", [])}
     return Message(
         told["name"],

@@ -34,7 +34,7 @@ TELLING = {
 """The versions that are asked for; the newest of what is not here."""
 
 LEVELS = (1, 0)
-"""From above: a level that is finalized can be lowered while the brokers run."""
+"""A level that is finalized can be raised and lowered while the brokers run."""
 
 
 class AtLevel(NamedTuple):
@@ -42,12 +42,18 @@ class AtLevel(NamedTuple):
     brokers: Pair
 
 
+def put_at(level: int, brokers: Pair) -> None:
+    """Where transaction.version is 1 or 0, make it what is wanted."""
+    for broker in brokers:
+        for kind in (UPGRADE, SAFE):
+            if update_features(broker.bootstrap, (TRANSACTIONS, level, kind)) == 0:
+                break
+        await_levels(broker.bootstrap, {TRANSACTIONS: level})
+
+
 @pytest.fixture(scope="module", params=LEVELS)
 def at_level(request: pytest.FixtureRequest, first_generation: Pair) -> AtLevel:
-    for broker in first_generation:
-        kind = SAFE if request.param == 0 else UPGRADE
-        assert update_features(broker.bootstrap, (TRANSACTIONS, request.param, kind)) == 0
-        await_levels(broker.bootstrap, {TRANSACTIONS: request.param})
+    put_at(request.param, first_generation)
     return AtLevel(request.param, first_generation)
 
 
