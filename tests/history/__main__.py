@@ -4,6 +4,7 @@ Ends with 1 when there is an anomaly; the history, with the plan, stays in the f
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the broker is ended, and what there is written, on the way
     made = plan(arguments.seed, arguments.seconds, arguments.level, without=frozenset(arguments.without))
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
     outcome = run(made, home, arguments.broker, arguments.plant)

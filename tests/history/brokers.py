@@ -88,8 +88,8 @@ class Apache:
             **ALONE,
             **HASTE,
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
-            "broker.session.timeout.ms": "1500",
-            "broker.heartbeat.interval.ms": "200",
+            "broker.session.timeout.ms": "4000",
+            "broker.heartbeat.interval.ms": "1000",
             "offsets.topic.num.partitions": "5",
             "transaction.state.log.num.partitions": "5",
         }

@@ -3,6 +3,7 @@
 Knows how long to wait for things that must come, and nothing of what is right.
 """
 
+import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -40,34 +41,40 @@ def read_to_the_end(scene: Scene, transformers: Sequence[Process]) -> None:
     for process in transformers:
         groups[process.worker.group].append(process)
     try:
+        patience = Patience()
         for members in groups.values():
-            _wait_for_inputs(scene, members, everything, committed)
+            _wait_for_inputs(scene, members, everything, committed, patience)
         finish(transformers)
+        patience = Patience()
         for key in KEYS:
-            _wait_for_end(scene, key, everything, committed)
+            _wait_for_end(scene, key, everything, committed, patience)
         for reader in (everything, committed):
             _read_all(scene, reader, is_committed=reader is committed)
         for members in groups.values():
-            scene.history.transforms.append(_transform(scene, members))
+            _transformed(scene, members)
     finally:
         everything.close()
         committed.close()
 
 
-def _within_patience(reached: Callable[[], bool]) -> bool:
-    """Whether it came to be so before patience was over; what is `Lost` is tried again."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        try:
-            if reached():
-                return True
-        except Lost:
-            pass
-        time.sleep(PAUSE_S)
-    return False
+class Patience:
+    """How long something is waited for, however many parts it has."""
+
+    def __init__(self) -> None:
+        self.deadline = time.monotonic() + PATIENCE_S
+
+    def until(self, reached: Callable[[], bool]) -> bool:
+        """Whether it came to be so; it is asked once at least, and what is `Lost` is tried again."""
+        while True:
+            with contextlib.suppress(Lost):
+                if reached():
+                    return True
+            if time.monotonic() > self.deadline:
+                return False
+            time.sleep(PAUSE_S)
 
 
-def _wait_for_end(scene: Scene, key: str, everything: Consumer, committed: Consumer) -> None:
+def _wait_for_end(scene: Scene, key: str, everything: Consumer, committed: Consumer, patience: Patience) -> None:
     """Wait until no transaction is open in a partition."""
     bounds: list[tuple[int, int]] = []
 
@@ -75,37 +82,35 @@ def _wait_for_end(scene: Scene, key: str, everything: Consumer, committed: Consu
         bounds[:] = [committed.bounds(key), everything.bounds(key)]
         return bounds[0] == bounds[1]
 
-    if not _within_patience(reached):
+    if not patience.until(reached):
         scene.history.stuck[key] = f"all is read up to {bounds[1:]}, what is committed up to {bounds[:1]}"
 
 
-def _wait_for_inputs(scene: Scene, members: Sequence[Process], everything: Consumer, committed: Consumer) -> None:
+def _wait_for_inputs(
+    scene: Scene, members: Sequence[Process], everything: Consumer, committed: Consumer, patience: Patience
+) -> None:
     """Wait until a group has committed offsets beyond the last record of all its inputs."""
     keys = _partitions(members[0].worker.reads)
     for key in keys:
-        _wait_for_end(scene, key, everything, committed)
+        _wait_for_end(scene, key, everything, committed, patience)
     last = _last_offsets(keys, committed)
-    member = Consumer(scene.bootstrap, members[0].worker.group, committed=True)
+    done: dict[str, int] = {}
 
     def reached() -> bool:
         if not all(each.thread.is_alive() for each in members):
             finish(members)
-        done = member.committed(keys)
+        done.update(member.committed(keys))
         return all(done.get(key, 0) > offset for key, offset in last.items())
 
-    try:
-        if not _within_patience(reached):
+    with contextlib.closing(Consumer(scene.bootstrap, members[0].worker.group, committed=True)) as member:
+        if not patience.until(reached):
             for key in keys:
-                if member.committed([key]).get(key, 0) <= last.get(key, -1):
-                    scene.history.stuck[key] = (
-                        f"{members[0].worker.group} does not get beyond {member.committed([key])}"
-                    )
-    finally:
-        member.close()
+                if done.get(key, 0) <= last.get(key, -1):
+                    scene.history.stuck.setdefault(key, f"{members[0].worker.group} stays at {done.get(key)}")
 
 
 def _last_offsets(keys: Sequence[str], reader: Consumer) -> dict[str, int]:
-    """The offset of each partition's last record, of those that have one."""
+    """The offset of each partition's last committed record, of those that have one."""
     last: dict[str, int] = {}
     reader.assign(dict.fromkeys(keys, BEGINNING))
 
@@ -114,7 +119,7 @@ def _last_offsets(keys: Sequence[str], reader: Consumer) -> dict[str, int]:
             last[each.key] = each.offset
         return reader.ends >= set(keys)
 
-    if not _within_patience(reached):
+    if not Patience().until(reached):
         raise RuntimeError(f"{keys} cannot be read to the end")
     return last
 
@@ -131,27 +136,26 @@ def _read_all(scene: Scene, reader: Consumer, *, is_committed: bool) -> None:
             scene.record(operation)
         return reader.ends >= set(KEYS)
 
-    if not _within_patience(reached):
+    if not Patience().until(reached):
         for key in set(KEYS) - reader.ends:
             scene.history.stuck.setdefault(key, f"{name} was not reached")
 
 
-def _transform(scene: Scene, members: Sequence[Process]) -> Transform:
+def _transformed(scene: Scene, members: Sequence[Process]) -> None:
+    """Note how far a group came; an offset that is still open in a transaction cannot be told."""
     worker = members[0].worker
     inputs, outputs = _partitions(worker.reads), _partitions(worker.writes)
     offsets: dict[str, int] = {}
-    member = Consumer(scene.bootstrap, worker.group, committed=True)
 
     def reached() -> bool:
         offsets.update(member.committed(inputs))
         return True
 
-    try:
-        if not _within_patience(reached):
-            raise RuntimeError(f"the offsets of {worker.group} cannot be read")
-    finally:
-        member.close()
-    return Transform(inputs, outputs, offsets)
+    with contextlib.closing(Consumer(scene.bootstrap, worker.group, committed=True)) as member:
+        if Patience().until(reached):
+            scene.history.transforms.append(Transform(inputs, outputs, offsets))
+        else:
+            scene.history.stuck.setdefault(inputs[0], f"the offsets of {worker.group} cannot be read")
 
 
 def _partitions(topic: str) -> list[str]:

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from barnabas import errors
@@ -17,6 +18,7 @@ from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.log.producer_state import ProducerState
 from barnabas.transactions import coordinator
+from barnabas.transactions.completion import Completion
 
 
 def open_is_read() -> None:
@@ -81,6 +83,36 @@ def markers_get_lost() -> None:
     transaction_log.write_markers = write_markers
 
 
+def markers_are_slow() -> None:
+    """No mistake: markers take up to 50 ms, as with partitions on other brokers, and kills come in between."""
+    proper = transaction_log.write_markers
+    random = Random(7)
+
+    def write_markers(broker: Any, *arguments: Any) -> None:
+        broker.scheduler.call_later(random.uniform(0, 0.05), proper, broker, *arguments)
+
+    transaction_log.write_markers = write_markers
+
+
+def prepared_is_forgotten() -> None:
+    """What was decided, and not complete, when the broker was killed: nobody goes on with it."""
+    markers_are_slow()
+    proper = Completion.begin
+
+    def begin(self: Completion, transaction: Any) -> None:
+        if is_running:
+            proper(self, transaction)
+
+    def start(self: coordinator.TransactionCoordinator) -> None:
+        started(self)
+        is_running.append(True)
+
+    is_running: list[bool] = []
+    started = coordinator.TransactionCoordinator.start
+    coordinator.TransactionCoordinator.start = start  # type: ignore[method-assign]
+    Completion.begin = begin  # type: ignore[method-assign]
+
+
 def promised_is_not_written() -> None:
     """Now and then a batch is acknowledged, and that is all."""
     proper = PartitionLog.append_as_leader
@@ -104,6 +136,8 @@ MISTAKES: dict[str, Callable[[], None]] = {
         repeated_is_taken,
         offsets_outlive_aborts,
         markers_get_lost,
+        markers_are_slow,
+        prepared_is_forgotten,
         promised_is_not_written,
     )
 }
