@@ -1,0 +1,177 @@
+"""Transactions that change hands: begun at one broker, ended at the other, on one data directory.
+
+What a kill left prepared, whoever has the directory next finishes. Requests are raw, so that a producer goes on with
+the very ids, epochs and sequences that it had.
+"""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .batches import contents, parse
+from .hand_over import apache_on, barnabas_on, complaints, records, running
+from .play import Play
+from .steps import HELPERS, ask, committed, create, flat
+from .transaction_files import log_of, partitions, text
+from .transaction_steps import OLD, add, add_offsets, begin, described, end, ended, pending, send
+
+pytestmark = pytest.mark.xdist_group("hand_over")
+
+OK, FENCED = 0, 90
+PATIENT = 900_000
+"""A transaction's time-out in ms, longer than this test."""
+COMPLETE_COMMIT, CONTROL = 4, 32
+
+
+class Producers:
+    """Who remember their ids from broker to broker; and what can be seen of their transactions."""
+
+    def __init__(self) -> None:
+        self.saved: dict[str, Any] = {}
+
+    def play(self, bootstrap: str, *steps: Any) -> list[Any]:
+        """The answers to what is not quiet."""
+        host, _, port = bootstrap.partition(":")
+        run = Play((host, int(port)), "", HELPERS)
+        run.saved = self.saved
+        run.run(list(flat(steps)))
+        assert not [label for label, _, _ in run.transcript if label.endswith("setup")], run.transcript
+        return [answer for _, _, answer in run.transcript]
+
+    def state(self, bootstrap: str, txn: str) -> tuple[str, int]:
+        (answer,) = self.play(bootstrap, described(txn))
+        (told,) = answer["TransactionStates"]
+        return told["TransactionState"], told["ProducerEpoch"]
+
+    def offset(self, bootstrap: str, group: str) -> int:
+        """What the group has committed for 0 of ``t``, once nothing is pending there."""
+        (answer,) = self.play(bootstrap, committed(group, "t", v=7, RequireStable=True))
+        (partition,) = answer["Topics"][0]["Partitions"]
+        assert partition["ErrorCode"] == OK
+        return int(partition["CommittedOffset"])
+
+
+def values(bootstrap: str, topic: str) -> list[bytes]:
+    """What a consumer that reads what is committed is given of partition 0."""
+    (found,) = records(bootstrap, [(topic, 0)], "read_committed").values()
+    return [value for _, _, _, value, _ in found[1:]]
+
+
+def left_open(name: str) -> list[Any]:
+    """Transactions of a new client and of an old one, records and offsets in them, that wait for what comes."""
+    new, old = f"new {name}", f"old {name}"
+    return [
+        begin(new, save=new, timeout=PATIENT),
+        send(f"of {new}", txn=new, pid=f"${new}", topic="t", v=12, quiet=True),
+        pending(7, new, new, topic="t", pid=f"${new}", v=5, quiet=True),
+        begin(old, save=old, timeout=PATIENT),
+        add(old, [("t", (0,))], pid=f"${old}", v=3, quiet=True),
+        add_offsets(old, old, pid=f"${old}", v=3, quiet=True),
+        send(f"of {old}", txn=old, pid=f"${old}", topic="t", v=OLD["Produce"], quiet=True),
+        pending(8, old, old, topic="t", pid=f"${old}", v=4, quiet=True),
+    ]
+
+
+def go_on(producers: Producers, bootstrap: str, name: str) -> None:
+    """At the next broker: more is written in them, one is committed and one aborted, and the next transaction begun."""
+    new, old = f"new {name}", f"old {name}"
+    assert producers.state(bootstrap, new) == ("Ongoing", 0)
+    assert producers.state(bootstrap, old) == ("Ongoing", 0)
+    committed_new, aborted_old, late = producers.play(
+        bootstrap,
+        send(f"more of {new}", txn=new, pid=f"${new}", topic="t", sequence=1, v=12, quiet=True),
+        send(f"more of {old}", txn=old, pid=f"${old}", topic="t", sequence=1, v=OLD["Produce"], quiet=True),
+        end(True, new, pid=f"${new}", v=5),
+        ended(True, new),
+        end(False, old, pid=f"${old}", v=4),
+        ended(False, old),
+        send(f"next of {new}", txn=new, pid=f"${new}", epoch=1, topic="t", v=12, quiet=True),
+        end(False, new, pid=f"${new}", v=5),
+    )
+    assert (committed_new["ErrorCode"], committed_new["ProducerEpoch"]) == (OK, 1)
+    assert (aborted_old["ErrorCode"], late["ErrorCode"]) == (OK, FENCED)
+    assert producers.state(bootstrap, new) == ("Ongoing", 1)
+    assert producers.offset(bootstrap, new) == 7
+    assert producers.offset(bootstrap, old) == -1
+
+
+def finish(producers: Producers, bootstrap: str, name: str) -> None:
+    """Back at the first: the transaction that was begun at the other is committed."""
+    new = f"new {name}"
+    (answer,) = producers.play(bootstrap, end(True, new, pid=f"${new}", epoch=1, v=5), ended(True, new))
+    assert (answer["ErrorCode"], answer["ProducerEpoch"]) == (OK, 2)
+
+
+def prepared(name: str) -> list[Any]:
+    """One that is committed last of all, with a topic and a group of its own, so that the end can be cut off."""
+    return [
+        create(name),
+        begin(name, save=name, timeout=PATIENT),
+        send(f"of {name}", txn=name, pid=f"${name}", topic=name, v=12, quiet=True),
+        pending(9, name, name, topic="t", pid=f"${name}", v=5, quiet=True),
+        end(True, name, pid=f"${name}", v=5, quiet=True),
+        ended(True, name),
+    ]
+
+
+def cut(data: Path, name: str) -> None:
+    """Take away what was written after the decision, as a kill at that moment would have: markers and completion."""
+    last = shorten(data / f"{name}-0")
+    assert last["attributes"] & CONTROL
+    (offsets,) = (each for each in partitions(data, "__consumer_offsets") if name.encode() in log_of(each))
+    assert shorten(offsets)["attributes"] & CONTROL
+    (state,) = (each for each in partitions(data, "__transaction_state") if name.encode() in log_of(each))
+    *_, (key, value) = contents(log_of(state))
+    assert key is not None
+    assert value is not None
+    assert text(key, 2)[0] == name
+    assert value[2 + 8 + 2 + 4] == COMPLETE_COMMIT
+    shorten(state)
+
+
+def shorten(directory: Path) -> dict[str, Any]:
+    """Cut the last batch off a partition's last segment."""
+    path = max(path for path in directory.glob("*.log") if path.stat().st_size)
+    data, at = path.read_bytes(), 0
+    while at + (size := 12 + struct.unpack_from(">i", data, at + 8)[0]) < len(data):
+        at += size
+    path.write_bytes(data[:at])
+    (last,) = parse(data[at:])
+    return last
+
+
+def test_transactions_change_hands(kafka_jars: Path, tmp_path: Path) -> None:
+    theirs, ours = apache_on(tmp_path), barnabas_on(tmp_path)
+    ours.port = theirs.port
+    producers, data = Producers(), tmp_path / "data"
+    with running(ours, kill=True) as bootstrap:
+        coordinators = [ask("FindCoordinator", v=3, Key="any", KeyType=kind, quiet=True) for kind in (0, 1)]
+        producers.play(bootstrap, coordinators, create("t"), left_open("first"), prepared("prepared-here"))
+    cut(data, "prepared-here")
+    with running(theirs, kill=True) as bootstrap:
+        assert producers.play(bootstrap, ended(True, "prepared-here")) == []
+        assert values(bootstrap, "prepared-here") == [b"of prepared-here"]
+        assert producers.offset(bootstrap, "prepared-here") == 9
+        assert values(bootstrap, "t") == []
+        go_on(producers, bootstrap, "first")
+        assert values(bootstrap, "t") == [b"of new first", b"more of new first"]
+        producers.play(bootstrap, left_open("second"), prepared("prepared-there"))
+    cut(data, "prepared-there")
+    with running(ours) as bootstrap:
+        assert producers.play(bootstrap, ended(True, "prepared-there")) == []
+        assert values(bootstrap, "prepared-there") == [b"of prepared-there"]
+        assert producers.offset(bootstrap, "prepared-there") == 9
+        finish(producers, bootstrap, "first")
+        go_on(producers, bootstrap, "second")
+        whole = values(bootstrap, "t")
+        expected = ["of new first", "more of new first", "next of new first", "of new second", "more of new second"]
+        assert whole == [value.encode() for value in expected]
+        states = {name: producers.state(bootstrap, name) for name in ("new first", "old first", "new second")}
+    with running(theirs) as bootstrap:
+        assert {name: producers.state(bootstrap, name) for name in states} == states
+        finish(producers, bootstrap, "second")
+        assert values(bootstrap, "t") == [*whole, b"next of new second"]
+    assert not complaints(theirs.log)
+    assert not ours.complaints()
