@@ -216,7 +216,7 @@ class ConfluentClient(base.Client):
     @property
     def admin(self) -> AdminClient:
         if self._admin is None:
-            self._admin = AdminClient({"bootstrap.servers": self.bootstrap})
+            self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": QUIET})
         return self._admin
 
     def producer(
@@ -303,6 +303,7 @@ class ConfluentClient(base.Client):
 
     def close(self) -> None:
         self.cleanup.close()
+        self._admin = None
 
 
 def refusal(error: KafkaError) -> Fenced | Refused:

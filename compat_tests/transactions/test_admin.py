@@ -1,6 +1,7 @@
 """What the admin client of kafka-python sees of transactions, and what it ends; the other two have none of it."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from kafka import TopicPartition
 from kafka.admin._transactions import AbortTransactionSpec, TransactionState
 
 from compat_tests.adapters import Transactional
+from compat_tests.adapters.base import WAIT_S
 from compat_tests.adapters.kafka_python import KafkaPythonClient
 
 
@@ -48,6 +50,9 @@ def test_an_open_transaction_is_listed_and_described(library: KafkaPythonClient,
         assert (active.producer_id, active.producer_epoch) == (described.producer_id, described.producer_epoch)
         assert (active.last_sequence, active.current_transaction_start_offset) == (0, 0)
     producer.commit()
+    deadline = time.monotonic() + WAIT_S
+    while admin.describe_transactions([name])[name].state != TransactionState.COMPLETE_COMMIT:
+        assert time.monotonic() < deadline, "the markers are not written"
     for state in admin.describe_producers(list(places)).values():
         assert [each.current_transaction_start_offset for each in state.active_producers] == [-1]
 
