@@ -59,13 +59,14 @@ class Completion:
         self._timer: Timer | None = None
         self._wait = SHORTEST_WAIT
 
-    def begin(self, transaction: Transaction) -> None:
-        """The decision is written: tell the partitions."""
-        transaction.completing = transaction.complete(self._clock.time_ms())
+    def begin(self, transaction: Transaction) -> Facts:
+        """The decision is written: tell the partitions. What it is when they all know, which may be later."""
+        target = transaction.completing = transaction.complete(self._clock.time_ms())
         if transaction.facts.partitions:
             self._send(transaction, tuple(transaction.facts.partitions))
         else:
             self._finish(transaction)
+        return target
 
     def forget(self, transaction: Transaction) -> None:
         """Another node sees to it from here on."""

@@ -265,11 +265,10 @@ class TransactionCoordinator:
         decided = self._decided(transaction, is_commit, client_version)
 
         def written(error: type[KafkaError] | None) -> None:
-            if error is not None:
+            if error is None:
+                reply(_ended(self._completion.begin(transaction), client_version))
+            else:
                 reply(EndResult(error))
-                return
-            self._completion.begin(transaction)
-            reply(_ended(transaction.completing or transaction.facts, client_version))
 
         self._writer.write(transaction, decided, written)
 
