@@ -71,7 +71,7 @@ class Plan:
         return asdict(self)
 
 
-WEIGHTS = {"kill": 4, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
+WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
 
 
 def plan(seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset()) -> Plan:
