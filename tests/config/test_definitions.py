@@ -79,7 +79,11 @@ SETTINGS = {
     PACKAGE / name for name in ("groups/config.py", "transactions/config.py", "log/housekeeping.py", "log/cleaner.py")
 }
 #: Names that are made of a prefix and what all internal topics have.
-PREFIXED = {f"offsets.topic.{name}" for name in ("num.partitions", "replication.factor", "segment.bytes")}
+PREFIXED = {
+    f"{prefix}.{name}"
+    for prefix in ("offsets.topic", "transaction.state.log")
+    for name in ("num.partitions", "replication.factor", "segment.bytes")
+} | {"transaction.state.log.min.isr"}
 
 
 def names_in_code():
