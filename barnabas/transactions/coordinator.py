@@ -43,7 +43,7 @@ from barnabas.transactions.messages import (
     Write,
 )
 from barnabas.transactions.records import latest
-from barnabas.transactions.states import COMPLETED, IDLE, State
+from barnabas.transactions.states import DECIDED, IDLE, State
 from barnabas.transactions.transaction import EPOCH_RISES, Facts, Path, Transaction, is_exhausted
 from barnabas.transactions.writing import Writer
 
@@ -151,7 +151,7 @@ class TransactionCoordinator:
         )
         if not is_known:
             raise ProducerFenced
-        if facts.state in COMPLETED:
+        if facts.state in DECIDED:
             raise ConcurrentTransactions
 
     def _renewed(self, ask: InitProducer, transaction: Transaction) -> Facts:
@@ -174,8 +174,10 @@ class TransactionCoordinator:
         :raises Overtaken: it has sent something by a newer one
         """
         transaction = self._transactions.get(transactional_id)
-        if transaction is not None and (producer_id, producer_epoch) == transaction.facts[1:3]:
-            transaction.heard_by(connection, path)
+        if transaction is not None:
+            facts = transaction.facts
+            if (producer_id, producer_epoch) == (facts.producer_id, facts.producer_epoch):
+                transaction.heard_by(connection, path)
 
     # ------------------------------------------------------------- partitions
 
@@ -196,7 +198,7 @@ class TransactionCoordinator:
             reply(type(error))
             return
         facts = transaction.facts
-        if transaction.pending is not None or facts.state in COMPLETED:
+        if transaction.pending is not None or facts.state in DECIDED:
             reply(ConcurrentTransactions)
         elif facts.state is State.ONGOING and all(each in facts.partitions for each in partitions):
             reply(None)
@@ -211,7 +213,7 @@ class TransactionCoordinator:
         """Whether each of these partitions is in the transaction: TRANSACTION_ABORTABLE where it is not (KIP-890)."""
         try:
             facts = self._of(transactional_id, producer_id, producer_epoch).facts
-            if facts.state in COMPLETED:
+            if facts.state in DECIDED:
                 raise ConcurrentTransactions
         except KafkaError as error:
             return dict.fromkeys(partitions, type(error))
@@ -389,7 +391,7 @@ class TransactionCoordinator:
     def start(self) -> None:
         """All is loaded: finish what was decided, and begin to look out for what takes too long."""
         for transaction in list(self._transactions.values()):
-            if transaction.state in COMPLETED and transaction.pending is None:
+            if transaction.state in DECIDED and transaction.pending is None:
                 self._completion.begin(transaction)
         for timer in self._sweeps.values():
             timer.cancel()

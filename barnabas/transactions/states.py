@@ -58,5 +58,8 @@ fenced transaction is aborted in the same breath.
 COMPLETED = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
 """What a decided transaction becomes when its markers are written."""
 
+DECIDED = frozenset(COMPLETED)
+"""A transaction is being ended, and nothing can change how."""
+
 IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
 """No transaction is open, and none is being ended."""

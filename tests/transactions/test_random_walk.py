@@ -25,7 +25,7 @@ from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.messages import InitProducer, Marker, TopicPartition
 from barnabas.transactions.records import facts_of, record_of
-from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
+from barnabas.transactions.states import DECIDED, FROM, IDLE, State
 from barnabas.transactions.transaction import LAST_EPOCH, Facts
 from barnabas.wire.messages.transaction_records import decode_key
 
@@ -113,7 +113,7 @@ class Walk(RuleBasedStateMachine):
         assert facts.producer_epoch <= LAST_EPOCH
         if facts.state is State.ONGOING:
             assert former.state in IDLE or former.partitions.keys() <= facts.partitions.keys()
-        elif facts.state in COMPLETED:
+        elif facts.state in DECIDED:
             assert facts.partitions == former.partitions
             if facts.client_version == 2 and transactional_id not in self.fenced_in_vain:
                 assert facts.producer_epoch == min(former.producer_epoch + 1, LAST_EPOCH)
@@ -335,7 +335,7 @@ class Walk(RuleBasedStateMachine):
     def no_transaction_ends_both_ways(self) -> None:
         for (name, partition), told in self.told.items():
             ways: dict[tuple[int, int, int], set[bool]] = {}
-            decisions = [facts for other, facts in self.log if other == name and facts.state in COMPLETED]
+            decisions = [facts for other, facts in self.log if other == name and facts.state in DECIDED]
             for producer_id, epoch, is_commit in told:
                 number = sum((facts.producer_id, facts.producer_epoch) < (producer_id, epoch) for facts in decisions)
                 if all(facts.client_version == 2 for facts in decisions):
@@ -347,13 +347,13 @@ class Walk(RuleBasedStateMachine):
         if (self.held_log, self.held_markers, self.log_error, self.marker_error) != (None, None, None, None):
             return
         assert self.waiting == 0, "somebody waits for an answer that never comes"
-        if any(facts.state in COMPLETED for facts in map(self.kept, IDS) if facts is not None):
+        if any(facts.state in DECIDED for facts in map(self.kept, IDS) if facts is not None):
             self.clock.advance(LONGEST_WAIT)  # what had to be tried again has been
         for name in IDS:
             if self.kept(name) is None:
                 continue
             now, kept = self.coordinator.describe(name), self.kept(name)
-            assert kept.state not in COMPLETED, "a decision is not carried out"
+            assert kept.state not in DECIDED, "a decision is not carried out"
             # An epoch that was raised to fence somebody counts, though the abort then could not be written.
             ahead = name in self.fenced_in_vain
             assert now.producer_id == kept.producer_id
@@ -389,7 +389,7 @@ def is_done(end: End, facts: Facts) -> bool:
 
 def facts_after(facts: Facts) -> tuple[int, int]:
     """Producer id and epoch that a client goes on with, when that decision is carried out."""
-    if facts.state in COMPLETED and facts.next_producer_id >= 0:
+    if facts.state in DECIDED and facts.next_producer_id >= 0:
         return facts.next_producer_id, 0
     return facts.producer_id, facts.producer_epoch
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from barnabas.transactions.ending import V1, V2, V2_AGAIN, Verdict, outcome
-from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
+from barnabas.transactions.states import COMPLETED, DECIDED, FROM, IDLE, State
 from barnabas.transactions.transaction import Facts
 
 
@@ -37,7 +37,7 @@ def test_what_is_to_be_ended_may_be_ended(table):
 
 
 def test_there_is_an_answer_to_everything():
-    states = IDLE | {State.ONGOING} | COMPLETED.keys()
+    states = IDLE | {State.ONGOING} | DECIDED
     for state, epoch, is_commit, is_pending, version in itertools.product(
         states, (6, 7, 8), (True, False), (True, False), (0, 2)
     ):
