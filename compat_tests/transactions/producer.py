@@ -1,4 +1,4 @@
-"""A transactional producer to be run as a process and killed: LIBRARY BOOTSTRAP TOPIC ID.
+"""A transactional producer to be run as a process and killed: LIBRARY BOOTSTRAP TOPIC ID [TIMEOUT_MS].
 
 It writes one record to each of the topic's three partitions, says so, and neither commits nor ends.
 """
@@ -9,8 +9,8 @@ from compat_tests.adapters import CLIENTS
 
 
 def main() -> None:
-    library, bootstrap, topic, transactional_id = sys.argv[1:]
-    producer = CLIENTS[library](bootstrap).transactional(transactional_id)
+    library, bootstrap, topic, transactional_id, *timeout_ms = sys.argv[1:]
+    producer = CLIENTS[library](bootstrap).transactional(transactional_id, timeout_ms=int([*timeout_ms, 60_000][0]))
     producer.begin()
     for partition in range(3):
         producer.send(topic, b"of the dead", partition=partition)

@@ -89,6 +89,29 @@ def test_an_open_transaction_outlives_its_broker(
         assert [consumer.committed((topic, index)) for index in (1, 2)] == [5, None]
 
 
+@pytest.mark.parametrize("ending", ["stop", "kill"])
+def test_what_nobody_ends_is_aborted_in_time(
+    own_broker: Callable[..., Running], topic: str, name: str, ending: str
+) -> None:
+    """Its producer is killed, the broker is started again before the time is over: nobody is left who could end it."""
+    broker = own_broker()
+    with contextlib.closing(CLIENTS["confluent_kafka"](broker.bootstrap)) as client:
+        client.create_topic(topic, PARTITIONS)
+        with process("producer", "confluent_kafka", broker.bootstrap, topic, name, "3000") as dying:
+            assert dying.stdout is not None
+            assert dying.stdout.readline() == b"written\n"
+        getattr(broker, ending)()
+        broker.start()
+        plain = client.producer()
+        patient = client.consumer(isolation="read_committed")
+        patient.assign([(topic, index) for index in range(PARTITIONS)])
+        for index in range(PARTITIONS):
+            plain.send(topic, b"plain", partition=index)
+        plain.flush()
+        assert [record.value for record in read(patient, 3)] == [b"plain"] * 3
+        assert [patient.bounds((topic, index)) for index in range(PARTITIONS)] == [(0, 3)] * 3
+
+
 class Fire:
     """A broker that is killed and stopped in turns at moments that a seed gives, and started again, from a thread."""
 

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from compat_tests.adapters import CLIENTS, Client, Consumer
 from compat_tests.adapters.confluent_kafka import ConfluentClient
+from compat_tests.go.program import built
 from compat_tests.running import Running
 
 ROOT = Path(__file__).parent.parent.parent
@@ -60,8 +61,10 @@ class Pipeline:
 
     def __init__(self, home: Path, library: str, bootstrap: str, source: str, target: str, group: str) -> None:
         self.home = home
-        self.command = [sys.executable, "-W", "ignore", "-m", "compat_tests.transactions.pipeline"]
-        self.command += [library, bootstrap, source, target, group]
+        self.command = [sys.executable, "-W", "ignore", "-m", "compat_tests.transactions.pipeline", library]
+        if library == "franz_go":  # whose transactions are those of KIP-890
+            self.command = [str(built())]
+        self.command += [bootstrap, source, target, group]
         self.assigned = library == "aiokafka"  # which tells the group's name only: a zombie of it would not be known
         self.source, self.group = source, group
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -112,7 +115,7 @@ def committed(consumer: Consumer, topic: str) -> list[int]:
 
 
 @pytest.mark.timeout(240 + 10 * ROUNDS)
-@pytest.mark.parametrize("library", sorted(CLIENTS))
+@pytest.mark.parametrize("library", [*sorted(CLIENTS), "franz_go"])
 def test_each_input_comes_out_once(
     own_broker: Callable[..., Running], tmp_path: Path, topic: str, group: str, library: str
 ) -> None:
