@@ -32,12 +32,13 @@ def bootstrap_records(levels: dict[str, int] | None = None) -> list[FeatureLevel
     return [FeatureLevelRecord(name=name, feature_level=level) for name, level in found.items()]
 
 
-def first_records(bootstrap: Iterable[FeatureLevelRecord], min_insync_replicas: int) -> list[object]:
-    """What the first controller of a cluster writes: feature levels, and a config that all brokers must agree on where
-    eligible leader replicas are kept.
+def first_records(bootstrap: Iterable[object], min_insync_replicas: int) -> list[object]:
+    """What the first controller of a cluster writes: what the bootstrap has, which is feature levels above all, and a
+    config that all brokers must agree on where eligible leader replicas are kept.
     """
-    records: list[object] = list(bootstrap)
-    if any(each.name == ELIGIBLE_LEADER_REPLICAS and each.feature_level for each in bootstrap):
+    records = list(bootstrap)
+    levels = {each.name: each.feature_level for each in records if isinstance(each, FeatureLevelRecord)}
+    if levels.get(ELIGIBLE_LEADER_REPLICAS):
         records.append(for_all_brokers(min_insync_replicas))
     return records
 

@@ -138,7 +138,8 @@ class ClusterMetadata:
         self.kraft = KRaftState()
         self.listeners: list[Listener] = []
         self.voter_endpoints: Sequence[Endpoint] = ()  #: where this node is reached by other controllers
-        self.wanted_features = dict(features or {})  #: levels that a new cluster is to have, or this one to be at
+        self._wanted_features = dict(features or {})  #: levels that a new cluster is to have, or this one to be at
+        self._features_at_start: Mapping[str, int] = {}
         self._directory = directory
         self._files = files
         self._clock = clock
@@ -158,24 +159,32 @@ class ClusterMetadata:
         """
         start = self._load_snapshot()
         self._replay(start)
+        is_new = METADATA_VERSION not in self.image.features
+        if not is_new:  # before anything is written: a node that may not serve leaves no trace
+            self._check_levels(self.image.features)
         self._lead()
         if self._transaction is not None:
             logger.warning("the metadata log ends within a transaction, which is given up")
             self._append([AbortTransactionRecord(reason="its controller has stopped")])
             self._transaction = None
-        is_new = METADATA_VERSION not in self.image.features
         if is_new:
             self._bootstrap()
-        check_features(self.image.features)
-        self._check_wanted(self.image.features, is_new=is_new)
+        self._features_at_start = self.image.features
 
-    def _check_wanted(self, levels: Mapping[str, int], *, is_new: bool) -> None:
-        """Refuse to serve at other levels than those that were asked for: nobody changes them in passing."""
+    def _check_levels(self, levels: Mapping[str, int]) -> None:
+        """Refuse to serve at levels that this node does not know, or that were not asked for.
+
+        Nobody changes a level in passing. Only ``kraft.version`` is raised after the bootstrap, before the first broker
+        registers: until then it may be below what was asked for.
+        """
+        check_features(levels)
         now = {KRAFT_VERSION: self.kraft.version, **levels}
-        for name, level in self.wanted_features.items():
-            if now.get(name, 0) != level and not (is_new and name == KRAFT_VERSION):
+        for name, level in self._wanted_features.items():
+            there = now.get(name, 0)
+            is_to_come = name == KRAFT_VERSION and there < level and not self.image.brokers
+            if there != level and not is_to_come:
                 raise MetadataLogError(
-                    f"{self._directory}: {name} is at level {now.get(name, 0)}, and {level} was asked for; --feature "
+                    f"{self._directory}: {name} is at level {there}, and {level} was asked for; --feature "
                     "is for the first start, `barnabas features upgrade` for a cluster that there is"
                 )
 
@@ -294,7 +303,7 @@ class ClusterMetadata:
         if self._files.exists(path):
             bootstrap = decode_snapshot(self._files.read(path)).records
         else:
-            levels = first_levels(self.wanted_features)
+            levels = first_levels(self._wanted_features)
             bootstrap = list(bootstrap_records(levels))
             data = encode_snapshot(
                 bootstrap,
@@ -306,8 +315,7 @@ class ClusterMetadata:
             )
             self._files.write_atomically(path, data, sync=True)
         found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
-        check_features(found)
-        self._check_wanted(found, is_new=True)
+        self._check_levels(found)
         records = first_records(bootstrap, self.controller.settings["min.insync.replicas"])
         if found.get(METADATA_VERSION, 0) >= METADATA_TRANSACTIONS:
             records = [BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()]
@@ -339,11 +347,13 @@ class ClusterMetadata:
             self._append(decision.records)
 
     def reset_features(self) -> None:
-        """Bring features back to the levels of a new cluster; ``metadata.version``, which may not go back, stays."""
-        first = first_levels(self.wanted_features)
+        """Bring features back to where they were when the log was opened.
+
+        ``metadata.version`` and ``kraft.version`` stay, since they may not go back.
+        """
         updates = []
         for name in FEATURES:
-            before, level = self.image.features.get(name, 0), first.get(name, 0)
+            before, level = self.image.features.get(name, 0), self._features_at_start.get(name, 0)
             if name != METADATA_VERSION and level != before:
                 updates.append(FeatureUpdate(name, level, UPGRADE if level > before else SAFE_DOWNGRADE))
         if updates:

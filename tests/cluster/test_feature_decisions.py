@@ -194,3 +194,5 @@ def test_first_records_have_it_from_the_start():
     with_elr, without = bootstrap_records(), bootstrap_records(first_levels({ELR: 0}))
     assert first_records(with_elr, 2) == [*with_elr, config("", "2")]
     assert first_records(without, 2) == without
+    others = [NoOpRecord(), ConfigRecord(resource_type=4, resource_name="", name=ELR, value="1")]
+    assert first_records(iter([*others, *with_elr]), 2) == [*others, *with_elr, config("", "2")]

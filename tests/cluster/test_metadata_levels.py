@@ -132,10 +132,22 @@ def test_the_same_levels_again_are_fine(open_metadata, asked):
 
 @pytest.mark.parametrize("asked", [{"transaction.version": 2}, {METADATA: 30}, {"group.version": 0}, {KRAFT: 1}])
 def test_other_levels_are_refused_once_there_is_a_cluster(open_metadata, asked):
-    open_metadata(features={"transaction.version": 1, METADATA: 25})
+    end = open_metadata.started(features={"transaction.version": 1, METADATA: 25}).log.log_end_offset
     with pytest.raises(MetadataLogError, match="`barnabas features upgrade`"):
         open_metadata(features=asked)
-    assert open_metadata().image.features["transaction.version"] == 1
+    again = open_metadata()
+    assert again.image.features["transaction.version"] == 1
+    assert again.log.log_end_offset == end + 1  # the record that it leads; who was refused has left none
+
+
+def test_a_first_start_that_was_cut_short_goes_on_with_the_same_levels(open_metadata):
+    """``kraft.version`` is raised when the bootstrap has long been written, and before any broker registers."""
+    asked = {"transaction.version": 1, KRAFT: 1}
+    open_metadata(features=asked)
+    again = open_metadata(features=asked)
+    assert again.kraft.version == 0
+    again.update_features([FeatureUpdate(KRAFT, 1)])
+    assert open_metadata(features=asked).kraft.version == 1
 
 
 def test_a_directory_that_was_formatted_and_never_used_has_its_levels(open_metadata, opener):
@@ -174,6 +186,14 @@ def test_features_are_reset_to_the_levels_of_the_start(open_metadata):
     end = metadata.image.offset
     metadata.reset_features()
     assert metadata.image.offset == end
+
+
+def test_features_of_an_older_cluster_are_reset_to_its_levels(open_metadata):
+    first = open_metadata(features={METADATA: 20, "transaction.version": 2}).image.features
+    metadata = open_metadata()
+    metadata.update_features([FeatureUpdate("transaction.version", 0, 2), FeatureUpdate("group.version", 1)])
+    metadata.reset_features()
+    assert metadata.image.features == first == {METADATA: 20, "transaction.version": 2}
 
 
 # ---------------------------------------------------------------- kraft.version
