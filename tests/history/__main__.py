@@ -22,11 +22,18 @@ def main() -> int:
     parser.add_argument("--level", type=int, choices=(1, 2), default=2, help="transaction.version (2)")
     parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
     parser.add_argument("--without", action="append", choices=sorted(WEIGHTS), default=[], help="leave out a fault")
+    parser.add_argument("--late-of-old", action="store_true", help="EndTxn of transaction.version 1 may be late, too")
     parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the broker is ended, and what there is written, on the way
-    made = plan(arguments.seed, arguments.seconds, arguments.level, without=frozenset(arguments.without))
+    made = plan(
+        arguments.seed,
+        arguments.seconds,
+        arguments.level,
+        without=frozenset(arguments.without),
+        late_of_old=arguments.late_of_old,
+    )
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
     outcome = run(made, home, arguments.broker, arguments.plant)
     sys.stdout.write(f"{report(outcome)}, the history is {home / 'history.jsonl'}\n")

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from tests.history.brokers import Broker
-from tests.history.plan import Fault
+from tests.history.plan import Plan
 from tests.history.proxy import Proxy
 
 PRODUCE, TXN_OFFSET_COMMIT, END_TXN, ADD_PARTITIONS_TO_TXN = 0, 28, 26, 24
@@ -23,17 +23,18 @@ DELAY_S = (0.05, 0.5)
 class Faults:
     """Does what the plan says, one fault after the other; ``events`` is what was done, and when."""
 
-    def __init__(self, broker: Broker, proxy: Proxy, seed: int, now: Callable[[], float]) -> None:
+    def __init__(self, broker: Broker, proxy: Proxy, plan: Plan, now: Callable[[], float]) -> None:
         self.broker, self.proxy = broker, proxy
-        self.random = Random(f"{seed}/details")
+        self.plan = plan
+        self.random = Random(f"{plan.seed}/details")
         self.now = now
         self.events: list[dict[str, Any]] = []
         self.counts: Counter[str] = Counter()
 
-    def run(self, faults: tuple[Fault, ...], until: float) -> None:
+    def run(self) -> None:
         """Until there are no more, or it is time to end; the broker runs, and all is calm, when it returns."""
-        for fault in faults:
-            if self.now() + fault.wait_s > until:
+        for fault in self.plan.faults:
+            if self.now() + fault.wait_s > self.plan.seconds:
                 return
             time.sleep(fault.wait_s)
             self.events.append({"at": round(self.now(), 3), "kind": fault.kind, "seconds": fault.seconds})
@@ -77,7 +78,7 @@ class Faults:
     def late(self, seconds: float) -> None:
         """For a moment, requests of some kinds set out that will arrive when their senders have given up."""
         keys = self.random.sample(sorted(LATE), self.random.randint(1, 2))
-        self.proxy.late({key: LATE[key] for key in keys}, seconds)
+        self.proxy.late({key: 0 if self.plan.late_of_old else LATE[key] for key in keys}, seconds)
         time.sleep(0.5)
         self.proxy.late({}, 0)
 

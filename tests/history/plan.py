@@ -66,6 +66,8 @@ class Plan:
     level: int
     workers: tuple[Worker, ...]
     faults: tuple[Fault, ...] = field(default=())
+    late_of_old: bool = False
+    """Whether requests may be late, too, that no broker can tell from those of the next transaction."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,7 +76,9 @@ class Plan:
 WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 3, "pause": 2}
 
 
-def plan(seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset()) -> Plan:
+def plan(
+    seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset(), late_of_old: bool = False
+) -> Plan:
     """The plan of so many seconds at a level of transaction.version, without some kinds of faults."""
     raw = f"raw-v{level}"
     clients = ["confluent-kafka", "confluent-kafka", "confluent-kafka", "kafka-python", "aiokafka", raw]
@@ -82,7 +86,8 @@ def plan(seed: int, seconds: float, level: int, *, without: frozenset[str] = fro
     for number, name in enumerate(["confluent-kafka", "confluent-kafka", "kafka-python"]):
         workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
     workers.append(Worker(f"t3-{raw}", raw, "inputs-alone", "outputs-alone", "transformer-alone"))
-    return Plan(seed, seconds, level, tuple(workers), tuple(_faults(Random(f"{seed}/faults"), seconds, without)))
+    faults = tuple(_faults(Random(f"{seed}/faults"), seconds, without))
+    return Plan(seed, seconds, level, tuple(workers), faults, late_of_old)
 
 
 def _faults(random: Random, seconds: float, without: frozenset[str]) -> Iterator[Fault]:

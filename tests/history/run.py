@@ -42,7 +42,7 @@ def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = No
         try:
             _prepare(broker.bootstrap)
             scene = Scene(broker.bootstrap, plan.seed)
-            faults = Faults(broker, proxy, plan.seed, scene.now)
+            faults = Faults(broker, proxy, plan, scene.now)
             try:
                 _play(plan, scene, faults)
             finally:
@@ -62,7 +62,7 @@ def _play(plan: Plan, scene: Scene, faults: Faults) -> None:
     for process in processes:
         process.thread.start()
     try:
-        faults.run(plan.faults, plan.seconds)
+        faults.run()
         while scene.now() < plan.seconds and all(process.thread.is_alive() for process in processes):
             time.sleep(0.05)
     finally:

@@ -1,0 +1,55 @@
+"""One seed, one plan."""
+
+from itertools import islice
+
+import pytest
+
+from tests.history.plan import CRASH, KEYS, WEIGHTS, WRITABLE, plan, steps
+
+
+def drawn(made, worker, count=500):
+    return list(islice(steps(made.seed, worker, 6), count))
+
+
+def test_the_same_seed_makes_the_same_plan():
+    made, again = plan(7, 60, 2), plan(7, 60, 2)
+    assert made == again
+    assert [drawn(made, worker) for worker in made.workers] == [drawn(again, worker) for worker in again.workers]
+
+
+def test_another_seed_makes_another():
+    made, other = plan(7, 60, 2), plan(8, 60, 2)
+    assert made.faults != other.faults
+    assert drawn(made, made.workers[0]) != drawn(other, other.workers[0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_fault_has_its_turn_a_kill_first(seed):
+    faults = plan(seed, 60, 2).faults
+    assert faults[0].kind == "kill"
+    assert {fault.kind for fault in faults} == set(WEIGHTS)
+    assert sum(fault.wait_s + fault.seconds for fault in faults) <= 60
+
+
+def test_faults_can_be_left_out():
+    without = frozenset(WEIGHTS) - {"cut"}
+    assert {fault.kind for fault in plan(7, 60, 2, without=without).faults} == {"cut"}
+    assert plan(7, 60, 2, without=frozenset(WEIGHTS)).faults == ()
+
+
+def test_the_raw_clients_speak_the_generation_of_the_cluster():
+    for level in (1, 2):
+        raw = {worker.client for worker in plan(7, 60, level).workers if worker.client.startswith("raw")}
+        assert raw == {f"raw-v{level}"}
+
+
+def test_clients_do_everything_sooner_or_later():
+    made = plan(7, 60, 2)
+    done = [step for worker in made.workers if not worker.transforms for step in drawn(made, worker)]
+    assert {step.kind for step in done} == {
+        "send", "poll", "transaction", "assign", "subscribe", "reopen", "take_over",
+    }  # fmt: skip
+    assert any(step.end == CRASH for step in done)
+    transactions = [step for step in done if step.kind == "transaction"]
+    assert set(WRITABLE) | {""} == {key for step in transactions for key in step.keys}
+    assert {key for step in done if step.kind == "assign" for key in step.keys} == set(KEYS)
