@@ -97,11 +97,10 @@ class GroupLog:
         )
         self._log.append(group_id, batch, now_ms, written, by_coordinator=producer is not None)
 
-    def transaction_ended(self, index: int, producer_id: int, producer_epoch: int, is_commit: bool) -> None:
+    def transaction_ended(self, index: int, producer_id: int, is_commit: bool) -> None:
         """The marker of a producer has just been appended to that partition: what it decides is seen once it is safe.
 
-        Whatever ``producer_epoch`` the marker has: the log takes none that is older than what it ends (KIP-890: it
-        may be newer by one, in which case it ends all that the producer wrote before).
+        It ends all that the producer wrote before, whatever its epoch: the log takes none that is older (KIP-890).
         """
 
         def safe(error: type[KafkaError] | None) -> None:

@@ -68,8 +68,7 @@ def write_markers(
             continue
         errors[place] = None
         if place.topic == CONSUMER_OFFSETS:
-            group_log = broker.group_log
-            group_log.transaction_ended(place.partition, marker.producer_id, marker.producer_epoch, marker.is_commit)
+            broker.group_log.transaction_ended(place.partition, marker.producer_id, marker.is_commit)
         log = partition.log
         if last_offset - log.recovery_point >= log.config.flush_messages - 1:
             unflushed.append((place, log, last_offset + 1))

@@ -58,6 +58,7 @@ class Completion:
         """To be tried again, with the partitions that need a marker; without any, only the record is missing."""
         self._timer: Timer | None = None
         self._wait = SHORTEST_WAIT
+        self._is_closed = False
 
     def begin(self, transaction: Transaction) -> Facts:
         """The decision is written: tell the partitions. What it is when they all know, which may be later."""
@@ -82,7 +83,8 @@ class Completion:
                     self._told(transaction, transaction.completing, dict.fromkeys(gone, UnknownTopicOrPartition))
 
     def close(self) -> None:
-        """Nothing is tried again."""
+        """Nothing more is written, whatever is still being written: the next start goes on with it."""
+        self._is_closed = True
         self._late.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -91,6 +93,8 @@ class Completion:
     # ---------------------------------------------------------------- markers
 
     def _send(self, transaction: Transaction, partitions: Collection[TopicPartition]) -> None:
+        if self._is_closed:
+            return
         facts, target = transaction.facts, transaction.completing
         assert target is not None
         marker = Marker(
@@ -104,8 +108,8 @@ class Completion:
 
     def _told(self, transaction: Transaction, target: Facts, errors: PartitionErrors) -> None:
         """What became of some markers."""
-        if transaction.completing is not target:
-            return  # another node's business by now, or complete without these
+        if self._is_closed or transaction.completing is not target:
+            return  # the next start's or another node's business by now, or complete without these
         remaining = dict(transaction.facts.partitions)
         late: list[TopicPartition] = []
         for partition, error in errors.items():
@@ -135,6 +139,8 @@ class Completion:
 
     def _finish(self, transaction: Transaction) -> None:
         """All markers are written: say so in the log."""
+        if self._is_closed:
+            return
         target = transaction.completing
         assert target is not None
         self._late.pop(transaction, None)
@@ -144,7 +150,7 @@ class Completion:
                 transaction.completing = None
             elif error is NotCoordinator:
                 self.forget(transaction)
-            else:
+            elif not self._is_closed:
                 logger.warning(
                     "%s: it cannot be written that its transaction is complete: %s",
                     transaction.transactional_id,

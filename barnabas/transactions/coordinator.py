@@ -19,6 +19,7 @@ from barnabas.errors import (
     ProducerFenced,
     TransactionAbortable,
     TransactionalIdNotFound,
+    UnknownServerError,
     UnsupportedVersion,
 )
 from barnabas.transactions.completion import Completion
@@ -42,7 +43,7 @@ from barnabas.transactions.messages import (
     TopicPartition,
     Write,
 )
-from barnabas.transactions.records import latest
+from barnabas.transactions.records import LONGEST_ID, latest
 from barnabas.transactions.states import DECIDED, IDLE, State
 from barnabas.transactions.transaction import EPOCH_RISES, Facts, Path, Transaction, is_exhausted
 from barnabas.transactions.writing import Writer
@@ -128,6 +129,8 @@ class TransactionCoordinator:
         if transaction is None:
             if not self._is_coordinator(transactional_id):
                 raise NotCoordinator
+            if len(transactional_id.encode()) > LONGEST_ID:
+                raise UnknownServerError("a transactional id of that length cannot be kept")
             facts = Facts(
                 State.EMPTY,
                 self._next_producer_id(),
@@ -284,7 +287,7 @@ class TransactionCoordinator:
         def written(error: type[KafkaError] | None) -> None:
             if error is None:
                 self._completion.begin(transaction)
-            else:
+            elif version < EPOCH_RISES:
                 transaction.has_failed_fence = True
             then(error)
 

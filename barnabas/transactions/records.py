@@ -28,6 +28,9 @@ KNOWN_VERSIONS = tuple(struct.pack(">h", version) for version in (OLDEST_VERSION
 
 STATES = frozenset(State)
 
+LONGEST_ID = (1 << 15) - 1
+"""Bytes of UTF-8; requests may bring longer ones, for which a record's key has no place."""
+
 
 def record_of(transactional_id: str, facts: Facts, transaction_version: int) -> Record:
     """The record that keeps these facts, as it is written at a level of transaction.version."""

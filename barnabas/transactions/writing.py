@@ -41,18 +41,22 @@ class Writer:
 
     def write(self, transaction: Transaction, facts: Facts, then: Written) -> None:
         """Write what was prepared. It is so when ``then`` is called with None; given up when it is with an error."""
-        record = record_of(transaction.transactional_id, facts, self._transaction_version())
-        self._write(transaction, record, Writing(transaction, facts, then))
+        self._write(transaction, facts, then)
 
     def bury(self, transaction: Transaction, then: Written) -> None:
         """Write that the transactional id is no more."""
         transaction.pending = State.DEAD
-        self._write(transaction, tombstone(transaction.transactional_id), Writing(transaction, None, then))
+        self._write(transaction, None, then)
 
-    def _write(self, transaction: Transaction, record: tuple[bytes, bytes | None], writing: Writing) -> None:
-        transaction.writing = writing
+    def _write(self, transaction: Transaction, facts: Facts | None, then: Written) -> None:
+        transactional_id = transaction.transactional_id
+        writing = transaction.writing = Writing(transaction, facts, then)
         try:
-            self._append(transaction.transactional_id, record, writing)
+            if facts is None:
+                record = tombstone(transactional_id)
+            else:
+                record = record_of(transactional_id, facts, self._transaction_version())
+            self._append(transactional_id, record, writing)
         except BaseException:
             if transaction.writing is writing:
                 transaction.writing = transaction.pending = None

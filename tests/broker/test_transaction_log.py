@@ -7,7 +7,14 @@ from barnabas.clock import ManualClock
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import TRANSACTION_STATE
 from barnabas.config import BrokerConfig
-from barnabas.errors import InvalidTxnState, KafkaError, KafkaStorageError, NotCoordinator, NotEnoughReplicas
+from barnabas.errors import (
+    InvalidTxnState,
+    KafkaError,
+    KafkaStorageError,
+    NotCoordinator,
+    NotEnoughReplicas,
+    UnknownServerError,
+)
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
@@ -198,6 +205,37 @@ def test_a_deleted_topic_needs_no_marker(life: Life) -> None:
     assert life.end(producer).error is None
     life.clock.advance(1)
     assert life.broker.transactions.describe("x").state == "CompleteCommit"
+
+
+def test_a_partition_whose_disk_has_failed_gets_its_marker_when_it_is_back(life: Life) -> None:
+    producer = life.init()
+    life.add(producer, T0, T1)
+    life.write(producer)
+    life.write(producer, 1)
+    life.broker.partition("t", 0).log.go_offline("on fire")
+    assert life.end(producer).error is None
+    life.clock.advance(60)
+    described = life.broker.transactions.describe("x")
+    assert (described.state, list(described.partitions)) == ("PrepareCommit", [T0])
+    assert life.broker.partition("t", 1).log.last_stable_offset == 2
+    life.restart()
+    assert life.broker.transactions.describe("x").state == "CompleteCommit"
+    assert life.broker.partition("t", 0).log.last_stable_offset == 2
+
+
+def test_when_its_topic_is_deleted_nobody_waits_for_the_disk(life: Life) -> None:
+    producer = life.init()
+    life.add(producer, T0)
+    life.broker.partition("t", 0).log.go_offline("on fire")
+    life.end(producer)
+    life.broker.controller.submit(DeleteTopics([("t", bytes(16))]))
+    assert life.broker.transactions.describe("x").state == "CompleteCommit"
+
+
+def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind(life: Life) -> None:
+    assert life.init("é" * (1 << 14)).error is UnknownServerError
+    assert not life.broker.transactions.list_transactions().transactions
+    assert life.init("é" * ((1 << 14) - 1)).error is None
 
 
 @pytest.mark.parametrize(("error", "told"), [(KafkaStorageError, NotCoordinator)])

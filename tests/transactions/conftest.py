@@ -177,6 +177,10 @@ class World:
         self.coordinator.load(self.log)
         self.coordinator.start()
 
+    def do_stop(self, *_) -> None:
+        """The broker is about to close its logs."""
+        self.coordinator.stop()
+
     def do_break(self, words: Words, _) -> None:
         """The log takes nothing from here on: ``break``, or ``break NOT_COORDINATOR``."""
         self.log_error = ERRORS[words[0]] if words else NotEnoughReplicas
