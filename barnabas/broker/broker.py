@@ -35,10 +35,11 @@ from barnabas.cluster.commands import (
 )
 from barnabas.cluster.controller import Controller
 from barnabas.cluster.decision import random_uuid
-from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image import MetadataDelta, MetadataImage
 from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, MetadataLogError, topic_config
 from barnabas.cluster.partition import Partition
+from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
@@ -385,6 +386,12 @@ class Broker:
         self.group_log, self.transaction_log = GroupLog(self), TransactionLog(self)
         self.fetch_sessions.clear()
         self.controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]))
-        self.controller.submit(AlterConfigs([(ConfigResource(*resource), []) for resource in image.configs]))
+        self.controller.submit(AlterConfigs([(ConfigResource(*each), self._at_start(each)) for each in image.configs]))
         self.group_log.start()
         self.transaction_log.start()
+
+    def _at_start(self, resource: tuple[int, str]) -> list[tuple[str, str | None]]:
+        """What is set of a resource in a new cluster: nothing, or the one config that all brokers have to agree on."""
+        if resource != (BROKER_RESOURCE, "") or not self.image.features.get(ELIGIBLE_LEADER_REPLICAS):
+            return []
+        return [(MIN_INSYNC_REPLICAS, str(self.config.static(MIN_INSYNC_REPLICAS)))]

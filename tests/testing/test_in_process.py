@@ -3,7 +3,9 @@
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
+from barnabas.cluster.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.config import ConfigError
+from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.errors import InvalidConfig, TopicAlreadyExists
 from barnabas.testing import Broker
 
@@ -141,6 +143,32 @@ def test_reset_leaves_nothing():
         assert [record.offset for record in broker.records("orders")] == [0]
         assert consumed(broker, "orders", "group") == [b"after"]
         assert broker._server.broker.partitions["orders", 0].log.config.retention_ms == 604_800_000
+
+
+@pytest.mark.parametrize("features", [{}, {"eligible.leader.replicas.version": 0}])
+def test_reset_leaves_no_configs_of_the_cluster(features):
+    with Broker(min_insync_replicas=2, features=features) as broker:
+        node = broker._server.broker
+
+        def alter():
+            for name, wanted in (
+                ("", {"log.retention.ms": "5", "min.insync.replicas": "3"}),
+                ("1", {"log.roll.ms": "5"}),
+            ):
+                changes = [ConfigChange(key, SET, value) for key, value in wanted.items()]
+                resource = ConfigResource(BROKER_RESOURCE, name)
+                (altered,) = node.controller.submit(IncrementalAlterConfigs([(resource, changes)]))
+                assert altered.error is None
+
+        def configs():
+            names = ("log.retention.ms", "min.insync.replicas", "log.roll.ms")
+            return node.image.configs, [node.config[name] for name in names]
+
+        first = broker._call(configs)
+        broker._call(alter)
+        assert broker._call(configs)[1] == [5, 3, 5]
+        broker.reset()
+        assert broker._call(configs) == first
 
 
 def test_reset_of_what_is_new_already():
