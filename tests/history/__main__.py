@@ -22,7 +22,12 @@ def main() -> int:
     parser.add_argument("--level", type=int, choices=(1, 2), default=2, help="transaction.version (2)")
     parser.add_argument("--broker", choices=sorted(BROKERS), default="barnabas")
     parser.add_argument("--without", action="append", choices=sorted(WEIGHTS), default=[], help="leave out a fault")
-    parser.add_argument("--late-of-old", action="store_true", help="EndTxn of transaction.version 1 may be late, too")
+    parser.add_argument(
+        "--late-of-old",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="whether EndTxn and TxnOffsetCommit of transaction.version 1 may be late, too",
+    )
     parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()

@@ -66,8 +66,8 @@ class Plan:
     level: int
     workers: tuple[Worker, ...]
     faults: tuple[Fault, ...] = field(default=())
-    late_of_old: bool = False
-    """Whether requests may be late, too, that no broker can tell from those of the next transaction."""
+    late_of_old: bool = True
+    """Whether requests may be late, too, that look as if they belonged to the next transaction."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -77,7 +77,7 @@ WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 
 
 
 def plan(
-    seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset(), late_of_old: bool = False
+    seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset(), late_of_old: bool = True
 ) -> Plan:
     """The plan of so many seconds at a level of transaction.version, without some kinds of faults."""
     raw = f"raw-v{level}"
