@@ -7,6 +7,7 @@ import contextlib
 import functools
 import logging
 import re
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -111,8 +112,8 @@ def errors_in_one_line() -> Iterator[None]:
         yield
     except kafka.errors.KafkaError as error:
         raise click.ClickException(words_of(error)) from None
-    except (ValueError, TypeError) as error:
-        # What kafka-python makes of arguments that cannot be.
+    except (ValueError, TypeError, struct.error) as error:
+        # What kafka-python makes of arguments that cannot be, and of numbers that the wire has no room for.
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         raise click.Abort from None
@@ -125,8 +126,8 @@ def words_of(error: object) -> str:
     if known is not None and type(error).__name__ == "UnrecognizedBrokerError":
         return f"{known.__name__}: {known.__doc__}"  # which kafka-python has no class of
     # kafka-python begins with the code and the name: "[Error 40] InvalidConfigurationError: …", or the name alone.
-    found = re.match(r"(?:\[Error -?\d+\] )?(\w+?)Error\b(?:: )?(.*)", text, re.DOTALL)
-    name, said = found.groups() if found else (type(error).__name__.removesuffix("Error"), text)
+    found = re.match(r"(?:\[Error -?\d+\] (\w+?)(?:Error)?|(\w+?)Error)\b(?:: )?(.*)", text, re.DOTALL)
+    name, said = (found[1] or found[2], found[3]) if found else (type(error).__name__.removesuffix("Error"), text)
     return f"{name}: {said}" if said else name
 
 

@@ -67,19 +67,17 @@ def describe(cluster: Cluster, as_json: bool) -> None:
     """Tell which levels the broker supports, and which the cluster is at."""
     with cluster.admin() as admin:
         found: Described = admin.describe_features()
+    epoch = next((each["finalized_epoch"] for each in found.values() if "finalized_epoch" in each), None)
     rows = []
     for name, each in sorted(found.items()):
         first, last = each.get("supported", (0, 0))
-        finalized = each.get("finalized", (0, 0))[1]
         rows.append(
             {
                 "feature": name,
                 "supported_min": first,
                 "supported_max": last,
-                "finalized": finalized,
-                "epoch": next(
-                    (other["finalized_epoch"] for other in found.values() if "finalized_epoch" in other), None
-                ),
+                "finalized": finalized_level(each),
+                "epoch": epoch,
             }
         )
     if as_json:
@@ -131,7 +129,7 @@ def disable(cluster: Cluster, names: tuple[str, ...], as_json: bool, dry_run: bo
 def wanted(
     admin: Any, *, is_higher: bool, chosen: tuple[str, ...], release_version: str | None, metadata: str | None
 ) -> dict[str, int]:
-    """The levels that the options stand for; of a release's those that are not there yet.
+    """The levels that the options stand for; of a release's those that are not there yet, of features that are.
 
     Raises:
         click.UsageError: they say nothing, or more than one thing.
@@ -140,16 +138,16 @@ def wanted(
         if chosen or metadata is not None:
             raise click.UsageError("--release-version says everything: it goes without --feature and --metadata")
         levels = default_levels(metadata_version_named(release_version))
-        now = {name: each.get("finalized", (0, 0))[1] for name, each in admin.describe_features().items()}
+        now = {name: finalized_level(each) for name, each in admin.describe_features().items()}
         return {
             name: level
             for name, level in levels.items()
-            if name == METADATA_VERSION or (level > now[name] if is_higher else level < now[name])
             if name in now and (is_higher or name != KRAFT_VERSION)
+            if name == METADATA_VERSION or (level > now[name] if is_higher else level < now[name])
         }
     found = {}
     if metadata is not None:
-        found[METADATA_VERSION] = metadata_version_named(metadata)
+        found[METADATA_VERSION] = metadata_version_named(metadata, "--metadata")
     for name, text in pairs(chosen, "--feature").items():
         if not text.removeprefix("-").isdecimal():
             raise click.UsageError(f"--feature is '{name}={text}', but a level is a whole number")
@@ -159,6 +157,12 @@ def wanted(
     if not found:
         raise click.UsageError("One of --feature and --release-version must be given")
     return found
+
+
+def finalized_level(told: Mapping[str, Any]) -> int:
+    """The level that the cluster is at; 0 where nothing is said of that."""
+    level: int = told.get("finalized", (0, 0))[1]
+    return level
 
 
 def change(admin: Any, levels: Mapping[str, int], upgrade_type: str, *, dry_run: bool) -> None:

@@ -72,12 +72,12 @@ def described(admin: Any, transactional_id: str, *, clock: Clock) -> Any:
 
 def _partitions(admin: Any, topic: str | None, broker_id: int | None) -> Iterator[tuple[str, int]]:
     for topics in _parts([topic] if topic else sorted(admin.list_topics())):
-        for described in admin.describe_topics(topics):
-            if described["error_code"] and topic:
+        for told in admin.describe_topics(topics):
+            if told["error_code"] and topic:
                 raise click.ClickException(f"There is no topic {topic}")
-            for each in described["partitions"]:
+            for each in told["partitions"]:
                 if broker_id is None or broker_id in each["replica_nodes"]:
-                    yield described["name"], each["partition_index"]
+                    yield told["name"], each["partition_index"]
 
 
 def _open_for_long(

@@ -67,8 +67,8 @@ CORDONED_DIRECTORIES = 30
 """From this one on the metadata says which directories take no new partitions (KIP-1066)."""
 
 
-def metadata_version_named(text: str) -> int:
-    """The level that a user means: ``4.0-IV1`` is that one, ``4.0`` and ``4.0.1`` the last of that release.
+def metadata_version_named(text: str, option: str = "--release-version") -> int:
+    """The level that a user of that option means: ``4.0-IV1`` is that one, ``4.0`` and ``4.0.1`` the last of the release.
 
     :raises ConfigError: there is none
     """
@@ -76,7 +76,7 @@ def metadata_version_named(text: str) -> int:
     for level, name in reversed(METADATA_VERSIONS.items()):
         if text == name or release == name.partition("-")[0]:
             return level
-    raise ConfigError("--release-version", text, f"one of {', '.join(METADATA_VERSIONS.values())}")
+    raise ConfigError(option, text, f"one of {', '.join(METADATA_VERSIONS.values())}")
 
 
 def loses_metadata(current: int, lower: int) -> bool:

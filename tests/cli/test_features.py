@@ -1,5 +1,7 @@
 """``barnabas features``: the levels are told, raised and lowered."""
 
+import json
+
 import pytest
 
 from barnabas.cli import main
@@ -88,6 +90,14 @@ def test_an_older_release(capsys):
         assert capsys.readouterr() == ("metadata.version was upgraded to 28.\n", "")
 
 
+def test_of_a_release_only_the_features_that_the_broker_has(capsys):
+    with Broker(compatible_with="4.0", features={"transaction.version": 1}) as broker:
+        where = ["--bootstrap-server", broker.bootstrap_servers]
+        assert main(["features", *where, "upgrade", "--release-version", "4.3", "--dry-run", "--json"]) == 0
+        asked = {each["feature"]: each["level"] for each in json.loads(capsys.readouterr().out)}
+        assert asked == {"kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -103,7 +113,9 @@ def test_an_older_release(capsys):
             ["downgrade", "--release-version", "4.0", "--unsafe"],
             "InvalidUpdateVersion: No feature was changed, since me",
         ),
+        (["upgrade", "--feature", "transaction.version=32768"], "'h' format requires -32768 <= number <= 32767"),
         (["upgrade", "--release-version", "2.8"], "--release-version is '2.8', but must be one of 3.3-IV3, "),
+        (["upgrade", "--metadata", "2.8"], "--metadata is '2.8', but must be one of 3.3-IV3, "),
     ],
 )
 def test_what_cannot_be(barnabas, arguments, said):

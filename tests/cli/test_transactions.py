@@ -3,6 +3,7 @@
 import pytest
 from kafka.errors import CoordinatorNotAvailableError, NotCoordinatorError
 
+from barnabas.cli import main
 from barnabas.cli.hanging import described
 from barnabas.clock import ManualClock
 from barnabas.errors import KafkaError
@@ -182,8 +183,6 @@ def test_a_transaction_is_terminated_by_force(barnabas, client, name):
 
 
 def test_the_broker_is_named_before_or_after_the_command(barnabas, client, broker, monkeypatch):
-    from barnabas.cli import main
-
     monkeypatch.setattr("barnabas.cli.client.BOOTSTRAP_TIMEOUT_MS", 300)
     assert main(["transactions", "list", "--bootstrap-server", broker.bootstrap_servers]) == 0
     nobody = ["--bootstrap-server", "127.0.0.1:1"]
@@ -209,6 +208,12 @@ def test_mistakes(barnabas, arguments, hint):
     outcome = barnabas("transactions", *arguments)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert outcome.err.endswith(f"(see {hint} --help)\n")
+
+
+def test_a_broker_that_has_no_such_api_is_told_of_in_a_line(capsys):
+    with Broker(compatible_with="2.4") as old:
+        assert main(["transactions", "--bootstrap-server", old.bootstrap_servers, "list"]) == 1
+    assert capsys.readouterr().err.startswith("Error: IncompatibleBrokerVersion: Kafka broker does not support ")
 
 
 class ComingUp:
