@@ -5,6 +5,7 @@ Clients speak versions 0 to 3, of one transaction (KIP-98); brokers among themse
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from barnabas.api_handlers.answering import Later
@@ -72,7 +73,7 @@ def add_partitions_to_txn(
             later.resolve(_response(outcomes, version))
 
     for transactional_id, transaction in asked.items():
-        _do(transaction, context, lambda outcome, key=transactional_id: take(key, outcome))  # type: ignore[misc]
+        _do(transaction, context, partial(take, transactional_id))
     return later
 
 

@@ -4,7 +4,7 @@ Knows nothing of groups: what nobody has committed is offset -1 without an error
 partition is there. Version 0, which Apache Kafka 4 has dropped, is answered as version 1 is.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.api_handlers.context import Context
@@ -12,7 +12,6 @@ from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, KafkaError, UnknownTopicId, UnstableOffsetCommit
 from barnabas.groups.java_hash import timeline_order
 from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
-from barnabas.offsets.pending import Position
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 AskedGroup = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -65,8 +64,8 @@ class Offsets(NamedTuple):
     """What a group has committed, and where a transaction is about to change that."""
 
     committed: Topics
-    unstable: Collection[Position]
-    """Empty unless the client wants to wait for it."""
+    unstable: Mapping[str, Partitions]
+    """By topic, :data:`UNSTABLE` for each partition; empty unless the client wants to wait for it."""
 
     def positions(self) -> list[tuple[str, Sequence[int]]]:
         """All that is committed, in the order of Kafka's tables."""
@@ -74,17 +73,18 @@ class Offsets(NamedTuple):
 
     def of(self, topic: str) -> Partitions:
         """What there is to tell about a topic."""
-        committed = self.committed.get(topic, {})
-        if not self.unstable:
-            return committed
-        unstable = {partition: UNSTABLE for name, partition in self.unstable if name == topic}
-        return {**committed, **unstable}
+        committed, unstable = self.committed.get(topic, {}), self.unstable.get(topic)
+        return {**committed, **unstable} if unstable else committed
 
 
 def _offsets(group_id: str, stable: bool, context: Context) -> Offsets:
     """:raises NotCoordinator: the group would not be here"""
     groups = context.broker.groups
-    return Offsets(groups.fetch_offsets(group_id), groups.unstable_offsets(group_id) if stable else ())
+    committed = groups.fetch_offsets(group_id)
+    unstable: dict[str, dict[int, CommittedOffset]] = {}
+    for topic, partition in groups.unstable_offsets(group_id) if stable else ():
+        unstable.setdefault(topic, {})[partition] = UNSTABLE
+    return Offsets(committed, unstable)
 
 
 def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> OffsetFetchResponse:

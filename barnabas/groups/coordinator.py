@@ -20,6 +20,7 @@ from barnabas.errors import (
     NotCoordinator,
     OffsetMetadataTooLarge,
     UnknownMemberId,
+    UnknownServerError,
 )
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.config import GroupConfig
@@ -41,7 +42,7 @@ from barnabas.groups.messages import (
     SyncResult,
 )
 from barnabas.groups.rebalance import Rebalance, Written
-from barnabas.groups.records import group_tombstone, new_group_record
+from barnabas.groups.records import LONGEST_ID, group_tombstone, new_group_record
 from barnabas.groups.replay import Replay
 from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, Topics
 from barnabas.offsets.group_offsets import GroupOffsets
@@ -206,6 +207,8 @@ class GroupCoordinator:
         self._write(group.group_id, records, then)
 
     def _create(self, group_id: str) -> ClassicGroup:
+        if len(group_id.encode()) > LONGEST_ID:
+            raise UnknownServerError("a group with an id of that length cannot be kept")
         group = self._groups[group_id] = ClassicGroup(group_id, self._clock.time_ms())
         return group
 

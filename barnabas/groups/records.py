@@ -12,6 +12,9 @@ from barnabas.wire.messages.group_records import GroupMetadataKey, GroupMetadata
 VERSION = 3
 """With instance ids; what Apache Kafka 4.x writes."""
 
+LONGEST_ID = (1 << 15) - 1
+"""Bytes of UTF-8 in a group's id; requests may bring longer ones, for which a record's key has no place."""
+
 NO_TIMESTAMP = -1
 """For a group that came from a log which did not keep it."""
 

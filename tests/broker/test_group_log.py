@@ -7,7 +7,7 @@ import pytest
 
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
-from barnabas.errors import NONE, KafkaStorageError, NotCoordinator, NotEnoughReplicas
+from barnabas.errors import NONE, KafkaStorageError, NotCoordinator, NotEnoughReplicas, UnknownServerError
 from barnabas.groups.messages import Join
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch
@@ -65,6 +65,16 @@ def test_a_restart_keeps_members_and_offsets(life):
     assert groups.heartbeat("g", member_id, None, 1) == NONE
     life.clock.advance(10)
     assert groups.describe("g").state == "Empty"
+
+
+def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind(life):
+    longest = "é" * ((1 << 14) - 1)
+    for refused in (life.commit, life.join):
+        with pytest.raises(UnknownServerError):
+            refused(longest + "é")
+    life.clock.advance(8 * 24 * 3600)  # what has expired goes, as ever
+    assert life.commit(longest) == [NONE]
+    assert [group.group_id for group in life.broker.groups.list_groups()] == [longest]
 
 
 def test_what_was_deleted_stays_deleted(life):
