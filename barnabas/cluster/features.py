@@ -68,7 +68,7 @@ CORDONED_DIRECTORIES = 30
 
 
 def metadata_version_named(text: str, option: str = "--release-version") -> int:
-    """The level that a user of that option means: ``4.0-IV1`` is that one, ``4.0`` and ``4.0.1`` the last of the release.
+    """The level that the user of an option means: ``4.0-IV1`` is that one, ``4.0`` and ``4.0.1`` the last of 4.0.
 
     :raises ConfigError: there is none
     """

@@ -11,7 +11,7 @@ from barnabas.wire.types import int16, int32, int64, string
 class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible="0+"):
     state_filters: list[string]  #: empty: all states
     producer_id_filters: list[int64]  #: empty: all producers
-    duration_filter: int64 = field("1+", default=-1)  #: milliseconds that it has been open for, at least; -1: any
+    duration_filter: int64 = field("1+", default=-1)  #: open for longer than so many milliseconds; -1: any
     transactional_id_pattern: string | None = field("2+", default=None)  #: a regular expression, of RE2
 
 
