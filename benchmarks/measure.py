@@ -66,6 +66,11 @@ def restart(folder: Path, rounds: int) -> Iterator[Row]:
     with servers.barnabas(directory, keep=True) as running:
         load.create_topic(running.port, "many", partitions)
         load.pump(running.port, load.produce_frame("many", MIB - 2048).data, 1024, 5)
+    yield started_again(f"start: with {partitions} partitions and 1 GiB", directory, rounds)
+
+
+def started_again(what: str, directory: Path, rounds: int) -> Row:
+    """From process start to the first answered ApiVersions, on a directory that is gone afterwards."""
     times = []
     for index in range(rounds):
         began = time.perf_counter()
@@ -73,7 +78,7 @@ def restart(folder: Path, rounds: int) -> Iterator[Row]:
             first_answer(running.port)
             times.append(time.perf_counter() - began)
     took = statistics.median(times)
-    yield Row(f"start: with {partitions} partitions and 1 GiB", f"{took:.2f} s", "", None, "<= 2 s", took <= 2)
+    return Row(what, f"{took:.2f} s", "", None, "<= 2 s", took <= 2)
 
 
 def memory(folder: Path, rounds: int) -> Iterator[Row]:

@@ -21,7 +21,7 @@ from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, Find
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from benchmarks import load, servers
-from benchmarks.measure import Row, beside, first_answer
+from benchmarks.measure import Row, beside, started_again
 
 TOPIC = "bench"
 PARTITIONS = 3
@@ -239,11 +239,4 @@ def start_with_ids(folder: Path, rounds: int) -> Iterator[Row]:
                 producer.begin_with()
                 if number % 10 == 0:
                     producer.transaction()
-    times = []
-    for index in range(rounds):
-        began = time.perf_counter()
-        with servers.barnabas(directory, keep=index + 1 < rounds) as running:
-            first_answer(running.port)
-            times.append(time.perf_counter() - began)
-    took = statistics.median(times)
-    yield Row(f"start: with {IDS:,} transactional ids", f"{took:.2f} s", "", None, "<= 2 s", took <= 2)
+    yield started_again(f"start: with {IDS:,} transactional ids", directory, rounds)
