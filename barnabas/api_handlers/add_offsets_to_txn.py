@@ -5,29 +5,24 @@ Knows nothing of the group: its partition of ``__consumer_offsets`` becomes part
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import coordinators_code
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
-from barnabas.errors import NONE, InvalidProducerEpoch, KafkaError, ProducerFenced
+from barnabas.errors import KafkaError
 from barnabas.transactions.messages import TopicPartition
 from barnabas.transactions.transaction import Path
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-
-FENCED_SINCE = 2
-"""Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
 
 
 @api(AddOffsetsToTxnRequest)
 def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Later[AddOffsetsToTxnResponse]:
     """Add the partition that keeps the group; answered when that is written."""
     later: Later[AddOffsetsToTxnResponse] = Later()
-    fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
+    broker, version = context.broker, context.api_version
 
     def answer(error: type[KafkaError] | None) -> None:
-        if error is ProducerFenced:
-            error = fenced
-        later.resolve(AddOffsetsToTxnResponse(error_code=NONE if error is None else error.code))
+        later.resolve(AddOffsetsToTxnResponse(error_code=coordinators_code(error, version)))
 
-    broker = context.broker
     partition = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
     identity = request.transactional_id, request.producer_id, request.producer_epoch
     broker.transactions.heard_by(*identity, context.connection, Path.TRANSACTIONS)

@@ -10,32 +10,24 @@ from typing import NamedTuple
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import coordinators_code
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
-    NONE,
-    InvalidProducerEpoch,
-    KafkaError,
     OperationNotAttempted,
-    ProducerFenced,
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
 from barnabas.transactions.messages import TopicPartition
-from barnabas.transactions.transaction import Path
+from barnabas.transactions.transaction import EPOCH_RISES, Path
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
 PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 
-FENCED_SINCE = 2
-"""Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
-
 SEVERAL_TRANSACTIONS = 4
-
-CLIENT_VERSION = 2
-"""A broker asks on behalf of a client whose partitions are added as it writes to them (KIP-890)."""
+"""From this version on brokers ask, on behalf of clients whose partitions are added as they write (KIP-890)."""
 
 Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
 Outcome = list[TopicResult]
@@ -99,30 +91,24 @@ def _asked(request: AddPartitionsToTxnRequest, version: int) -> dict[str, Asked]
 
 def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> None:
     """One transaction: all of its partitions, or none where one may not be in it."""
-    partitions = asked.partitions
+    partitions, version = asked.partitions, context.api_version
     refused = _refused(partitions, context)
     if refused:
         done(_by_topic({each: refused.get(each, OperationNotAttempted.code) for each in partitions}))
         return
-    fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
-
-    def code(error: type[KafkaError] | None) -> int:
-        if error is None:
-            return NONE
-        return fenced.code if error is ProducerFenced else error.code
-
     identity = asked.transactional_id, asked.producer_id, asked.producer_epoch, partitions
     coordinator = context.broker.transactions
     if asked.verify_only:
-        done(_by_topic({each: code(error) for each, error in coordinator.verify_partitions(*identity).items()}))
+        found = coordinator.verify_partitions(*identity)
+        done(_by_topic({each: coordinators_code(error, version) for each, error in found.items()}))
     else:
-        is_broker = context.api_version >= SEVERAL_TRANSACTIONS
+        is_broker = version >= SEVERAL_TRANSACTIONS
         if not is_broker:
             coordinator.heard_by(*identity[:3], context.connection, Path.TRANSACTIONS)
         coordinator.add_partitions(
             *identity,
-            lambda error: done(_all(asked.topics, code(error))),
-            client_version=CLIENT_VERSION if is_broker else 0,
+            lambda error: done(_all(asked.topics, coordinators_code(error, version))),
+            client_version=EPOCH_RISES if is_broker else 0,
         )
 
 

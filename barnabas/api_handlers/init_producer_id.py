@@ -5,13 +5,12 @@ Knows nothing of how ids are given out, nor of what the transaction coordinator 
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import coordinators_code
 from barnabas.api_handlers.registry import api
 from barnabas.errors import (
     CoordinatorLoadInProgress,
-    InvalidProducerEpoch,
     InvalidRequest,
     KafkaError,
-    ProducerFenced,
 )
 from barnabas.transactions.messages import InitProducer, InitResult
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -22,7 +21,7 @@ NONE = -1
 FIRST_EPOCH = 0
 
 FENCED_SINCE = 4
-"""Clients that speak an earlier version do not know PRODUCER_FENCED (KIP-588)."""
+"""From this version on clients know PRODUCER_FENCED (KIP-588)."""
 
 
 @api(InitProducerIdRequest)
@@ -30,15 +29,15 @@ def init_producer_id(
     request: InitProducerIdRequest, context: Context
 ) -> InitProducerIdResponse | Later[InitProducerIdResponse]:
     """Without a transactional id, the next id: what the producer had before doesn't matter, as nobody else has that."""
+    version = context.api_version
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
-        return _response(InitResult(InvalidRequest))
+        return _response(InitResult(InvalidRequest), version)
     if request.transactional_id is None:
-        return _response(_next_id(context))
+        return _response(_next_id(context), version)
     later: Later[InitProducerIdResponse] = Later()
-    fenced = ProducerFenced if context.api_version >= FENCED_SINCE else InvalidProducerEpoch
 
     def answer(result: InitResult) -> None:
-        later.resolve(_response(InitResult(fenced) if result.error is ProducerFenced else result))
+        later.resolve(_response(result, version))
 
     ask = InitProducer(
         request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
@@ -54,7 +53,9 @@ def _next_id(context: Context) -> InitResult:
         return InitResult(CoordinatorLoadInProgress)
 
 
-def _response(result: InitResult) -> InitProducerIdResponse:
-    if result.error is not None:
-        return InitProducerIdResponse(error_code=result.error.code, producer_id=NONE, producer_epoch=NONE)
-    return InitProducerIdResponse(producer_id=result.producer_id, producer_epoch=result.producer_epoch)
+def _response(result: InitResult, version: int) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=coordinators_code(result.error, version, fenced_since=FENCED_SINCE),
+        producer_id=result.producer_id,
+        producer_epoch=result.producer_epoch,
+    )

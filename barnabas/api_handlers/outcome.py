@@ -3,7 +3,7 @@
 Knows nothing of any API.
 """
 
-from barnabas.errors import NONE, KafkaError, RequestTimedOut
+from barnabas.errors import NONE, InvalidProducerEpoch, KafkaError, ProducerFenced, RequestTimedOut
 
 NOT_ASKED = -(1 << 31)
 """What the fields for authorized operations hold when nobody asked for them."""
@@ -31,6 +31,16 @@ def out_of_time(timeout_ms: int) -> KafkaError | None:
 def code_of(error: KafkaError | None) -> int:
     """The error's code; 0 for none."""
     return NONE if error is None else error.code
+
+
+def coordinators_code(error: type[KafkaError] | None, version: int, *, fenced_since: int = 2) -> int:
+    """What the transaction coordinator has said, to a client that speaks ``version``; 0 where nothing is wrong.
+
+    Before version ``fenced_since`` clients do not know PRODUCER_FENCED (KIP-588).
+    """
+    if error is None:
+        return NONE
+    return InvalidProducerEpoch.code if error is ProducerFenced and version < fenced_since else error.code
 
 
 def message_of(error: KafkaError | None) -> str | None:

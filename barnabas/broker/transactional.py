@@ -24,12 +24,10 @@ from barnabas.errors import (
 from barnabas.log.verification import Verification
 from barnabas.records.batch import NO_SEQUENCE
 from barnabas.transactions.messages import PartitionErrors, TopicPartition
+from barnabas.transactions.transaction import EPOCH_RISES
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-
-CLIENT_VERSION = 2
-"""The generation of transactions in which partitions are added as they are written to."""
 
 VERIFICATION = "transaction.partition.verification.enable"
 
@@ -125,7 +123,7 @@ class _Question:
             coordinator.add_partitions(
                 *identity,
                 lambda error: self._answered(dict.fromkeys(unknown, error)),
-                client_version=CLIENT_VERSION,
+                client_version=EPOCH_RISES,
             )
         else:
             self._answered(coordinator.verify_partitions(*identity))

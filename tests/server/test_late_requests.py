@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.errors import NONE
+from barnabas.errors import NONE, ConcurrentTransactions
 from barnabas.testing import Broker
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -79,8 +79,9 @@ def test_whoever_takes_over_may_have_been_connected_for_longer(port):
 def begun_until_accepted(client):
     """What is open is aborted first, which the first one who asks hears of."""
     request = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)
-    while (answer := client.ask(request, 4)).error_code:
+    while (answer := client.ask(request, 4)).error_code == ConcurrentTransactions.code:
         pass
+    assert answer.error_code == NONE
     return answer.producer_id, answer.producer_epoch
 
 
