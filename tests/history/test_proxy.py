@@ -47,11 +47,11 @@ class Server:
 
 
 def received(connection):
-    """A frame with its size; None when there are no more."""
+    """A frame with its size, and nothing of what comes after it; None when there are no more."""
     try:
         data = b""
-        while len(data) < 4 or len(data) < 4 + struct.unpack_from(">i", data)[0]:
-            piece = connection.recv(4096)
+        while (missing := 4 - len(data) if len(data) < 4 else 4 + struct.unpack_from(">i", data)[0] - len(data)) > 0:
+            piece = connection.recv(missing)
             if not piece:
                 return None
             data += piece
