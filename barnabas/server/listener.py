@@ -88,6 +88,7 @@ class Listener:
         self.port: int = self._sockets[0].getsockname()[1]
         self.bound = Bound(name, host, self.port)
         self.connections: set[Connection] = set()
+        self._is_stopping = False
         self._servers: list[asyncio.Server] = []
 
     async def start(self) -> None:
@@ -102,6 +103,7 @@ class Listener:
             self._servers.append(server)
 
     def stop_accepting(self) -> None:
+        self._is_stopping = True
         for server in self._servers:
             server.close()
         if not self._servers:
@@ -112,6 +114,8 @@ class Listener:
 
     def admit(self, connection: Connection) -> bool:
         """Whether it may stay, by ``max.connections`` and ``max.connections.per.ip``."""
+        if self._is_stopping:  # it was accepted already, and is only now made: nobody would close it
+            return False
         host = connection.peer[0]
         if refusal := self.census.refuses(host, self._broker):
             logger.warning("Refusing a connection from %s: %s", host, refusal)
