@@ -128,7 +128,7 @@ def verified(
             refusals = {**errors, **{place: UnknownTopicOrPartition() for place in found.absent}}
             _go_on(later, lambda: produce(request, context, refusals.get))
 
-    ensure_in_transaction(
+    give_up = ensure_in_transaction(
         broker,
         request.transactional_id or "",
         found.producer_id,
@@ -141,9 +141,11 @@ def verified(
     if told:
         return produce(request, context, told[0].get)
     if request.acks == 0:
+        give_up()
         raise CloseConnection("a produce request with acks=0 would have to wait for the transaction coordinator")
     _keep_records(request)
     later = Later()
+    later.on_cancel = give_up
     return later
 
 

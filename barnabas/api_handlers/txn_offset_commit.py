@@ -78,7 +78,9 @@ def txn_offset_commit(
     kept_in = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
     producer = request.producer_id, request.producer_epoch
     broker.transactions.heard_by(request.transactional_id, *producer, context.connection, Path.GROUPS)
-    ensure_in_transaction(broker, request.transactional_id, *producer, [kept_in], _membership(version), verified)
+    later.on_cancel = ensure_in_transaction(
+        broker, request.transactional_id, *producer, [kept_in], _membership(version), verified
+    )
     return later
 
 

@@ -65,11 +65,11 @@ def ensure_in_transaction(
     done: Callable[[Errors], object],
     *,
     patience_ms: int = 0,
-) -> None:
+) -> Callable[[], object]:
     """Call ``done`` when the coordinator has answered for the partitions whose logs do not know the transaction.
 
     A partition without an error in it may be written to, as long as ``done`` does so before it returns. It may be
-    called at once.
+    called at once; not any more once what is given back has been called, as nobody waits.
 
     :param partitions: with the sequence of the first record for each, where a producer gave it one
     :param patience_ms: how long to ask again while the transaction before is being ended (CONCURRENT_TRANSACTIONS)
@@ -78,8 +78,10 @@ def ensure_in_transaction(
     firsts = partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions, NO_SEQUENCE)
     if membership is not Membership.ADD and not broker.config[VERIFICATION]:
         done({})
-        return
-    _Question(broker, asked, firsts, done, broker.clock.time_ms() + patience_ms).ask()
+        return lambda: None
+    question = _Question(broker, asked, firsts, done, broker.clock.time_ms() + patience_ms)
+    question.ask()
+    return question.give_up
 
 
 class _Question:
@@ -100,9 +102,16 @@ class _Question:
         self._until_ms = until_ms
         self._verifications: dict[TopicPartition, Verification] = {}
         self._errors: dict[TopicPartition, KafkaError | None] = {}
+        self._is_given_up = False
+
+    def give_up(self) -> None:
+        """Nothing is asked or done any more, whatever the answer."""
+        self._is_given_up = True
 
     def ask(self) -> None:
         """Ask the coordinator about the partitions whose logs do not know the transaction, if there are any."""
+        if self._is_given_up:
+            return
         self._verifications.clear()
         self._errors.clear()
         for place, first in self._firsts.items():
@@ -141,6 +150,8 @@ class _Question:
         )
 
     def _answered(self, answers: PartitionErrors) -> None:
+        if self._is_given_up:
+            return
         broker = self._broker
         if ConcurrentTransactions in answers.values() and broker.clock.time_ms() < self._until_ms:
             broker.scheduler.call_later(broker.config["add.partitions.to.txn.retry.backoff.ms"] / 1000, self.ask)

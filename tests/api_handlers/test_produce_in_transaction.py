@@ -484,6 +484,18 @@ def test_the_broker_does_not_ask_for_ever(producing, slow):
     assert producing.answers(later.response, 12) == {T0: (51, -1, -1, None)}
 
 
+def test_for_a_client_that_is_gone_nothing_is_written(producing, slow):
+    """A broker that stops hangs up before it closes its logs."""
+    producing.ask(12, (T0, producing.batch())).cancel()
+    slow.answer()
+    later = producing.ask(12, (T1, producing.batch()))
+    slow.answer(ConcurrentTransactions)
+    later.cancel()
+    producing.clock.advance(0.02)
+    assert slow.asked == []
+    assert [producing.log("t", index).log_end_offset for index in (0, 1)] == [0, 0]
+
+
 @pytest.mark.parametrize("version", [10, 11])
 def test_who_only_verifies_is_to_try_again_itself(producing, monkeypatch, version):
     refuse_all(producing, monkeypatch, ConcurrentTransactions)
