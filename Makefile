@@ -56,7 +56,7 @@ history: $(KEEP)/dev ## Random clients under kills, cuts and pauses for 30 minut
 bench: $(KEEP)/dev ## Measure the budgets, beside their baselines
 	$(BIN)/python -m benchmarks
 
-docs: $(KEEP)/dev ## Write docs/reference from the code
+docs: $(KEEP)/dev ## Write docs/reference, and tables of other pages, from the code
 	$(BIN)/python docs/generate.py
 
 clean: ## Remove what the verbs made, but no data

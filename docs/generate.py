@@ -191,8 +191,8 @@ def states() -> str:
 
 
 def ends() -> str:
-    """What an EndTxn comes to, by state, generation and epoch."""
-    words = {Verdict.END: "**done**", Verdict.DONE: "done before"}
+    """What EndTxn is answered, by state, generation and epoch."""
+    words = {Verdict.END: "**done**", Verdict.DONE: "already done"}
     columns = [(rules, is_commit) for rules in (ending.V1, ending.V2, ending.V2_AGAIN) for is_commit in (True, False)]
     head = ["", "older: commit", "abort", "newer: commit", "abort", "newer, epoch before: commit", "abort"]
     rows = []
