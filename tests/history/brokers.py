@@ -3,10 +3,9 @@
 Knows nothing of what is done to it, or why.
 """
 
-import os
 import signal
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Protocol
 
 from compat_tests.apache_kafka.apache import ApacheKafka
 from compat_tests.running import ALONE, BarnabasProcess
@@ -18,17 +17,38 @@ HASTE = {
 }
 
 
-class Broker(Protocol):
+class Broker(ABC):
     """A broker that clients reach by ``bootstrap`` whichever port it has itself."""
 
-    bootstrap: str
+    def __init__(self, proxy: Proxy, process: "BarnabasProcess | ApacheKafka") -> None:
+        self.proxy, self.process = proxy, process
+        self.bootstrap = address(proxy)
 
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
+    def start(self) -> None:
+        self.process.start()
+        self.proxy.target = self.process.port
+
+    def stop(self) -> None:
+        self.process.stop()
+
+    @abstractmethod
     def kill(self) -> None: ...
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
-    def complaints(self) -> list[str]: ...
+
+    def pause(self) -> None:
+        assert self.process.process is not None
+        self.process.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.process.process is not None:
+            self.process.process.send_signal(signal.SIGCONT)
+
+    def complaints(self) -> list[str]:
+        """What it logged as an error, if that says anything."""
+        return []
+
+
+def address(proxy: Proxy) -> str:
+    return f"127.0.0.1:{proxy.port}"
 
 
 class Planted(BarnabasProcess):
@@ -44,78 +64,43 @@ class Planted(BarnabasProcess):
         return command
 
 
-class Barnabas:
+class Barnabas(Broker):
     """``barnabas serve`` with its data in ``home``."""
 
+    process: Planted
+
     def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
-        self.proxy = proxy
-        self.bootstrap = f"127.0.0.1:{proxy.port}"
-        advertised = {"advertised.listeners": f"PLAINTEXT://{self.bootstrap}"}
-        self.process = Planted(home, {**HASTE, **advertised}, {"transaction.version": level})
+        advertised = {"advertised.listeners": f"PLAINTEXT://{address(proxy)}"}
+        super().__init__(proxy, Planted(home, {**HASTE, **advertised}, {"transaction.version": level}))
         self.process.mistake = mistake
-
-    def start(self) -> None:
-        self.process.start()
-        self.proxy.target = self.process.port
-
-    def stop(self) -> None:
-        self.resume()
-        self.process.stop()
 
     def kill(self) -> None:
         self.process.kill()
-
-    def pause(self) -> None:
-        assert self.process.process is not None
-        os.kill(self.process.process.pid, signal.SIGSTOP)
-
-    def resume(self) -> None:
-        if self.process.process is not None:
-            os.kill(self.process.process.pid, signal.SIGCONT)
 
     def complaints(self) -> list[str]:
         return self.process.complaints()
 
 
-class Apache:
+class Apache(Broker):
     """Apache Kafka with its data in ``home``; mistakes are not planted in it."""
+
+    process: ApacheKafka
 
     def __init__(self, home: Path, proxy: Proxy, level: int, mistake: str | None = None) -> None:
         assert mistake is None
-        self.proxy = proxy
-        self.bootstrap = f"127.0.0.1:{proxy.port}"
-        haste = {
+        settings = {
             **ALONE,
             **HASTE,
-            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "advertised.listeners": f"PLAINTEXT://{address(proxy)}",
             "broker.session.timeout.ms": "4000",
             "broker.heartbeat.interval.ms": "1000",
             "offsets.topic.num.partitions": "5",
             "transaction.state.log.num.partitions": "5",
         }
-        self.process = ApacheKafka(home, haste, features={"transaction.version": level})
-
-    def start(self) -> None:
-        self.process.start()
-        self.proxy.target = self.process.port
-
-    def stop(self) -> None:
-        self.resume()
-        self.process.stop()
+        super().__init__(proxy, ApacheKafka(home, settings, features={"transaction.version": level}))
 
     def kill(self) -> None:
         self.process.stop(kill=True)
 
-    def pause(self) -> None:
-        assert self.process.process is not None
-        os.kill(self.process.process.pid, signal.SIGSTOP)
 
-    def resume(self) -> None:
-        if self.process.process is not None:
-            os.kill(self.process.process.pid, signal.SIGCONT)
-
-    def complaints(self) -> list[str]:
-        return []
-
-
-BROKERS = {"barnabas": Barnabas, "apache": Apache}
+BROKERS: dict[str, type[Barnabas] | type[Apache]] = {"barnabas": Barnabas, "apache": Apache}

@@ -57,10 +57,7 @@ class Evidence:
 
     def _order(self, key: str) -> list[tuple[int, int]]:
         committed = (
-            (offset, value)
-            for offset, values in self.places[key].items()
-            for value in values
-            if self.is_visible(value) and (key, offset) in self.offsets[value]
+            (offset, value) for offset, values in self.places[key].items() for value in values if self.is_visible(value)
         )
         return sorted(committed)
 

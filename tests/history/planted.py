@@ -29,7 +29,7 @@ def open_is_read() -> None:
         proper(self, *offsets)
         self.last_stable_offset = self.high_watermark
 
-    PartitionLog._set_offsets = set_offsets  # type: ignore[method-assign]
+    PartitionLog._set_offsets = set_offsets
 
 
 def aborted_is_read() -> None:
@@ -55,7 +55,7 @@ def repeated_is_taken() -> None:
         with contextlib.suppress(errors.OutOfOrderSequenceNumber):
             proper(self, batch, **keywords)
 
-    ProducerState.check = check  # type: ignore[method-assign]
+    ProducerState.check = check
 
 
 def offsets_outlive_aborts() -> None:
@@ -65,7 +65,7 @@ def offsets_outlive_aborts() -> None:
     def transaction_ended(self: GroupCoordinator, index: int, producer_id: int, is_commit: bool) -> None:
         proper(self, index, producer_id, True)
 
-    GroupCoordinator.transaction_ended = transaction_ended  # type: ignore[method-assign]
+    GroupCoordinator.transaction_ended = transaction_ended
 
 
 def markers_get_lost() -> None:
@@ -99,9 +99,8 @@ def prepared_is_forgotten() -> None:
     markers_are_slow()
     proper = Completion.begin
 
-    def begin(self: Completion, transaction: Any) -> None:
-        if is_running:
-            proper(self, transaction)
+    def begin(self: Completion, transaction: Any) -> Any:
+        return proper(self, transaction) if is_running else transaction.facts
 
     def start(self: coordinator.TransactionCoordinator) -> None:
         started(self)
@@ -109,8 +108,8 @@ def prepared_is_forgotten() -> None:
 
     is_running: list[bool] = []
     started = coordinator.TransactionCoordinator.start
-    coordinator.TransactionCoordinator.start = start  # type: ignore[method-assign]
-    Completion.begin = begin  # type: ignore[method-assign]
+    coordinator.TransactionCoordinator.start = start
+    Completion.begin = begin
 
 
 def promised_is_not_written() -> None:
@@ -124,7 +123,7 @@ def promised_is_not_written() -> None:
         end = self.log_end_offset
         return Appended(end, end + batch.last_offset_delta, -1, False)
 
-    PartitionLog.append_as_leader = append_as_leader  # type: ignore[method-assign]
+    PartitionLog.append_as_leader = append_as_leader
 
 
 MISTAKES: dict[str, Callable[[], None]] = {

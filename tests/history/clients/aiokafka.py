@@ -110,7 +110,7 @@ async def kill(producer: Any) -> None:
     producer._closed = True
 
 
-class Moves(ConsumerRebalanceListener):  # type: ignore[misc]
+class Moves(ConsumerRebalanceListener):
     def __init__(self, consumer: "Consumer") -> None:
         self.consumer = consumer
 
