@@ -122,7 +122,10 @@ class Proxy:
         relay = Relay(self, (reader, writer), upstream)
         self._relays.add(relay)
         try:
-            await relay.run()
+            with contextlib.suppress(
+                asyncio.CancelledError
+            ):  # this is the end, and asyncio would report it as a failure
+                await relay.run()
         finally:
             self._relays.discard(relay)
             relay.abort()
