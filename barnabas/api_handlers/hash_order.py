@@ -6,15 +6,13 @@ Knows nothing of any API. No client should care; but who lays our answers beside
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from barnabas.groups.java_hash import hash_code
+from barnabas.groups.java_hash import LOAD_FACTOR, SMALLEST_TABLE, hash_code, spread, table_order
 
 A = TypeVar("A")
 K = TypeVar("K")
 
 TopicPartition = tuple[str, int]
 
-INITIAL_SIZE = 16
-LOAD_FACTOR = 0.75
 SMALL_MAP = 4
 """Scala's immutable maps of so many keys are no hash tables: they keep the order in which they were filled."""
 
@@ -53,15 +51,14 @@ def _grouped(keys: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
 
 def mutable_order(keys: Sequence[TopicPartition]) -> list[TopicPartition]:
     """The order of Scala's ``mutable.HashMap``: by slot, and in it by signed hash."""
-    codes = {key: _spread(code_of(key)) for key in keys}
+    codes = {key: spread(code_of(key)) for key in keys}
     size = _table_size(len(codes))
     return sorted(codes, key=lambda key: (codes[key] & size - 1, _signed(codes[key])))
 
 
 def concurrent_order(keys: Sequence[TopicPartition]) -> list[TopicPartition]:
     """The order of Java's ``ConcurrentHashMap`` after they were put in this order."""
-    size = _table_size(len(keys))
-    return sorted(keys, key=lambda key: _spread(code_of(key)) & size - 1)
+    return table_order({key: code_of(key) for key in keys}, grows_when_full=True)
 
 
 def hash_set_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
@@ -70,9 +67,7 @@ def hash_set_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
     >>> hash_set_order([("t", 7), ("t", 5), ("u", 3), ("t", 1)])
     [('t', 5), ('u', 3), ('t', 1), ('t', 7)]
     """
-    added = list(dict.fromkeys(keys))
-    size = _full_table_size(len(added))
-    return sorted(added, key=lambda key: _spread(code_of(key)) & size - 1)
+    return table_order({key: code_of(key) for key in keys})
 
 
 def long_order(keys: Sequence[int]) -> list[int]:
@@ -81,27 +76,17 @@ def long_order(keys: Sequence[int]) -> list[int]:
     >>> long_order([300, 5, 17, 2**33 + 1, 2**32, 64])
     [64, 17, 4294967296, 8589934593, 5, 300]
     """
-    return _longs_in(_table_size(len(keys)), keys)
+    return table_order({key: _long_code(key) for key in keys}, grows_when_full=True)
 
 
 def longs_of_a_map(keys: Sequence[int]) -> list[int]:
     """The order of Java's ``HashMap`` of ``Long`` after they were put in this order: not the same, if full."""
-    return _longs_in(_full_table_size(len(keys)), keys)
+    return table_order({key: _long_code(key) for key in keys})
 
 
-def _longs_in(size: int, keys: Sequence[int]) -> list[int]:
-    return sorted(keys, key=lambda key: _spread((key ^ key >> 32) & 0xFFFFFFFF) & size - 1)
-
-
-def names_of_a_map(names: Iterable[str]) -> list[str]:
-    """The order of Java's ``HashMap`` of names that were put in this order.
-
-    >>> names_of_a_map(["q3", "b", "q0", "a", "q1"])
-    ['q1', 'a', 'q3', 'b', 'q0']
-    """
-    added = list(dict.fromkeys(names))
-    size = _full_table_size(len(added))
-    return sorted(added, key=lambda name: _spread(hash_code(name) & 0xFFFFFFFF) & size - 1)
+def _long_code(key: int) -> int:
+    """``Long.hashCode``."""
+    return (key ^ key >> 32) & 0xFFFFFFFF
 
 
 def topic_order(topics: Iterable[str]) -> list[str]:
@@ -116,7 +101,7 @@ def names_in_a_set(names: Sequence[str]) -> list[str]:
 
 def names_from_mutable(names: Iterable[str]) -> list[str]:
     """The order of Scala's ``mutable.HashMap`` of names."""
-    codes = {name: _spread(hash_code(name) & 0xFFFFFFFF) for name in names}
+    codes = {name: spread(hash_code(name) & 0xFFFFFFFF) for name in names}
     size = _table_size(len(codes))
     return sorted(codes, key=lambda name: (codes[name] & size - 1, _signed(codes[name])))
 
@@ -130,10 +115,10 @@ def names_of_the_image(names: Iterable[str]) -> list[str]:
     ['a', 'b', 'orders']
     """
     codes = sorted((hash_code(name), name) for name in names)
-    size = INITIAL_SIZE
+    size = SMALLEST_TABLE
     while size < int(len(codes) / LOAD_FACTOR) + 1:
         size *= 2
-    return [name for _, name in sorted(codes, key=lambda each: _spread(each[0] & 0xFFFFFFFF) & size - 1)]
+    return [name for _, name in sorted(codes, key=lambda each: spread(each[0] & 0xFFFFFFFF) & size - 1)]
 
 
 def _in_trie(codes: Mapping[K, int], shift: int = 0) -> list[K]:
@@ -150,16 +135,8 @@ def _in_trie(codes: Mapping[K, int], shift: int = 0) -> list[K]:
 
 def _table_size(count: int) -> int:
     """Slots of a hash table that had so many keys put into it, one after the other."""
-    size = INITIAL_SIZE
+    size = SMALLEST_TABLE
     while count >= size * LOAD_FACTOR:
-        size *= 2
-    return size
-
-
-def _full_table_size(count: int) -> int:
-    """The same of a Java ``HashMap``, which does not grow before there are too many."""
-    size = INITIAL_SIZE
-    while count > size * LOAD_FACTOR:
         size *= 2
     return size
 
@@ -168,10 +145,6 @@ def code_of(key: TopicPartition) -> int:
     """``TopicPartition.hashCode``, as an unsigned int32."""
     topic, index = key
     return (31 + index) * 31 + hash_code(topic) & 0xFFFFFFFF
-
-
-def _spread(code: int) -> int:
-    return code ^ code >> 16
 
 
 def _signed(code: int) -> int:

@@ -4,10 +4,10 @@ Knows nothing of which level can follow on which: the controller does.
 """
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import names_of_a_map
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.commands import FeatureUpdate
 from barnabas.errors import NONE, KafkaError
+from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 Result = UpdateFeaturesResponse.UpdatableFeatureResult
@@ -27,7 +27,7 @@ def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateF
         each.feature: FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
         for each in request.feature_updates
     }
-    updates = [asked[name] for name in names_of_a_map(asked)]
+    updates = [asked[name] for name in hash_map_order(asked)]
     try:
         context.broker.controller.update_features(updates, validate_only=request.validate_only)
     except KafkaError as error:

@@ -8,10 +8,11 @@ from functools import partial
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import concurrent_order, long_order, names_of_a_map
+from barnabas.api_handlers.hash_order import concurrent_order, long_order
 from barnabas.api_handlers.registry import api
 from barnabas.broker.markers import write_markers
 from barnabas.errors import NONE, KafkaError, UnknownServerError
+from barnabas.groups.java_hash import hash_map_order
 from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -97,4 +98,4 @@ def topics(errors: Mapping[TopicPartition, type[KafkaError] | None]) -> list[Top
         error = errors[TopicPartition(topic, index)]
         code = NONE if error is None else error.code
         found.setdefault(topic, []).append(PartitionResult(partition_index=index, error_code=code))
-    return [TopicResult(name=name, partitions=found[name]) for name in names_of_a_map(found)]
+    return [TopicResult(name=name, partitions=found[name]) for name in hash_map_order(found)]

@@ -6,7 +6,7 @@ hash table, ours do too.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -48,12 +48,12 @@ def hash_map_order(keys: Iterable[str]) -> list[str]:
     >>> hash_map_order(["roundrobin", "range", "sticky"])
     ['sticky', 'range', 'roundrobin']
     """
-    return _in_order({key: hash_code(key) for key in keys})
+    return table_order({key: hash_code(key) for key in keys})
 
 
 def concurrent_map_order(keys: Iterable[str]) -> list[str]:
     """The same of a ``java.util.concurrent.ConcurrentHashMap``, which grows one key sooner."""
-    return _in_order({key: hash_code(key) for key in keys}, grows_when_full=True)
+    return table_order({key: hash_code(key) for key in keys}, grows_when_full=True)
 
 
 def partitions_in_order(topic: str, partitions: Iterable[int]) -> list[int]:
@@ -66,7 +66,7 @@ def partitions_in_order(topic: str, partitions: Iterable[int]) -> list[int]:
     """
     # computeIfAbsent puts what is new in front of what is in the same bin, unlike put.
     newest_first = reversed(list(dict.fromkeys(partitions)))
-    return _in_order(_partition_codes(topic, newest_first))
+    return table_order(_partition_codes(topic, newest_first))
 
 
 def partitions_in_list_order(topic: str, count: int) -> list[int]:
@@ -75,7 +75,7 @@ def partitions_in_list_order(topic: str, count: int) -> list[int]:
     >>> partitions_in_list_order("__consumer_offsets", 50)[:5]
     [13, 46, 9, 42, 21]
     """
-    return _in_order(_partition_codes(topic, range(count)), grows_when_full=True)
+    return table_order(_partition_codes(topic, range(count)), grows_when_full=True)
 
 
 def _partition_codes(topic: str, partitions: Iterable[int]) -> dict[int, int]:
@@ -100,12 +100,14 @@ def timeline_order(keys: Iterable[T]) -> list[T]:
     return newest_first
 
 
-def _in_order(codes: dict[K, int], *, grows_when_full: bool = False) -> list[K]:
+def table_order(codes: Mapping[K, int], *, grows_when_full: bool = False) -> list[K]:
+    """Keys by their ``hashCode``, put in this order, as a HashMap gives them; or a table that grows one key sooner."""
     size = SMALLEST_TABLE
     while len(codes) + grows_when_full > size * LOAD_FACTOR:
         size *= 2
-    return sorted(codes, key=lambda key: _spread(codes[key] & 0xFFFFFFFF) & (size - 1))
+    return sorted(codes, key=lambda key: spread(codes[key] & 0xFFFFFFFF) & (size - 1))
 
 
-def _spread(code: int) -> int:
+def spread(code: int) -> int:
+    """What ``java.util.HashMap`` makes of a hash, an unsigned int32, before it takes the lowest bits."""
     return code ^ code >> 16
