@@ -113,15 +113,22 @@ def send(
 
 
 def transaction(
-    *values: Any, commit: bool = True, epoch: int = 0, sequence: int = 0, old: bool = False, txn: str = "~x"
+    *values: Any,
+    commit: bool = True,
+    epoch: int = 0,
+    sequence: int = 0,
+    old: bool = False,
+    txn: str = "~x",
+    pid: Any = "$p",
 ) -> list[Step]:
     """A transaction on 0 of ``~t``, begun and ended; after a new client's the epoch is one more (KIP-890)."""
     versions = OLD if old else {}
-    adding = [add(txn, epoch=epoch, quiet=True, v=OLD["AddPartitionsToTxn"])] if old else []
+    who: dict[str, Any] = {"txn": txn, "pid": pid, "epoch": epoch}
+    adding = [add(**who, quiet=True, v=OLD["AddPartitionsToTxn"])] if old else []
     return [
         *adding,
-        send(*values, epoch=epoch, sequence=sequence, txn=txn, quiet=True, v=versions.get("Produce", 12)),
-        end(commit, txn, epoch=epoch, quiet=True, v=versions.get("EndTxn", 5)),
+        send(*values, **who, sequence=sequence, quiet=True, v=versions.get("Produce", 12)),
+        end(commit, **who, quiet=True, v=versions.get("EndTxn", 5)),
         ended(commit, txn),
     ]
 
