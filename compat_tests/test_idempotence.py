@@ -3,6 +3,7 @@
 Knows of the broker only the protocol: batches are sent as a client's, one by one, where no client would send them so.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -170,20 +171,18 @@ EXPIRING = {"producer.id.expiration.ms": str(HOUR_MS)}
 
 def test_who_has_not_written_for_long_is_forgotten(own_broker: Callable[..., Running]) -> None:
     often = {"producer.id.expiration.check.interval.ms": "50", "log.initial.task.delay.ms": "50"}
-    producer = Producer(own_broker(EXPIRING | often))
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    assert producer.send((0, 5), age_ms=2 * HOUR_MS) == [(0, 0)]
-    while producer.known():
-        assert time.monotonic() < deadline
-    assert producer.send((17, 1)) == [(0, 5)]  # as from one that was never heard of
-    assert producer.known() == [(producer.id, 0, 17)]
-    producer.close()
+    with contextlib.closing(Producer(own_broker(EXPIRING | often))) as producer:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        assert producer.send((0, 5), age_ms=2 * HOUR_MS) == [(0, 0)]
+        while producer.known():
+            assert time.monotonic() < deadline
+        assert producer.send((17, 1)) == [(0, 5)]  # as from one that was never heard of
+        assert producer.known() == [(producer.id, 0, 17)]
 
 
 def test_who_would_be_forgotten_is_not_remembered_at_the_next_start(own_broker: Callable[..., Running]) -> None:
-    producer = Producer(own_broker(EXPIRING))
-    assert producer.send((0, 5), age_ms=2 * HOUR_MS) == [(0, 0)]
-    assert producer.known() == [(producer.id, 0, 4)]
-    producer.again(producer.broker.stop)
-    assert producer.known() == []
-    producer.close()
+    with contextlib.closing(Producer(own_broker(EXPIRING))) as producer:
+        assert producer.send((0, 5), age_ms=2 * HOUR_MS) == [(0, 0)]
+        assert producer.known() == [(producer.id, 0, 4)]
+        producer.again(producer.broker.stop)
+        assert producer.known() == []

@@ -136,6 +136,7 @@ def test_what_was_set_since_goes_before_the_properties():
     assert (changed["log.retention.ms"], changed["log.segment.bytes"], changed["num.io.threads"]) == (3, 2_000_000, 4)
     assert changed.topic().retention_ms == 3
     assert changed.with_dynamic({}, {})["log.retention.ms"] == start["log.retention.ms"] == 1
+    assert changed.static("log.retention.ms") == 1
 
 
 def test_what_is_set_since_goes_before_the_whole_family():
