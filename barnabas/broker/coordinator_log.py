@@ -6,9 +6,10 @@ decides; the topic is made when somebody first asks for a coordinator.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from barnabas.cluster.commands import CreateTopics
+from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.partition import Partition
 from barnabas.errors import (
@@ -27,7 +28,7 @@ from barnabas.errors import (
     UnknownServerError,
     UnknownTopicOrPartition,
 )
-from barnabas.groups.java_hash import partition_of, partitions_in_list_order, timeline_order
+from barnabas.groups.java_hash import partition_of
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
 
@@ -50,6 +51,16 @@ COORDINATOR_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
     RecordListTooLarge: UnknownServerError,
 }
 """What a client is told when its coordinator could not write: with that partition it has no business."""
+
+
+class Coordinator(Protocol):
+    """Whoever is to know what becomes of topics, and of its own among them."""
+
+    def topics_deleted(self, topics: Iterable[str]) -> None: ...
+
+    def resign(self) -> None: ...
+
+    def resign_lost(self) -> None: ...
 
 
 class CoordinatorLog:
@@ -135,20 +146,27 @@ class CoordinatorLog:
             except (KafkaError, MalformedMessage) as error:
                 logger.error("%s-%d: what it keeps cannot be loaded: %s", self.topic, index, error)
 
-    def in_list_order(self, found: Iterable[T], key_of: Callable[[T], str]) -> list[T]:
-        """Everything that is kept, in the order in which Apache Kafka lists it: that of its hash tables."""
-        topic = self._broker.image.topics_by_name.get(self.topic)
-        if topic is None:
-            return list(found)
+    def by_partition(self, found: Iterable[T], key_of: Callable[[T], str]) -> dict[int, dict[str, T]]:
+        """What was found, under the partitions that keep it, and there under its keys."""
         partitions: dict[int, dict[str, T]] = {}
         for each in found:
-            partitions.setdefault(self.index_of(key_of(each)), {})[key_of(each)] = each
-        return [
-            partitions[index][key]
-            for index in partitions_in_list_order(self.topic, len(topic.partitions))
-            if index in partitions
-            for key in timeline_order(partitions[index])
-        ]
+            key = key_of(each)
+            partitions.setdefault(self.index_of(key), {})[key] = each
+        return partitions
+
+    def follow(self, delta: MetadataDelta, coordinator: Coordinator) -> None:
+        """Tell the coordinator which topics are deleted, and when its own log is, or is no longer led here.
+
+        The latter is so when the disk under a partition has failed.
+        """
+        deleted = {topic.name for topic in delta.deleted_topics.values()}
+        if self.topic in deleted:
+            coordinator.resign()
+        elif deleted:
+            coordinator.topics_deleted(deleted)
+        topic = self._broker.image.topics_by_name.get(self.topic)
+        if topic is not None and topic.id in delta.partitions:
+            coordinator.resign_lost()
 
 
 def _batches(partition: Partition, size: int) -> Iterator[RecordBatch]:

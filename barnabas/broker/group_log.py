@@ -13,7 +13,7 @@ from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import KafkaError
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
-from barnabas.groups.java_hash import partitions_in_order
+from barnabas.groups.java_hash import partitions_in_list_order, partitions_in_order, timeline_order
 from barnabas.groups.messages import ListedGroup
 from barnabas.groups.rebalance import Written
 from barnabas.log.transactions import marker_of
@@ -77,7 +77,14 @@ class GroupLog:
 
     def in_list_order(self, groups: Iterable[ListedGroup]) -> list[ListedGroup]:
         """All groups in the order in which Apache Kafka lists them: that of its hash tables."""
-        return self._log.in_list_order(groups, lambda group: group.group_id)
+        partitions = self._log.by_partition(groups, lambda group: group.group_id)
+        topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)
+        return [
+            partitions[index][key]
+            for index in partitions_in_list_order(CONSUMER_OFFSETS, len(topic.partitions) if topic is not None else 0)
+            if index in partitions
+            for key in timeline_order(partitions[index])
+        ]
 
     # --------------------------------------------------------------- writing
 
@@ -131,15 +138,5 @@ class GroupLog:
         self.coordinator.stop()
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Topics may have been deleted, and with them what was committed about them; or groups with their log.
-
-        Or the log of some is in a directory whose disk has failed.
-        """
-        deleted = {topic.name for topic in delta.deleted_topics.values()}
-        if CONSUMER_OFFSETS in deleted:
-            self.coordinator.resign()
-        elif deleted:
-            self.coordinator.topics_deleted(deleted)
-        topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)
-        if topic is not None and topic.id in delta.partitions:
-            self.coordinator.resign_lost()
+        """With a topic goes what was committed about it; with a log the groups that it kept."""
+        self._log.follow(delta, self.coordinator)

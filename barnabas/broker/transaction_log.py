@@ -58,9 +58,7 @@ class TransactionLog:
 
     def in_list_order(self, transactions: Iterable[ListedTransaction]) -> list[ListedTransaction]:
         """All of them as Apache Kafka lists them: partition by partition, each in the order of its hash table."""
-        partitions: dict[int, dict[str, ListedTransaction]] = {}
-        for each in transactions:
-            partitions.setdefault(self._log.index_of(each.transactional_id), {})[each.transactional_id] = each
+        partitions = self._log.by_partition(transactions, lambda transaction: transaction.transactional_id)
         return [
             partitions[index][key] for index in sorted(partitions) for key in concurrent_map_order(partitions[index])
         ]
@@ -113,18 +111,8 @@ class TransactionLog:
         self.coordinator.stop()
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Topics may have been deleted, which need no markers any more; or transactions with their log.
-
-        Or the log of some is in a directory whose disk has failed.
-        """
-        deleted = {topic.name for topic in delta.deleted_topics.values()}
-        if TRANSACTION_STATE in deleted:
-            self.coordinator.resign()
-        elif deleted:
-            self.coordinator.topics_deleted(deleted)
-        topic = self._broker.image.topics_by_name.get(TRANSACTION_STATE)
-        if topic is not None and topic.id in delta.partitions:
-            self.coordinator.resign_lost()
+        """A topic that was deleted needs no markers any more; with a log go the transactions that it kept."""
+        self._log.follow(delta, self.coordinator)
 
 
 def _records(found: Iterable[RecordBatch]) -> Iterator[Record]:
