@@ -5,7 +5,7 @@ what that version knows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from barnabas.errors import KafkaError
 
@@ -55,10 +55,6 @@ class InitResult(NamedTuple):
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
 
-    @classmethod
-    def refused(cls, error: type[KafkaError]) -> Self:
-        return cls(error)
-
 
 class EndResult(NamedTuple):
     """The answer to an end: the id and epoch to go on with, of which clients hear from EndTxn 5 on."""
@@ -66,10 +62,6 @@ class EndResult(NamedTuple):
     error: type[KafkaError] | None
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
-
-    @classmethod
-    def refused(cls, error: type[KafkaError]) -> Self:
-        return cls(error)
 
 
 class DescribedTransaction(NamedTuple):
