@@ -16,6 +16,7 @@ from . import (
     producing,
     times,
     topics,
+    transaction_lists,
     transactional,
     transactional_offsets,
     transactions,
@@ -38,6 +39,7 @@ SCENARIOS = [
     *edges.SCENARIOS,
     *features.SCENARIOS,
     *transactions.SCENARIOS,
+    *transaction_lists.SCENARIOS,
     *transactional.SCENARIOS,
     *transactional_offsets.SCENARIOS,
 ]
