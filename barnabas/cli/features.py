@@ -49,22 +49,30 @@ def changing(function: Callable[..., None]) -> Callable[..., None]:
 def choosing(function: Callable[..., None]) -> Callable[..., None]:
     """Options that say which levels."""
     for option in (
-        click.option("--release-version", metavar="RELEASE", help="The levels that go with a release of Kafka: 4.2."),
-        click.option("--metadata", metavar="RELEASE", help="Only metadata.version, by a release or its own name."),
-        click.option("--feature", "chosen", multiple=True, metavar="NAME=LEVEL", help="This level of this feature."),
+        click.option("--release-version", metavar="RELEASE", help="All levels that go with a release of Kafka: 4.2."),
+        click.option(
+            "--metadata", metavar="RELEASE", help="metadata.version alone, by a release or its own name: 4.0-IV1."
+        ),
+        click.option(
+            "--feature",
+            "chosen",
+            multiple=True,
+            metavar="NAME=LEVEL",
+            help="A feature and the level it is to have; may be given again.",
+        ),
     ):
         function = option(function)
     return function
 
 
-unsafe_option = click.option("--unsafe", is_flag=True, help="Even if something that the cluster knows is lost.")
+unsafe_option = click.option("--unsafe", is_flag=True, help="Ask for a downgrade that may lose metadata.")
 
 
 @features.command()
 @json_option
 @cluster_options
 def describe(cluster: Cluster, as_json: bool) -> None:
-    """Tell which levels the broker supports, and which the cluster is at."""
+    """Show the supported and the finalized levels."""
     with cluster.admin() as admin:
         found: Described = admin.describe_features()
     epoch = next((each["finalized_epoch"] for each in found.values() if "finalized_epoch" in each), None)
@@ -93,7 +101,7 @@ def describe(cluster: Cluster, as_json: bool) -> None:
 @choosing
 @changing
 def upgrade(cluster: Cluster, as_json: bool, dry_run: bool, **given: Any) -> None:
-    """Raise levels."""
+    """Raise the levels of features."""
     with cluster.admin() as admin:
         levels = wanted(admin, is_higher=True, **given)
         change(admin, levels, "UPGRADE", dry_run=dry_run)
@@ -105,7 +113,7 @@ def upgrade(cluster: Cluster, as_json: bool, dry_run: bool, **given: Any) -> Non
 @unsafe_option
 @changing
 def downgrade(cluster: Cluster, as_json: bool, dry_run: bool, unsafe: bool, **given: Any) -> None:
-    """Lower levels."""
+    """Lower the levels of features."""
     with cluster.admin() as admin:
         levels = wanted(admin, is_higher=False, **given)
         change(admin, levels, "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE", dry_run=dry_run)
@@ -113,11 +121,13 @@ def downgrade(cluster: Cluster, as_json: bool, dry_run: bool, unsafe: bool, **gi
 
 
 @features.command()
-@click.option("--feature", "names", multiple=True, metavar="NAME", help="This feature goes to level 0.")
+@click.option(
+    "--feature", "names", multiple=True, metavar="NAME", help="A feature that goes to level 0; may be given again."
+)
 @unsafe_option
 @changing
 def disable(cluster: Cluster, names: tuple[str, ...], as_json: bool, dry_run: bool, unsafe: bool) -> None:
-    """Do without features."""
+    """Lower features to level 0."""
     if not names:
         raise click.UsageError("--feature must be given")
     levels = dict.fromkeys(names, 0)

@@ -70,11 +70,19 @@ def verb(name: str) -> Callable[[Callable[..., None]], click.Command]:
 
 @verb("list")
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(STATES, case_sensitive=False), help="In this state."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES, case_sensitive=False),
+    help="Only ids in this state; may be given again.",
 )
-@click.option("--producer-id", "producer_ids", multiple=True, type=int, help="Of this producer.")
-@click.option("--duration-filter", type=int, help="Open for longer than so many milliseconds; all, if negative.")
-@click.option("--transactional-id-pattern", help="Whose whole id matches this regular expression.")
+@click.option(
+    "--producer-id", "producer_ids", multiple=True, type=int, help="Only ids of this producer; may be given again."
+)
+@click.option(
+    "--duration-filter", type=int, help="Only ids whose transaction has been open for longer than so many ms."
+)
+@click.option("--transactional-id-pattern", help="Only ids that this regular expression matches as a whole.")
 @json_option
 def list_transactions(
     cluster: Cluster,
@@ -109,7 +117,7 @@ def list_transactions(
 @click.option("--transactional-id", "transactional_id", required=True, help="The transactional id.")
 @json_option
 def describe(cluster: Cluster, transactional_id: str, as_json: bool) -> None:
-    """Describe a transactional id: its state, and the partitions of its transaction."""
+    """Describe a transactional id and its transaction."""
     with cluster.admin() as admin:
         told = described(admin, transactional_id, clock=SystemClock())
     start = told.transaction_start_time_ms
@@ -133,7 +141,10 @@ def describe(cluster: Cluster, transactional_id: str, as_json: bool) -> None:
 @click.option("--broker-id", type=int, help="Ask this replica, and not the leader.")
 @json_option
 def describe_producers(cluster: Cluster, topic: str, partition: int, broker_id: int | None, as_json: bool) -> None:
-    """Describe the producers of a partition: each one's last batch, and where its transaction began."""
+    """Describe the producers of a partition.
+
+    What each one wrote last, and where its open transaction began.
+    """
     from kafka import TopicPartition
 
     place = TopicPartition(topic, partition)
@@ -159,13 +170,16 @@ def describe_producers(cluster: Cluster, topic: str, partition: int, broker_id: 
 @click.option("--partition", type=click.IntRange(0), help="Look at this partition of the topic only.")
 @click.option(
     "--max-transaction-timeout", "minutes", type=click.IntRange(0), default=15, show_default=True,
-    help="How many minutes a transaction may be open for without being looked at.",
+    help="Look at transactions that have been open for longer than so many minutes.",
 )  # fmt: skip
 @json_option
 def find(
     cluster: Cluster, broker_id: int | None, topic: str | None, partition: int | None, minutes: int, as_json: bool
 ) -> None:
-    """Find what is open and what nobody will end: on partitions, and unknown to its coordinator."""
+    """Find transactions that nobody will end.
+
+    They are open on a partition, and unknown to their coordinator.
+    """
     if topic is None and broker_id is None:
         raise click.UsageError("--topic or --broker-id must be given")
     if topic is None and partition is not None:
@@ -192,7 +206,7 @@ def abort(
     producer_epoch: int | None,
     coordinator_epoch: int | None,
 ) -> None:
-    """End a hanging transaction: what it has written to a partition is aborted."""
+    """Abort what a hanging transaction wrote to a partition."""
     from kafka import TopicPartition
     from kafka.admin import AbortTransactionSpec
 
@@ -214,7 +228,7 @@ def abort(
     "--transactional-id", "--transactionalId", "transactional_id", required=True, help="The transactional id."
 )
 def force_terminate(cluster: Cluster, transactional_id: str) -> None:
-    """Fence a producer: what its transactional id has open is aborted."""
+    """Fence a producer, and abort its transaction."""
     from kafka import KafkaProducer
 
     with cluster.admin() as admin:
