@@ -292,6 +292,8 @@ class Process:
         except Lost:
             self._drop_consumer(politely=False)
             raise
+        if reader.complaint:
+            operation.note, reader.complaint = f"{operation.note} {reader.complaint}".strip(), ""
         moved = DURING if reader.moved else BEFORE if before else ""
         if given or moved:
             records = [(each.key, each.offset, int(each.value.split()[0])) for each in given]

@@ -87,6 +87,8 @@ class Consumer(ABC):
 
     group: str
     moved: bool = False
+    complaint: str = ""
+    """What the library said last, in place of a record; for who looks at the history."""
 
     @abstractmethod
     def assign(self, offsets: Mapping[str, int]) -> None: ...

@@ -174,6 +174,8 @@ class Consumer(base.Consumer):
                 given.append(Given(key, message.offset(), message.value()))
             elif error.code() == KafkaError._PARTITION_EOF:
                 self.ends.add(key)
+            else:
+                self.complaint = f"{key}:{message.offset()}: {error.name()}"
         return given
 
     def assignment(self) -> list[str]:
