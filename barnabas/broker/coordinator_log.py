@@ -5,6 +5,7 @@ decides; the topic is made when somebody first asks for a coordinator.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -69,6 +70,8 @@ class CoordinatorLog:
     def __init__(self, broker: "Broker", topic: str) -> None:
         self._broker = broker
         self.topic = topic
+        self._waiting: dict[PartitionLog, deque[tuple[int, Written]]] = {}
+        """Who waits for the disk, in the order of the log, and which offset has to be safe for it."""
 
     def create(self) -> None:
         """See to it that the topic is there; COORDINATOR_NOT_AVAILABLE where it cannot be made."""
@@ -125,12 +128,26 @@ class CoordinatorLog:
         log = self._broker.partition(self.topic, index).log
         self._when_safe(log, log.log_end_offset - 1, written)
 
-    @staticmethod
-    def _when_safe(log: PartitionLog, last_offset: int, written: Written) -> None:
-        if last_offset - log.recovery_point < log.config.flush_messages - 1:
+    def _when_safe(self, log: PartitionLog, last_offset: int, written: Written) -> None:
+        """Call back in the order of the log: what needs not wait for the disk waits for what does, and came before."""
+        needs_disk = last_offset - log.recovery_point >= log.config.flush_messages - 1
+        if not needs_disk and log not in self._waiting:
             written(None)
-        else:
-            log.when_flushed(last_offset + 1, lambda: written(NotCoordinator if log.is_offline else None))
+            return
+        self._waiting.setdefault(log, deque()).append((last_offset + 1 if needs_disk else 0, written))
+        if needs_disk:
+            log.when_flushed(last_offset + 1, lambda: self._tell(log))
+
+    def _tell(self, log: PartitionLog) -> None:
+        """Who hears it may write at once, and then is the last to wait: the queue stays until all have heard."""
+        waiting = self._waiting.get(log)
+        if waiting is None:
+            return
+        while waiting and (log.is_offline or log.recovery_point >= waiting[0][0]):
+            _, written = waiting.popleft()
+            written(NotCoordinator if log.is_offline else None)
+        if not waiting and self._waiting.get(log) is waiting:
+            del self._waiting[log]
 
     def load(self, take: Callable[[int, Iterator[RecordBatch]], object], buffer_size: int) -> None:
         """Hand all that the log holds to ``take``, partition by partition, with its number.

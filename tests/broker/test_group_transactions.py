@@ -11,6 +11,7 @@ import pytest
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import GroupIdNotFound, InvalidProducerEpoch
+from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.offsets.pending import Producer
 from tests.broker.group_life import Life, offsets, unstable
 from tests.groups.offsets_model import Model
@@ -110,6 +111,28 @@ def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
     assert told == [[0], [0], [None], [0]]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 3, ("t", 1): 4}, set())
+
+
+def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeypatch):
+    """Others have yet to hear of theirs, which are earlier in the log."""
+    life = Life(**{"log.flush.interval.messages": "2"})
+    assert life.commit(offset=1) == [0]
+    monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
+    told = []
+
+    def heard(codes):
+        told.append(codes)
+        told.append(life.commit(offset=4))
+
+    groups = life.broker.groups
+    groups.commit_offsets(OffsetCommit("g", [OffsetToCommit("t", 0, 2)]), heard)
+    groups.commit_offsets(OffsetCommit("g", [OffsetToCommit("t", 0, 3)]), told.append)
+    assert told == []
+    life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
+    assert told == [[0], [0], [0]]
+    assert offsets(life, "g") == {("t", 0): 4}
+    life.kill()
+    assert offsets(life, "g") == {("t", 0): 4}
 
 
 def test_without_its_topic_nothing_is_pending(life):
