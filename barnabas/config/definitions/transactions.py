@@ -132,7 +132,7 @@ CONFIGS = (
         100,
         at_least(0),
         HIGH,
-        "The longest pause before partitions are added to a transaction again.",
+        "How long a write may go on asking for its partitions to be added to a transaction.",
         in_effect=True,
     ),
     ConfigDef(
@@ -141,7 +141,7 @@ CONFIGS = (
         20,
         at_least(1),
         HIGH,
-        "The pause before partitions are added to a transaction again.",
+        "The pause before a write asks again for its partitions to be added to a transaction.",
         in_effect=True,
     ),
 )
