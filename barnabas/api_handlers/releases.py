@@ -74,7 +74,7 @@ FEATURES = {
     "3.7": "metadata.version:1-19",
     "3.8": "metadata.version:1-20",
     "3.9": "metadata.version:1-21 kraft.version:0-1",
-    "4.0": ("metadata.version:7-25 group.version:0-1 transaction.version:0-2 eligible.leader.replicas.version:0-1"),
+    "4.0": "metadata.version:7-25 group.version:0-1 transaction.version:0-2 eligible.leader.replicas.version:0-1",
     "4.1": "metadata.version:7-27 share.version:0-1",
     "4.2": "metadata.version:7-29 streams.version:0-1",
     "4.3": "metadata.version:7-30",

@@ -95,11 +95,12 @@ class CoordinatorLog:
         return self._broker.partition(self.topic, self.index_of(key))
 
     def leads(self, key: str) -> bool:
-        """Whether whatever is kept under ``key`` is kept here: this node leads its partition."""
+        """Whether whatever is kept under ``key`` is kept here: this node leads its partition, and its disk is well."""
         try:
-            return self.partition(key).leads
+            partition = self.partition(key)
         except KafkaError:
             return False
+        return partition.leads and not partition.log.is_offline
 
     def append(
         self, key: str, batch: bytes | bytearray, now_ms: int, written: Written, *, by_coordinator: bool = False

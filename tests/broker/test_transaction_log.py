@@ -198,6 +198,14 @@ def test_without_its_topic_nobody_is_the_coordinator(life: Life) -> None:
     assert life.init().error is None
 
 
+def test_without_its_disk_nobody_is_the_coordinator(life: Life) -> None:
+    """Even before the metadata says so, or where it has no place for that."""
+    assert life.broker.transaction_log.is_coordinator("x")
+    life.broker.partition(TRANSACTION_STATE, X).log.go_offline("on fire")
+    assert not life.broker.transaction_log.is_coordinator("x")
+    assert life.init().error is NotCoordinator
+
+
 def test_a_deleted_topic_needs_no_marker(life: Life) -> None:
     producer = life.init()
     life.add(producer, T0)
