@@ -69,7 +69,7 @@ def ensure_in_transaction(
     """Call ``done`` when the coordinator has answered for the partitions whose logs do not know the transaction.
 
     A partition without an error in it may be written to, as long as ``done`` does so before it returns. It may be
-    called at once; not any more once what is given back has been called, as nobody waits.
+    called at once. What is returned is to be called when nobody waits any more: ``done`` is not, after that.
 
     :param partitions: with the sequence of the first record for each, where a producer gave it one
     :param patience_ms: how long to ask again while the transaction before is being ended (CONCURRENT_TRANSACTIONS)
