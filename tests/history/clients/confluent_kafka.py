@@ -163,9 +163,12 @@ class Consumer(base.Consumer):
         self.ends.clear()
 
     def poll(self, count: int, seconds: float) -> list[Given]:
-        given = []
+        given: list[Given] = []
+        messages: list[Message] = []
         with lost():
-            messages = self.inner.consume(count, seconds)
+            # One by one: librdkafka's calls for batches are known to lose messages around an assign or a seek.
+            while len(messages) < count and (message := self.inner.poll(0 if messages else seconds)) is not None:
+                messages.append(message)
         for message in messages:
             key = base.key_of(message.topic() or "", message.partition() or 0)
             error = message.error()
