@@ -18,4 +18,5 @@ def play(path: Path, command: Callable[[str], str], *, rewrite: bool) -> None:
         rewritten = [f"{asked}\n----\n{out}".rstrip() for (asked, _, _), out in zip(steps, told, strict=True)]
         path.write_text("\n\n".join(rewritten) + "\n")
         return
-    assert told == [expected.strip("\n") for _, _, expected in steps]
+    for (asked, _, expected), out in zip(steps, told, strict=True):
+        assert out == expected.strip("\n"), f"{path.name} prints\n\n{out}\n\nafter\n\n{asked}"
