@@ -155,8 +155,8 @@ class ClusterMetadata:
     def open(self) -> None:
         """Read snapshot and log, and begin an epoch; a log with nothing in it becomes that of a new cluster.
 
-        :raises MetadataLogError: it cannot be read, others have a vote, or its features are at levels that this node does
-            not know or was not asked for
+        :raises MetadataLogError: it cannot be read, others have a vote, or its features are at levels that this node
+            does not know or was not asked for
         """
         start = self._load_snapshot()
         self._replay(start)
