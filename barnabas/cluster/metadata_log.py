@@ -302,7 +302,10 @@ class ClusterMetadata:
         """Write what the first controller of a cluster writes, all or nothing."""
         path = self._directory.removesuffix(DIRECTORY) + BOOTSTRAP_FILE
         if self._files.exists(path):
-            bootstrap = decode_snapshot(self._files.read(path)).records
+            try:
+                bootstrap = decode_snapshot(self._files.read(path)).records
+            except CorruptMessage as error:
+                raise MetadataLogError(f"{path}: {error}") from error
         else:
             levels = first_levels(self._wanted_features)
             bootstrap = list(bootstrap_records(levels))
@@ -316,9 +319,11 @@ class ClusterMetadata:
             )
             self._files.write_atomically(path, data, sync=True)
         found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
+        if METADATA_VERSION not in found:
+            raise MetadataLogError(f"{path}: {METADATA_VERSION} is not among what the directory was formatted with")
         self._check_levels(found)
         records = first_records(bootstrap, self.controller.settings["min.insync.replicas"])
-        if found.get(METADATA_VERSION, 0) >= METADATA_TRANSACTIONS:
+        if found[METADATA_VERSION] >= METADATA_TRANSACTIONS:
             records = [BeginTransactionRecord(name="Bootstrap records"), *records, EndTransactionRecord()]
         self._append(records)
 

@@ -17,7 +17,7 @@ from barnabas.cluster.image import MIGRATING_DIRECTORY
 from barnabas.cluster.metadata_log import MetadataLogError
 from barnabas.cluster.quorum_state import QuorumState, read_quorum_state
 from barnabas.cluster.record_batches import Control, decode_batches
-from barnabas.cluster.snapshot import decode_snapshot
+from barnabas.cluster.snapshot import KRaftState, decode_snapshot, encode_snapshot
 from barnabas.config.endpoints import Endpoint
 from barnabas.records.batch import batches
 from barnabas.records.record import records_of
@@ -165,6 +165,18 @@ def test_a_directory_that_was_formatted_and_never_used_has_its_levels(open_metad
     assert fresh()(features={"transaction.version": 1}).image.features["transaction.version"] == 1
     with pytest.raises(MetadataLogError, match=r"transaction\.version is at level 1, and 2 was asked for"):
         fresh()(features={"transaction.version": 2})
+
+
+def test_a_bootstrap_file_that_cannot_be_used(open_metadata):
+    path = open_metadata.directory.removesuffix("__cluster_metadata-0") + "bootstrap.checkpoint"
+    records = [metadata_records.FeatureLevelRecord(name="group.version", feature_level=1)]
+    without = encode_snapshot(records, kraft=KRaftState(), metadata_version=30, epoch=0, last_timestamp=0, now_ms=0)
+    for data, said in ((without, f"{path}: metadata.version is not among"), (without[:-1], f"{path}: a snapshot with")):
+        open_metadata.files.makedirs("/data")
+        open_metadata.files.write_atomically(path, data, sync=True)
+        for _ in range(2):  # nor at the next start, on what the first one has left
+            with pytest.raises(MetadataLogError, match=said):
+                open_metadata()
 
 
 def test_levels_are_there_after_a_restart(open_metadata):
