@@ -42,7 +42,7 @@ from barnabas.groups.messages import (
     SyncResult,
 )
 from barnabas.groups.rebalance import Rebalance, Written
-from barnabas.groups.records import LONGEST_ID, group_tombstone, new_group_record
+from barnabas.groups.records import group_tombstone, has_place_for, new_group_record
 from barnabas.groups.replay import Replay
 from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, Topics
 from barnabas.offsets.group_offsets import GroupOffsets
@@ -56,6 +56,9 @@ Write = Callable[[str, Sequence[Record], Written, Producer | None], None]
 
 The callback may come later, but comes in the order of the log.
 """
+
+MADE_UP = 37
+"""Bytes that a member id has beside what the member calls itself: a hyphen and a UUID."""
 
 
 class GroupCoordinator:
@@ -110,6 +113,8 @@ class GroupCoordinator:
             limits.group_min_session_timeout_ms <= join.session_timeout_ms <= limits.group_max_session_timeout_ms
         ):
             reply(JoinResult.refused(InvalidSessionTimeout, join.member_id))
+        elif not _can_be_kept(join):
+            reply(JoinResult.refused(UnknownServerError, join.member_id))
         elif (group := self._groups.get(join.group_id)) is not None:
             self._joining.join(group, join, reply)
         elif not self._is_coordinator(join.group_id):
@@ -207,7 +212,7 @@ class GroupCoordinator:
         self._write(group.group_id, records, then)
 
     def _create(self, group_id: str) -> ClassicGroup:
-        if len(group_id.encode()) > LONGEST_ID:
+        if not has_place_for(group_id):
             raise UnknownServerError("a group with an id of that length cannot be kept")
         group = self._groups[group_id] = ClassicGroup(group_id, self._clock.time_ms())
         return group
@@ -435,6 +440,13 @@ def _code(error: type[KafkaError] | None) -> int:
 def _utf16_length(text: str) -> int:
     """As Java counts; only what lies beyond the first plane counts twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _can_be_kept(join: Join) -> bool:
+    """Whether records have a place for the member; its id is made of one of the first two."""
+    return has_place_for(join.group_instance_id, join.client_id, spare=MADE_UP) and has_place_for(
+        join.protocol_type, *(name for name, _ in join.protocols)
+    )
 
 
 def _log_failure(group_id: str) -> Written:

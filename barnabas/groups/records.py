@@ -12,11 +12,16 @@ from barnabas.wire.messages.group_records import GroupMetadataKey, GroupMetadata
 VERSION = 3
 """With instance ids; what Apache Kafka 4.x writes."""
 
-LONGEST_ID = (1 << 15) - 1
-"""Bytes of UTF-8 in a group's id; requests may bring longer ones, for which a record's key has no place."""
+LONGEST_TEXT = (1 << 15) - 1
+"""Bytes of UTF-8 for which records have a place; requests may bring more."""
 
 NO_TIMESTAMP = -1
 """For a group that came from a log which did not keep it."""
+
+
+def has_place_for(*texts: str | None, spare: int = 0) -> bool:
+    """Whether records can keep each of these, and ``spare`` bytes more with it."""
+    return all(text is None or len(text.encode()) + spare <= LONGEST_TEXT for text in texts)
 
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:

@@ -8,7 +8,7 @@ import pytest
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import NONE, KafkaStorageError, NotCoordinator, NotEnoughReplicas, UnknownServerError
-from barnabas.groups.messages import Join
+from barnabas.groups.messages import Join, Sync
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
@@ -75,6 +75,30 @@ def test_an_id_that_no_record_has_a_place_for_leaves_nothing_behind(life):
     life.clock.advance(8 * 24 * 3600)  # what has expired goes, as ever
     assert life.commit(longest) == [NONE]
     assert [group.group_id for group in life.broker.groups.list_groups()] == [longest]
+
+
+@pytest.mark.parametrize("too_long", ["client_id", "group_instance_id", "protocol_type", "protocols"])
+def test_a_member_that_no_record_has_a_place_for_is_not_let_in(life, too_long):
+    join = Join("g", "", None, "a", "/::1", 10_000, 60_000, "consumer", (("range", b"?"),), None, False)
+    text, told = "i" * (1 << 15), []
+    changed = {too_long: ((text, b"?"),) if too_long == "protocols" else text}
+    life.broker.groups.join(join._replace(**changed), told.append)
+    assert [result.error_code for result in told] == [UnknownServerError.code]
+    assert life.broker.groups.list_groups() == []
+
+
+def test_the_longest_names_are_kept(life):
+    longest = "i" * ((1 << 15) - 1 - 37)
+    join = Join("g", "", longest, longest, "/::1", 10_000, 60_000, "consumer", (("range", b"?"),), None, False)
+    joined, synced = [], []
+    life.broker.groups.join(join, joined.append)
+    life.clock.advance(0)
+    (result,) = joined
+    sync = Sync("g", result.generation_id, result.member_id, group_instance_id=longest, assignments=[])
+    life.broker.groups.sync(sync, synced.append)
+    assert synced[0].error_code == NONE
+    life.restart()
+    assert [each.client_id for each in life.broker.groups.describe("g").members] == [longest]
 
 
 def test_what_was_deleted_stays_deleted(life):
