@@ -4,6 +4,7 @@ Ends with 1 when there is an anomaly; the history, with the plan, stays in the f
 """
 
 import argparse
+import json
 import signal
 import sys
 import tempfile
@@ -11,8 +12,11 @@ from pathlib import Path
 
 from tests.history.brokers import BROKERS
 from tests.history.plan import WEIGHTS, plan
-from tests.history.report import report
+from tests.history.report import counted, report
 from tests.history.run import run
+
+COUNTS = "counts.json"
+"""What was counted, in the run's folder, for whoever adds several runs up."""
 
 
 def main() -> int:
@@ -41,6 +45,7 @@ def main() -> int:
     )
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
     outcome = run(made, home, arguments.broker, arguments.plant)
+    (home / COUNTS).write_text(json.dumps(counted(outcome)))
     sys.stdout.write(f"{report(outcome)}, the history is {home / 'history.jsonl'}\n")
     return 0 if outcome.verdict.clean and not outcome.complaints else 1
 

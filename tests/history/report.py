@@ -1,7 +1,7 @@
 """What a run was and what was found, in a table. Judges nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tests.history.checker import ANOMALIES
 from tests.history.records import FAIL, INFO, OK, SEND, TRANSACTION, History
@@ -10,48 +10,61 @@ from tests.history.run import Outcome
 SHOWN = 5
 
 
+Counts = dict[str, dict[str, int]]
+"""Of each part of the table, what was counted."""
+
+
+def counted(outcome: Outcome) -> Counts:
+    """The counts of a run, in the order in which they are shown."""
+    history, found = outcome.history, outcome.verdict.counts()
+    return {
+        "operations": _operations(history),
+        "clients' operations": _sorted(Counter(each.client for each in history.operations)),
+        "records": _records(history),
+        "faults": _sorted(outcome.faults),
+        "seen and allowed": _sorted(outcome.verdict.allowed),
+        "anomalies": {kind: found[kind] for kind in ANOMALIES},
+    }
+
+
+def table(counts: Counts) -> str:
+    """The counts, a line each."""
+    lines = []
+    for title, rows in counts.items():
+        lines += [title, *(f"  {name:<28}{count:>9}" for name, count in rows.items()), ""]
+    return "\n".join(lines)
+
+
 def report(outcome: Outcome) -> str:
     """The counts of a run, and the first anomalies of each kind."""
     return "\n".join(_lines(outcome))
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    history = outcome.history
-    plan = history.plan
+    plan, found = outcome.history.plan, outcome.verdict.counts()
     yield f"seed {plan['seed']}, {plan['seconds']:g} s, transaction.version {plan['level']}"
     yield ""
-    yield "operations                 ok     fail  unknown"
-    for kind, counts in _operations(history).items():
-        yield f"  {kind:<18}{counts[OK]:>9}{counts[FAIL]:>9}{counts[INFO]:>9}"
-    yield ""
-    yield from _rows("clients' operations", Counter(each.client for each in history.operations))
-    yield from _rows("records", _records(history))
-    yield from _rows("faults", outcome.faults)
-    yield from _rows("seen and allowed", outcome.verdict.allowed)
-    found = outcome.verdict.counts()
-    yield from _rows("anomalies", {kind: found[kind] for kind in ANOMALIES})
+    yield table(counted(outcome))
     for kind in found:
         named = [each for each in outcome.verdict.anomalies if each.kind == kind]
-        yield ""
         yield from (str(each) for each in named[:SHOWN])
+        yield ""
     if outcome.complaints:
-        yield from ["", "The broker complained:", *outcome.complaints[:SHOWN]]
-    yield ""
+        yield from ["The broker complained:", *outcome.complaints[:SHOWN], ""]
     yield f"{sum(found.values())} anomalies"
 
 
-def _rows(title: str, counts: "dict[str, int] | Counter[str]") -> Iterable[str]:
-    yield title
-    for name, count in sorted(counts.items()) if isinstance(counts, Counter) else counts.items():
-        yield f"  {name:<28}{count:>9}"
-    yield ""
+def _sorted(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items()))
 
 
-def _operations(history: History) -> dict[str, Counter[str]]:
-    counts: dict[str, Counter[str]] = {kind: Counter() for kind in (SEND, TRANSACTION, "poll", "transform")}
+def _operations(history: History) -> dict[str, int]:
+    kinds, outcomes = (SEND, TRANSACTION, "poll", "transform"), {OK: "ok", FAIL: "failed", INFO: "unknown"}
+    counts = {f"{kind}, {outcome}": 0 for kind in kinds for outcome in outcomes.values()}
     for operation in history.operations:
         is_transform = operation.is_transaction and any(send.source is not None for send in operation.sends)
-        counts["transform" if is_transform else operation.kind][operation.outcome] += 1
+        kind = "transform" if is_transform else operation.kind
+        counts[f"{kind}, {outcomes[operation.outcome]}"] += 1
     return counts
 
 

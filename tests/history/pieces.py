@@ -1,0 +1,72 @@
+"""A long run as many short ones with seeds that follow one another, and what they come to together.
+
+``python -m tests.history.pieces --seconds 1800`` is what ``make history`` does. Each piece has a process of its own: a
+client library that ends its process (an assertion of librdkafka's does) takes one piece with it, which is counted and
+made up for, and says nothing of the broker. Options that are not known here are those of ``python -m tests.history``.
+"""
+
+import argparse
+import json
+import math
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.history.__main__ import COUNTS
+from tests.history.report import Counts, table
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def piece(seed: int, home: Path, options: list[str]) -> subprocess.CompletedProcess[str]:
+    """One run, in a process of its own."""
+    command = [sys.executable, "-m", "tests.history", "--seed", str(seed), "--directory", str(home), *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def was_ended_by_a_client(ended: subprocess.CompletedProcess[str]) -> bool:
+    """Whether librdkafka has found a mistake of its own in the middle of it."""
+    return ended.returncode == -signal.SIGABRT and "rdkafka" in ended.stderr
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.history.pieces", description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=1800, help="all pieces together (1800)")
+    parser.add_argument("--piece", type=float, default=180, help="how long one is (180)")
+    parser.add_argument("--seed", type=int, default=7, help="of the first (7)")
+    arguments, options = parser.parse_known_args()
+    home = Path(tempfile.mkdtemp(prefix="histories-"))
+    missing, seed, codes, total = math.ceil(arguments.seconds / arguments.piece), arguments.seed, [], Counts()
+    aborted = 0
+    while missing:
+        place = home / str(seed)
+        ended = piece(seed, place, ["--seconds", str(arguments.piece), *options])
+        seed += 1
+        if was_ended_by_a_client(ended):
+            aborted += 1
+            sys.stdout.write(f"seed {seed - 1}: ended by a client: {ended.stderr.strip()}\n")
+            continue
+        missing -= 1
+        codes.append(ended.returncode)
+        sys.stdout.write(f"seed {seed - 1}: {ended.stdout.rstrip().rpartition(chr(10))[2]}\n")
+        if ended.returncode:
+            sys.stdout.write(ended.stdout + ended.stderr)
+        if (place / COUNTS).exists():
+            add(total, json.loads((place / COUNTS).read_text()))
+        sys.stdout.flush()
+    sys.stdout.write(f"\n{table(total)}\n{len(codes)} pieces, and {aborted} that a client ended\n")
+    return 1 if any(codes) else 0
+
+
+def add(total: Counts, counts: Counts) -> None:
+    """Add a piece's counts to those of all."""
+    for title, rows in counts.items():
+        sums = total.setdefault(title, {})
+        for name, count in rows.items():
+            sums[name] = sums.get(name, 0) + count
+
+
+if __name__ == "__main__":
+    sys.exit(main())
