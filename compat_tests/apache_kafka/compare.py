@@ -150,7 +150,10 @@ RULES: Mapping[str, Any] = {
     "ThrottleTimeMs": lambda normal, value: "any" if value >= 0 else value,
     "TopicId": lambda normal, value: "zero" if value == ZERO_UUID else normal.name("topic id", value),
     "ReplicaDirectoryId": lambda normal, value: "zero" if value == ZERO_UUID else "a directory",
-    "ProducerId": lambda normal, value: normal.name("producer", value) if 0 <= value < NOBODYS else value,
+    **dict.fromkeys(
+        ("ProducerId", "PreviousProducerId", "NextProducerId"),
+        lambda normal, value: normal.name("producer", value) if 0 <= value < NOBODYS else value,
+    ),
     "SessionId": positive("session"),
     "Port": lambda normal, value: "its port" if value == normal.port else value if value < 1 else "a port",
     "Host": lambda normal, value: value and "its host",
