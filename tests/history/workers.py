@@ -146,7 +146,7 @@ class Process:
         self.committed = step.committed
 
     def assign(self, step: Step) -> None:
-        reader = self._reader()
+        reader = self._reader_that(subscribes=False)
         offsets = {}
         for key in step.keys:
             highest = self.scene.highest.get(key, 0)
@@ -154,8 +154,17 @@ class Process:
         self._positioning(lambda: reader.assign(offsets), subscribed=False)
 
     def subscribe(self, step: Step) -> None:
-        reader = self._reader()
+        reader = self._reader_that(subscribes=True)
         self._positioning(lambda: reader.subscribe(step.keys), subscribed=True)
+
+    def _reader_that(self, *, subscribes: bool) -> Consumer:
+        """One that has not done the other before.
+
+        What librdkafka has asked of its group is answered later, and moves the partitions that were assigned meanwhile.
+        """
+        if self.positioned and self.subscribed is not subscribes:
+            self._drop_consumer(politely=True)
+        return self._reader()
 
     def _positioning(self, call: Callable[[], None], *, subscribed: bool) -> None:
         try:
