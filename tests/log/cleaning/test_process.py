@@ -195,7 +195,9 @@ def test_a_full_disk_is_told(log, tmp_path):
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)); "
     main = "import barnabas.log.cleaning.worker as worker; worker.main()"
-    worker = Worker([sys.executable, "-P", "-c", limit + main])
+    worker = Worker(
+        [sys.executable, "-B", "-P", "-c", limit + main]
+    )  # -B: bytecode would be cut short as well, and kept
     with pytest.raises(OSError) as told:
         worker.run(log.job(), lambda group: None)
     assert told.value.errno == errno.EFBIG
