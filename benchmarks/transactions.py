@@ -192,12 +192,11 @@ def large(folder: Path, rounds: int) -> Iterator[Row]:
         for index in range(rounds):
             with servers.barnabas(folder / f"large-{index}") as running:
                 load.create_topic(running.port, TOPIC, PARTITIONS)
-                plain = load.produce_frame(TOPIC, BATCH_BYTES).data
-                load.pump(running.port, plain, 64, 5)
-                without = count / load.pump(running.port, plain, count, 5)
                 with producing(running.port, generation) as producer:
-                    seconds = sum(transfer(producer) for _ in range(LARGE_TRANSACTIONS))
-            pairs.append((count * BATCH_BYTES / seconds / 1e6, without * BATCH_BYTES / 1e6))
+                    transfer(producer)
+                    turns = [(transfer(producer), plain_transfer(producer)) for _ in range(LARGE_TRANSACTIONS)]
+            seconds, without = (sum(each) for each in zip(*turns, strict=True))
+            pairs.append((count * BATCH_BYTES / seconds / 1e6, count * BATCH_BYTES / without / 1e6))
         yield beside(f"transactions ({generation}) of {BATCHES} batches of 64 KiB, MB/s", "without", pairs, 0.8)
 
 
@@ -210,6 +209,21 @@ def transfer(producer: Producer) -> float:
     began = time.perf_counter()
     if producer.generation == "v1":
         producer.add()
+    flow(producer, frames, version)
+    producer.end(versions["end"])
+    return time.perf_counter() - began
+
+
+def plain_transfer(producer: Producer) -> float:
+    """As much by the same client, outside of any transaction."""
+    frame = load.produce_frame(TOPIC, BATCH_BYTES).data
+    began = time.perf_counter()
+    flow(producer, [frame] * BATCHES, load.PRODUCE_VERSION)
+    return time.perf_counter() - began
+
+
+def flow(producer: Producer, frames: Sequence[bytes], version: int) -> None:
+    """All of these, five under way, until each has its answer."""
     under_way = 0
     for frame in frames:
         if under_way == 5:
@@ -219,8 +233,6 @@ def transfer(producer: Producer) -> float:
         under_way += 1
     for _ in range(under_way):
         expect_taken(producer, version)
-    producer.end(versions["end"])
-    return time.perf_counter() - began
 
 
 def expect_taken(producer: Producer, version: int) -> None:
