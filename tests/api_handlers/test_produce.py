@@ -8,6 +8,7 @@ from barnabas.api_handlers.produce import produce
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+from tests.held import Held
 
 Topic = ProduceRequest.TopicProduceData
 
@@ -198,27 +199,6 @@ def test_a_transactional_batch_without_a_transactional_id_is_nobodys(node, parti
     transactional = batch(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     answer = send(node, asked(transactional[:-1] + b"\1"))  # damaged, too, which nobody has looked at yet
     assert (answer.error_code, answer.log_start_offset, answer.error_message) == (53, -1, None)
-
-
-class Held:
-    """A background in which nothing happens until the test lets it."""
-
-    def __init__(self):
-        self.work = []
-
-    def run(self, work, done=None):
-        self.work.append((work, done))
-
-    def close(self):
-        pass
-
-    def go_on(self, failing=None):
-        waiting, self.work = self.work, []
-        for work, done in waiting:
-            if failing is None:
-                work()
-            if done is not None:
-                done(failing)
 
 
 def flushing(quiet_node, messages):

@@ -4,37 +4,18 @@ A transaction whose commit was answered is there in both partitions, one that wa
 answer is missing, in both or in neither. Nothing stays open once the producer is back.
 """
 
-import itertools
-from random import Random
-
 import pytest
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.produce import produce
-from barnabas.clock import ManualClock
-from barnabas.cluster.metadata_log import MetadataLogError
-from barnabas.config import BrokerConfig
-from barnabas.errors import ConcurrentTransactions, KafkaError
-from barnabas.log.log_directory import LogDirectoryError
 from barnabas.records.batch import batches
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_type
 from barnabas.records.record import records_of
-from barnabas.testing.faults import FaultyFiles
-from barnabas.transactions.messages import InitProducer
 from barnabas.wire.messages.produce import ProduceRequest
-from tests.broker.opening import opened
+from tests.broker.failing import TransactionalNode, fail_each_change
 
-PROPERTIES = {
-    "node.id": "1",
-    "log.dirs": "/data",
-    "listeners": "PLAINTEXT://127.0.0.1:9092",
-    "num.recovery.threads.per.data.dir": "1",
-    "transaction.state.log.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-}
 PARTITIONS = (0, 1)
 
 
@@ -46,29 +27,11 @@ class Promised:
         self.unknown = set()
 
 
-class Node:
-    """A broker on these files, with one producer of the second generation."""
-
-    def __init__(self, files, promised, **properties):
-        self.promised = promised
-        self.clock = ManualClock()
-        self.broker = opened(BrokerConfig.from_properties(PROPERTIES | properties), files, self.clock)
-        self.producer = None
-
+class Node(TransactionalNode):
     def prepare(self):
         self.broker.create_topic("t", len(PARTITIONS), {"segment.bytes": "1048576"})
         self.broker.transaction_log.create_topic()
         self.init()
-
-    def init(self):
-        told = []
-        for _ in range(2):  # the transaction before is aborted first
-            self.broker.transactions.init_producer_id(InitProducer("x", 60_000), told.append)
-            if told and told[-1].error is not ConcurrentTransactions:
-                break
-        if told and told[-1].error is None:
-            self.producer = told[-1].producer_id, told[-1].producer_epoch
-        return self.producer
 
     def write(self, name, partition):
         """Whether it was acknowledged."""
@@ -96,12 +59,8 @@ class Node:
         is_commit = is_commit and all(written)
         if is_commit:
             self.promised.unknown.add(name)
-        told = []
-        self.broker.transactions.end("x", *self.producer, is_commit, told.append, client_version=2)
-        if told and told[0].error is None:
-            self.producer = told[0].producer_id, told[0].producer_epoch
-            if is_commit:
-                self.promised.committed.add(name)
+        if self.end(is_commit) and is_commit:
+            self.promised.committed.add(name)
 
     def visible(self, partition):
         """What a reader of committed transactions sees, by the markers alone."""
@@ -150,19 +109,7 @@ def story(files, promised, properties):
 
 @pytest.mark.parametrize("flushes", [False, True], ids=["kill", "power cut"])
 def test_all_or_nothing_whatever_fails(flushes):
-    properties = {"log.flush.interval.messages": "1"} if flushes else {}
-    for n in itertools.count(1):
-        files, promised = FaultyFiles(n, lasting="for ever", torn=Random(n)), Promised()
-        try:
-            story(files, promised, properties)
-        except (KafkaError, LogDirectoryError, MetadataLogError, OSError):
-            assert files.has_failed
-        if not files.has_failed:
-            assert n > 100
-            assert promised.committed == {b"one", b"three"}
-            return
-        where = f"failure at operation {n}, {files.changes[n - 1]}"
-        again = Node(files.survivor(power_cut=flushes), promised, **properties)
-        again.check(where)
-        again.transaction(b"four", is_commit=True)
-        again.check(f"a transaction after a {where}")
+    def whole(promised):
+        assert promised.committed == {b"one", b"three"}
+
+    fail_each_change(Node, story, Promised, flushes=flushes, whole=whole, one_more=b"four")

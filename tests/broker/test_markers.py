@@ -19,6 +19,7 @@ from barnabas.records.control import ControlType, control_type
 from barnabas.records.record import records_of
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
+from tests.held import Held
 
 T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
 MISSING = TopicPartition("nobody", 0)
@@ -181,27 +182,6 @@ def test_the_logs_time():
         batch.check_crc()
         assert batch.is_log_append_time
         assert batch.max_timestamp == node.clock.time_ms()
-
-
-class Held:
-    """A background in which nothing happens until the test lets it."""
-
-    def __init__(self):
-        self.work = []
-
-    def run(self, work, done=None):
-        self.work.append((work, done))
-
-    def close(self):
-        pass
-
-    def go_on(self, failing=None):
-        waiting, self.work = self.work, []
-        for work, done in waiting:
-            if failing is None:
-                work()
-            if done is not None:
-                done(failing)
 
 
 @pytest.mark.parametrize("failing", [None, OSError(5, "Input/output error")])

@@ -1,0 +1,83 @@
+"""A broker with a transactional producer, and a story that is told again for each change of a file that may fail.
+
+Knows nothing of what the story is, nor of what has to hold after it.
+"""
+
+import itertools
+from random import Random
+
+from barnabas.clock import ManualClock
+from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.config import BrokerConfig
+from barnabas.errors import ConcurrentTransactions, KafkaError
+from barnabas.log.log_directory import LogDirectoryError
+from barnabas.offsets.pending import Producer
+from barnabas.testing.faults import FaultyFiles
+from barnabas.transactions.messages import InitProducer
+from tests.broker.opening import opened
+
+PROPERTIES = {
+    "node.id": "1",
+    "log.dirs": "/data",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "num.recovery.threads.per.data.dir": "1",
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
+
+
+class TransactionalNode:
+    """A broker on these files, with one producer of the second generation."""
+
+    def __init__(self, files, promised, **properties):
+        self.promised = promised
+        self.clock = ManualClock()
+        self.broker = opened(BrokerConfig.from_properties(PROPERTIES | properties), files, self.clock)
+        self.producer = None
+
+    def init(self):
+        """Be the producer, whoever was before; None where that can't be written."""
+        told = []
+        for _ in range(2):  # the transaction before is aborted first
+            self.broker.transactions.init_producer_id(InitProducer("x", 60_000), told.append)
+            if told and told[-1].error is not ConcurrentTransactions:
+                break
+        if told and told[-1].error is None:
+            self.producer = Producer(told[-1].producer_id, told[-1].producer_epoch)
+        return self.producer
+
+    def end(self, is_commit):
+        """Whether the end was acknowledged; the producer goes on in the next epoch then."""
+        told = []
+        self.broker.transactions.end("x", *self.producer, is_commit, told.append, client_version=2)
+        if not told or told[0].error is not None:
+            return False
+        self.producer = Producer(told[0].producer_id, told[0].producer_epoch)
+        return True
+
+
+def fail_each_change(node, tell, promise, *, flushes, whole, one_more):
+    """Tell the story with the first change failing for ever, then the second, until a telling needs no more of them.
+
+    ``whole`` is what is promised then; ``one_more`` the transaction that has to work after each failure. Where commits
+    wait for the disk (``flushes``), the failure is a power cut.
+    """
+    properties = {"log.flush.interval.messages": "1"} if flushes else {}
+    for n in itertools.count(1):
+        files, promised = FaultyFiles(n, lasting="for ever", torn=Random(n)), promise()
+        try:
+            tell(files, promised, properties)
+        except (KafkaError, LogDirectoryError, MetadataLogError, OSError):
+            assert files.has_failed
+        if not files.has_failed:
+            assert n > 100
+            whole(promised)
+            return
+        where = f"failure at operation {n}, {files.changes[n - 1]}"
+        again = node(files.survivor(power_cut=flushes), promised, **properties)
+        again.check(where)
+        again.transaction(one_more, is_commit=True)
+        again.check(f"a transaction after a {where}")
