@@ -7,7 +7,7 @@ Version 0 kept offsets in ZooKeeper; they are kept here, where Kafka 3 without Z
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.offsets_to_commit import Codes, look_up
+from barnabas.api_handlers.offsets_to_commit import Codes, look_up, told
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.groups.messages import OffsetCommit
@@ -52,16 +52,4 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
 
 
 def _response(answers: Codes) -> OffsetCommitResponse:
-    return OffsetCommitResponse(
-        topics=[
-            Topic(
-                name=key.name,
-                topic_id=key.id,
-                partitions=[
-                    Topic.OffsetCommitResponsePartition(partition_index=index, error_code=code)
-                    for index, code in of_topic
-                ],
-            )
-            for key, of_topic in answers
-        ]
-    )
+    return OffsetCommitResponse(topics=told(answers, Topic, Topic.OffsetCommitResponsePartition))

@@ -4,7 +4,7 @@ Knows nothing of groups and transactions, who say whether those may be committed
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from barnabas.api_handlers.by_topic import Answers, merged
 from barnabas.cluster.image import MetadataImage, TopicImage
@@ -64,6 +64,18 @@ def look_up(topics: Sequence[AskedTopic], image: MetadataImage, *, by_id: bool) 
         if taken:
             asked.taken.append((key, taken))
     return asked
+
+
+def told(codes: Codes, topic: Any, partition: Any) -> list[Any]:
+    """The answers, as the structs ``topic`` and ``partition``: there are two pairs of them, which are alike."""
+    return [
+        topic(
+            name=key.name,
+            topic_id=key.id,
+            partitions=[partition(partition_index=index, error_code=code) for index, code in of_topic],
+        )
+        for key, of_topic in codes
+    ]
 
 
 def _topic(topic: AskedTopic, image: MetadataImage, by_id: bool) -> tuple[TopicImage | None, type[KafkaError]]:

@@ -6,7 +6,7 @@ then the transaction, then the group (Kafka's ``GroupCoordinatorService.commitTr
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.offsets_to_commit import Codes, look_up
+from barnabas.api_handlers.offsets_to_commit import Codes, look_up, told
 from barnabas.api_handlers.registry import api
 from barnabas.broker.coordinator_log import COORDINATOR_ERRORS
 from barnabas.broker.transactional import Errors, Membership, ensure_in_transaction
@@ -112,16 +112,4 @@ def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], vers
 
 
 def _response(answers: Codes) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(
-        topics=[
-            Topic(
-                name=key.name,
-                topic_id=key.id,
-                partitions=[
-                    Topic.TxnOffsetCommitResponsePartition(partition_index=index, error_code=code)
-                    for index, code in of_topic
-                ],
-            )
-            for key, of_topic in answers
-        ]
-    )
+    return TxnOffsetCommitResponse(topics=told(answers, Topic, Topic.TxnOffsetCommitResponsePartition))
