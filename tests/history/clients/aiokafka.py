@@ -110,15 +110,8 @@ async def kill(producer: Any) -> None:
     producer._closed = True
 
 
-class Moves(ConsumerRebalanceListener):
-    def __init__(self, consumer: "Consumer") -> None:
-        self.consumer = consumer
-
-    def on_partitions_revoked(self, revoked: object) -> None:
-        self.consumer.moved = True
-
-    def on_partitions_assigned(self, assigned: object) -> None:
-        self.consumer.moved = True
+class Moves(base.Moves, ConsumerRebalanceListener):
+    """As this library wants to have it."""
 
 
 class Consumer(base.Consumer):

@@ -147,3 +147,16 @@ def within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:
     if not done:
         raise Lost(f"{call} did not return within {seconds} s")
     return done[0]
+
+
+class Moves:
+    """Is told of rebalances, and tells the consumer: whatever comes next may come from anywhere."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+
+    def on_partitions_revoked(self, revoked: object) -> None:
+        self.consumer.moved = True
+
+    def on_partitions_assigned(self, assigned: object) -> None:
+        self.consumer.moved = True
