@@ -112,6 +112,7 @@ _resolving = RLock()
 
 def _field(cls: "type[Struct]", name: str, hint: Any) -> Field:
     is_nullable = is_array = False
+    hint = _evaluated(cls, hint)
     origin = typing.get_origin(hint)
     if origin is typing.Union or origin is types.UnionType:
         is_nullable = True
@@ -120,8 +121,7 @@ def _field(cls: "type[Struct]", name: str, hint: Any) -> Field:
     if origin is list:
         is_array = True
         (hint,) = typing.get_args(hint)
-    if isinstance(hint, str):
-        hint = eval(hint, vars(sys.modules[cls.__module__]))
+    hint = _evaluated(cls, hint)
     kind = BUILTIN_KINDS.get(hint) or (hint.__metadata__[0] if hasattr(hint, "__metadata__") else hint)
     spec = cls.__dict__.get(name, MISSING)
     if not isinstance(spec, FieldSpec):
@@ -129,6 +129,11 @@ def _field(cls: "type[Struct]", name: str, hint: Any) -> Field:
     default = spec.default_factory() if spec.default_factory is not None else spec.default
     nullable = Versions.parse(spec.nullable) if is_nullable else NONE
     return Field(name, kind, is_array, Versions.parse(spec.versions), nullable, spec.tag, default)
+
+
+def _evaluated(cls: "type[Struct]", hint: Any) -> Any:
+    """What an annotation in quotes says: it names what its class stands within."""
+    return eval(hint, vars(sys.modules[cls.__module__])) if isinstance(hint, str) else hint
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))

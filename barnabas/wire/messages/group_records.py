@@ -6,51 +6,22 @@ Types 3 to 8 are the consumer protocol's (KIP-848), 10 to 15 share groups' (KIP-
 (KIP-1071). A key with a null value takes the record away.
 """
 
-import struct
-from typing import ClassVar
-
-from barnabas.errors import MalformedMessage
-from barnabas.wire.message import Message
+from barnabas.wire.coordinator_records import (
+    CoordinatorKey,
+    CoordinatorValue,
+    decode_value,
+    encode_key,
+    encode_value,
+    read_key,
+)
 from barnabas.wire.schema import Struct, field
 from barnabas.wire.types import ZERO_UUID, Buffer, int8, int16, int32, int64, string, uint16, uuid
 
-
-class CoordinatorKey(Message):
-    """What a record is about; its type stands in front, where a version would."""
-
-    record_type: ClassVar[int]
-    value: ClassVar[type["CoordinatorValue"]]
-    by_type: ClassVar[dict[int, type["CoordinatorKey"]]] = {}
-
-    def __init_subclass__(cls, *, record_type: int) -> None:
-        super().__init_subclass__(versions="0", flexible="none")
-        assert record_type not in CoordinatorKey.by_type, f"{cls.__name__} has a type that is taken"
-        cls.record_type = record_type
-        CoordinatorKey.by_type[record_type] = cls
+__all__ = ["CoordinatorKey", "CoordinatorValue", "decode_key", "decode_value", "encode_key", "encode_value"]
 
 
-class CoordinatorValue(Message):
-    """What is known about a key."""
-
-    key: ClassVar[type[CoordinatorKey]]
-
-    def __init_subclass__(cls, *, key: type[CoordinatorKey], versions: str, flexible: str) -> None:
-        super().__init_subclass__(versions=versions, flexible=flexible)
-        cls.key, key.value = key, cls
-
-
-def encode_key(key: CoordinatorKey) -> bytes:
-    """The key of a record: its type as an int16, then its fields.
-
-    >>> encode_key(GroupMetadataKey(group="g")).hex()
-    '0002000167'
-    """
-    return struct.pack(">h", key.record_type) + key.encode(version=0)
-
-
-def encode_value(value: CoordinatorValue, version: int) -> bytes:
-    """The value of a record: its version as an int16, then its fields."""
-    return struct.pack(">h", version) + value.encode(version=version)
+class GroupKey(CoordinatorKey):
+    """The keys of this topic."""
 
 
 def decode_key(data: Buffer) -> CoordinatorKey | None:
@@ -59,22 +30,10 @@ def decode_key(data: Buffer) -> CoordinatorKey | None:
     >>> decode_key(bytes.fromhex("0002000167"))
     GroupMetadataKey(group='g')
     """
-    if len(data) < 2:
-        raise MalformedMessage("a record's key without its type")
-    (record_type,) = struct.unpack_from(">h", data)
-    cls = CoordinatorKey.by_type.get(record_type)
-    return None if cls is None else cls.decode(data, version=0, at=2)
+    return read_key(GroupKey, data)
 
 
-def decode_value(key: CoordinatorKey, data: Buffer) -> CoordinatorValue:
-    """The value in ``data``, of a record with that key. Raises MalformedMessage."""
-    if len(data) < 2:
-        raise MalformedMessage("a record's value without its version")
-    (version,) = struct.unpack_from(">h", data)
-    return key.value.decode(data, version=version, at=2)
-
-
-class LegacyOffsetCommitKey(CoordinatorKey, record_type=0):
+class LegacyOffsetCommitKey(GroupKey, record_type=0):
     group: string
     topic: string
     partition: int32
@@ -86,7 +45,7 @@ class LegacyOffsetCommitValue(CoordinatorValue, key=LegacyOffsetCommitKey, versi
     commit_timestamp: int64
 
 
-class OffsetCommitKey(CoordinatorKey, record_type=1):
+class OffsetCommitKey(GroupKey, record_type=1):
     group: string
     topic: string
     partition: int32
@@ -101,7 +60,7 @@ class OffsetCommitValue(CoordinatorValue, key=OffsetCommitKey, versions="0-4", f
     topic_id: uuid = field("4+", tag=0, default=ZERO_UUID)
 
 
-class GroupMetadataKey(CoordinatorKey, record_type=2):
+class GroupMetadataKey(GroupKey, record_type=2):
     group: string
 
 
@@ -124,7 +83,7 @@ class GroupMetadataValue(CoordinatorValue, key=GroupMetadataKey, versions="0-4",
     members: list[MemberMetadata]
 
 
-class ConsumerGroupMetadataKey(CoordinatorKey, record_type=3):
+class ConsumerGroupMetadataKey(GroupKey, record_type=3):
     group_id: string
 
 
@@ -133,7 +92,7 @@ class ConsumerGroupMetadataValue(CoordinatorValue, key=ConsumerGroupMetadataKey,
     metadata_hash: int64 = field(tag=0, default=0)
 
 
-class ConsumerGroupPartitionMetadataKey(CoordinatorKey, record_type=4):
+class ConsumerGroupPartitionMetadataKey(GroupKey, record_type=4):
     group_id: string
 
 
@@ -153,7 +112,7 @@ class ConsumerGroupPartitionMetadataValue(
     topics: list[TopicMetadata]
 
 
-class ConsumerGroupMemberMetadataKey(CoordinatorKey, record_type=5):
+class ConsumerGroupMemberMetadataKey(GroupKey, record_type=5):
     group_id: string
     member_id: string
 
@@ -180,7 +139,7 @@ class ConsumerGroupMemberMetadataValue(
     classic_member_metadata: ClassicMemberMetadata | None = field(tag=0, default_factory=ClassicMemberMetadata)
 
 
-class ConsumerGroupTargetAssignmentMetadataKey(CoordinatorKey, record_type=6):
+class ConsumerGroupTargetAssignmentMetadataKey(GroupKey, record_type=6):
     group_id: string
 
 
@@ -191,7 +150,7 @@ class ConsumerGroupTargetAssignmentMetadataValue(
     assignment_timestamp: int64 = field(tag=0, default=0)
 
 
-class ConsumerGroupTargetAssignmentMemberKey(CoordinatorKey, record_type=7):
+class ConsumerGroupTargetAssignmentMemberKey(GroupKey, record_type=7):
     group_id: string
     member_id: string
 
@@ -206,7 +165,7 @@ class ConsumerGroupTargetAssignmentMemberValue(
     topic_partitions: list[TopicPartition]
 
 
-class ConsumerGroupCurrentMemberAssignmentKey(CoordinatorKey, record_type=8):
+class ConsumerGroupCurrentMemberAssignmentKey(GroupKey, record_type=8):
     group_id: string
     member_id: string
 
@@ -226,7 +185,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(
     partitions_pending_revocation: list[TopicPartitions]
 
 
-class ShareGroupMemberMetadataKey(CoordinatorKey, record_type=10):
+class ShareGroupMemberMetadataKey(GroupKey, record_type=10):
     group_id: string
     member_id: string
 
@@ -238,7 +197,7 @@ class ShareGroupMemberMetadataValue(CoordinatorValue, key=ShareGroupMemberMetada
     subscribed_topic_names: list[string]
 
 
-class ShareGroupMetadataKey(CoordinatorKey, record_type=11):
+class ShareGroupMetadataKey(GroupKey, record_type=11):
     group_id: string
 
 
@@ -247,7 +206,7 @@ class ShareGroupMetadataValue(CoordinatorValue, key=ShareGroupMetadataKey, versi
     metadata_hash: int64
 
 
-class ShareGroupTargetAssignmentMetadataKey(CoordinatorKey, record_type=12):
+class ShareGroupTargetAssignmentMetadataKey(GroupKey, record_type=12):
     group_id: string
 
 
@@ -258,7 +217,7 @@ class ShareGroupTargetAssignmentMetadataValue(
     assignment_timestamp: int64 = field(tag=0, default=0)
 
 
-class ShareGroupTargetAssignmentMemberKey(CoordinatorKey, record_type=13):
+class ShareGroupTargetAssignmentMemberKey(GroupKey, record_type=13):
     group_id: string
     member_id: string
 
@@ -273,7 +232,7 @@ class ShareGroupTargetAssignmentMemberValue(
     topic_partitions: list[TopicPartition]
 
 
-class ShareGroupCurrentMemberAssignmentKey(CoordinatorKey, record_type=14):
+class ShareGroupCurrentMemberAssignmentKey(GroupKey, record_type=14):
     group_id: string
     member_id: string
 
@@ -291,7 +250,7 @@ class ShareGroupCurrentMemberAssignmentValue(
     assigned_partitions: list[TopicPartitions]
 
 
-class ShareGroupStatePartitionMetadataKey(CoordinatorKey, record_type=15):
+class ShareGroupStatePartitionMetadataKey(GroupKey, record_type=15):
     group_id: string
 
 
@@ -312,7 +271,7 @@ class ShareGroupStatePartitionMetadataValue(
     deleting_topics: list[TopicInfo]
 
 
-class ConsumerGroupRegularExpressionKey(CoordinatorKey, record_type=16):
+class ConsumerGroupRegularExpressionKey(GroupKey, record_type=16):
     group_id: string
     regular_expression: string
 
@@ -325,7 +284,7 @@ class ConsumerGroupRegularExpressionValue(
     timestamp: int64
 
 
-class StreamsGroupMetadataKey(CoordinatorKey, record_type=17):
+class StreamsGroupMetadataKey(GroupKey, record_type=17):
     group_id: string
 
 
@@ -342,7 +301,7 @@ class StreamsGroupMetadataValue(CoordinatorValue, key=StreamsGroupMetadataKey, v
     failed_description_topology_epoch: int32 = field(tag=3, default=-1)
 
 
-class StreamsGroupMemberMetadataKey(CoordinatorKey, record_type=19):
+class StreamsGroupMemberMetadataKey(GroupKey, record_type=19):
     group_id: string
     member_id: string
 
@@ -367,7 +326,7 @@ class StreamsGroupMemberMetadataValue(CoordinatorValue, key=StreamsGroupMemberMe
     client_tags: list[KeyValue]
 
 
-class StreamsGroupTargetAssignmentMetadataKey(CoordinatorKey, record_type=20):
+class StreamsGroupTargetAssignmentMetadataKey(GroupKey, record_type=20):
     group_id: string
 
 
@@ -378,7 +337,7 @@ class StreamsGroupTargetAssignmentMetadataValue(
     assignment_timestamp: int64 = field(tag=0, default=0)
 
 
-class StreamsGroupTargetAssignmentMemberKey(CoordinatorKey, record_type=21):
+class StreamsGroupTargetAssignmentMemberKey(GroupKey, record_type=21):
     group_id: string
     member_id: string
 
@@ -395,7 +354,7 @@ class StreamsGroupTargetAssignmentMemberValue(
     warmup_tasks: list[TaskIds]
 
 
-class StreamsGroupCurrentMemberAssignmentKey(CoordinatorKey, record_type=22):
+class StreamsGroupCurrentMemberAssignmentKey(GroupKey, record_type=22):
     group_id: string
     member_id: string
 
@@ -419,7 +378,7 @@ class StreamsGroupCurrentMemberAssignmentValue(
     warmup_tasks_pending_revocation: list[TaskIds]
 
 
-class StreamsGroupTopologyKey(CoordinatorKey, record_type=23):
+class StreamsGroupTopologyKey(GroupKey, record_type=23):
     group_id: string
 
 
