@@ -15,7 +15,7 @@ from barnabas.errors import (
     UnknownMemberId,
 )
 from barnabas.groups.classic_member import ClassicMember
-from barnabas.groups.deadlines import Deadline
+from barnabas.deadlines import Deadline
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.messages import DescribedGroup, JoinedMember, JoinReply, Protocols
 from barnabas.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics

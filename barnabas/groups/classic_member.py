@@ -3,7 +3,7 @@
 Knows nothing of the others.
 """
 
-from barnabas.groups.deadlines import Deadline
+from barnabas.deadlines import Deadline
 from barnabas.groups.messages import DescribedMember, JoinReply, Protocols, SyncReply
 
 

@@ -24,7 +24,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.deadlines import Deadline, Deadlines
+from barnabas.deadlines import Deadline, Deadlines
 from barnabas.groups.joining import Joining
 from barnabas.groups.messages import (
     DescribedGroup,

@@ -24,7 +24,7 @@ from barnabas.errors import (
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.deadlines import Deadline, Deadlines
+from barnabas.deadlines import Deadline, Deadlines
 from barnabas.groups.messages import JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
 from barnabas.groups.records import group_record
 from barnabas.offsets.records import Record

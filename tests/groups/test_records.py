@@ -3,7 +3,7 @@
 from barnabas.clock import ManualClock
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.classic_member import ClassicMember
-from barnabas.groups.deadlines import Deadline
+from barnabas.deadlines import Deadline
 from barnabas.groups.records import group_record, group_tombstone, new_group_record
 
 KEY = bytes.fromhex("0002 0001 67")

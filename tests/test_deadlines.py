@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.groups.deadlines import Deadline, Deadlines
+from barnabas.deadlines import Deadline, Deadlines
 
 
 class CountingClock(ManualClock):
