@@ -1,0 +1,79 @@
+"""What groups of every kind live in: the ledger, the clock, the cluster, the settings, and each other.
+
+Knows nothing of what any of these is made of.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from barnabas.clock import Clock
+from barnabas.deadlines import Deadlines
+from barnabas.groups.config import Settings
+from barnabas.groups.group import Group
+from barnabas.groups.ledger import Ledger
+
+
+class PartitionView(Protocol):
+    """One partition, as far as groups have to know it."""
+
+    @property
+    def replicas(self) -> tuple[int, ...]: ...
+
+
+class TopicView(Protocol):
+    """One topic."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> Mapping[int, PartitionView]: ...
+
+
+class BrokerView(Protocol):
+    """One broker."""
+
+    @property
+    def rack(self) -> str | None: ...
+
+
+class ClusterView(Protocol):
+    """The cluster as it is at a moment: what a ``MetadataImage`` says of it."""
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def features(self) -> Mapping[str, int]: ...
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerView]: ...
+
+    @property
+    def topics_by_name(self) -> Mapping[str, TopicView]: ...
+
+    @property
+    def topics_by_id(self) -> Mapping[bytes, TopicView]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Handed to each kind of group when it is made."""
+
+    groups: dict[str, Group]
+    """All groups that are here, of every kind."""
+    ledger: Ledger
+    clock: Clock
+    deadlines: Deadlines
+    new_uuid: Callable[[], str]
+    is_coordinator: Callable[[str], bool]
+    """Whether a group of that name would be here."""
+    image: Callable[[], ClusterView]
+    config: Callable[[], Settings]
+    """The broker's configs as they are now, by their dotted names."""
+    group_settings: Callable[[str], Settings]
+    """The configs of a group as they are in effect: its own where they are set, the broker's where not."""

@@ -1,0 +1,85 @@
+"""How groups change: records are appended, then applied. Nothing else changes what they keep.
+
+Knows nothing of what records mean: each kind of group brings the functions that apply its own. As the same functions
+take in the log at start, what is in memory is what the log says, before a restart and after it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from barnabas.errors import KafkaError
+from barnabas.groups.records import VERSION
+from barnabas.offsets.pending import Producer
+from barnabas.offsets.records import Record
+from barnabas.wire.coordinator_records import CoordinatorKey, CoordinatorValue
+from barnabas.wire.messages.group_records import GroupMetadataValue, OffsetCommitValue, encode_key, encode_value
+
+Pair = tuple[CoordinatorKey, CoordinatorValue | None]
+"""A record; None takes away what the key names."""
+
+Applier = Callable[[Any, Any], None]
+"""Takes a key and its value, or None."""
+
+Written = Callable[[type[KafkaError] | None], object]
+"""Told once that records are safe, or why they are not, as the answer to the client has to put it."""
+
+VERSIONS: dict[type[CoordinatorValue], int] = {GroupMetadataValue: VERSION}
+"""In which version a value is written, where it is not 0."""
+
+
+class Write(Protocol):
+    """Appends records of a group as one batch, of the transaction of that producer where there is one.
+
+    ``written`` may be called later, but is called in the order of the log; ``appended`` is called at once when the
+    records are in the log, before anything follows them there.
+    """
+
+    def __call__(
+        self,
+        group_id: str,
+        records: Sequence[Record],
+        written: Written,
+        producer: Producer | None = None,
+        appended: Callable[[], object] = ...,
+        /,
+    ) -> None: ...
+
+
+class Ledger:
+    """The one way to the log for what lives by its records."""
+
+    def __init__(self, write: Write, applier_of: Callable[[type[CoordinatorKey]], Applier | None]) -> None:
+        """``applier_of`` finds what applies records with such a key, None where nobody takes them."""
+        self._write = write
+        self._applier_of = applier_of
+        self._appliers: dict[type[CoordinatorKey], Applier | None] = {}
+
+    def commit(self, group_id: str, records: Sequence[Pair], done: Written) -> None:
+        """Append the records as one batch, apply them in order, and call ``done`` when they are safe.
+
+        What cannot be appended is not applied: ``done`` is told why, and nothing has changed. Without records there is
+        nothing to wait for.
+        """
+        if not records:
+            done(None)
+            return
+        encoded = [(encode_key(key), None if value is None else _encoded(value)) for key, value in records]
+        self._write(group_id, encoded, done, None, lambda: self.apply_all(records))
+
+    def apply_all(self, records: Sequence[Pair]) -> None:
+        for key, value in records:
+            self.apply(key, value)
+
+    def apply(self, key: CoordinatorKey, value: CoordinatorValue | None) -> None:
+        """Take in a record that is in the log; one that nobody takes is passed over."""
+        key_type = type(key)
+        if key_type not in self._appliers:
+            self._appliers[key_type] = self._applier_of(key_type)
+        applier = self._appliers[key_type]
+        if applier is not None:
+            applier(key, value)
+
+
+def _encoded(value: CoordinatorValue) -> bytes:
+    assert not isinstance(value, OffsetCommitValue), "offsets have a version that depends on what they hold"
+    return encode_value(value, VERSIONS.get(type(value), 0))
