@@ -4,6 +4,8 @@ And what other pages show of the code's tables, between ``<!-- name: ... -->`` a
 ``make docs`` runs it; a test fails while a file differs from what the code says.
 """
 
+import enum
+import importlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from barnabas.transactions.states import FROM, State
 
 REFERENCE = Path(__file__).parent / "reference"
 TRANSACTIONS = Path(__file__).parent / "internals" / "transactions.md"
+GROUPS = Path(__file__).parent / "internals" / "groups.md"
 GENERATED = "<!-- Written by docs/generate.py from the code: `make docs`. Changes made here are lost. -->\n"
 
 THEMES = {
@@ -47,6 +50,7 @@ def main() -> None:
     for name, text in pages().items():
         (REFERENCE / name).write_text(text, "utf-8")
     TRANSACTIONS.write_text(transactions(TRANSACTIONS.read_text("utf-8")), "utf-8")
+    GROUPS.write_text(groups(GROUPS.read_text("utf-8")), "utf-8")
 
 
 def pages() -> dict[str, str]:
@@ -201,6 +205,39 @@ def ends() -> str:
         cells = [words.get(each) or (each if isinstance(each, str) else constant(each)) for each in verdicts]
         rows.append([f"`{state.title}`", *cells])
     return table(head, rows)
+
+
+DIAGRAM = re.compile(
+    r"(?P<begin><!-- (?P<name>states of [a-z ]+): written by docs/generate.py from barnabas/(?P<path>\S+)\.py -->\n)"
+    r".*?(?P<end><!-- /(?P=name) -->)",
+    re.DOTALL,
+)
+"""Where a page wants the diagram of the states that a module's ``PREVIOUS_STATES`` lists."""
+
+
+def groups(page: str) -> str:
+    """The page about groups with the diagrams of the modules that it names."""
+    return DIAGRAM.sub(lambda found: f"{found['begin']}\n{diagram(found['path'])}\n{found['end']}", page)
+
+
+def diagram(path: str) -> str:
+    """The states of a module, and from which each can be reached, for Mermaid; the first one is where all begins."""
+    module = importlib.import_module("barnabas." + path.replace("/", "."))
+    previous_states: dict[enum.Enum, set[enum.Enum]] = module.PREVIOUS_STATES
+    order = list(type(next(iter(previous_states))))
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {title(order[0])}"]
+    for state, former_ones in previous_states.items():
+        if former_ones >= set(order) - {state}:  # a deletion, say, which would only be many lines
+            lines.append(f"    note right of {title(state)}: from every state")
+        else:
+            lines += [f"    {title(former)} --> {title(state)}" for former in sorted(former_ones, key=order.index)]
+    return "\n".join([*lines, "```\n"])
+
+
+def title(state: enum.Enum) -> str:
+    """The state's name as clients see it, without spaces."""
+    name = state.value if isinstance(state.value, str) else state.name.title()
+    return re.sub(r"[^A-Za-z]", "", name)
 
 
 def constant(error: type[KafkaError]) -> str:

@@ -25,3 +25,10 @@ def test_the_tables_about_transactions_are_those_of_the_code(generate):
     page = generate.TRANSACTIONS.read_text("utf-8")
     assert page == generate.transactions(page), "run `make docs`"
     assert page.count("stateDiagram") == 1 and "| `PrepareAbort` |" in page
+
+
+def test_the_diagrams_of_groups_are_those_of_the_code(generate):
+    page = generate.GROUPS.read_text("utf-8")
+    assert page == generate.groups(page), "run `make docs`"
+    assert "PreparingRebalance --> CompletingRebalance" in page
+    assert page.count("stateDiagram") == page.count("states of a") // 2
