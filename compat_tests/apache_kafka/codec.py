@@ -1,5 +1,7 @@
 """Kafka's messages as dictionaries, read and written by walking the schemas that kafka-python's wheel carries.
 
+Those that the wheel lacks come from Apache Kafka's own jar of clients.
+
 An independent second reading: it must not know anything of ``barnabas.wire``, whose errors it is there to find.
 """
 
@@ -8,9 +10,12 @@ import importlib.util
 import json
 import re
 import struct
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .apache import CURRENT, jars
 
 ZERO_UUID = bytes(16)
 
@@ -76,11 +81,18 @@ def schemas() -> Path:
     return Path(found.origin).parent / "protocol" / "schemas" / "resources"
 
 
+def schema_text(name: str) -> str:
+    file = schemas() / f"{name}.json"
+    if file.exists():
+        return file.read_text()
+    with zipfile.ZipFile(jars() / f"kafka-clients-{CURRENT}.jar") as jar:
+        return jar.read(f"common/message/{name}.json").decode()
+
+
 @functools.cache
 def message(name: str) -> Message:
     """The schema of a message, by its full name (``FetchRequest``)."""
-    text = re.sub(r"(?m)^\s*//.*$", "", (schemas() / f"{name}.json").read_text())
-    return declared(json.loads(text))
+    return declared(json.loads(re.sub(r"(?m)^\s*//.*$", "", schema_text(name))))
 
 
 def declared(told: Mapping[str, Any]) -> Message:
