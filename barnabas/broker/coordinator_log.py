@@ -103,23 +103,32 @@ class CoordinatorLog:
         return partition.leads and not partition.log.is_offline
 
     def append(
-        self, key: str, batch: bytes | bytearray, now_ms: int, written: Written, *, by_coordinator: bool = False
+        self,
+        key: str,
+        batch: bytes | bytearray,
+        now_ms: int,
+        written: Written,
+        *,
+        by_coordinator: bool = False,
+        appended: Callable[[], object] | None = None,
     ) -> None:
         """Append a batch about ``key``; on one node it is safe when it is in the log.
 
         Where ``flush.messages`` wants it on the disk, when it is there. ``written`` is called with what a client is
-        to be told, or None.
+        to be told, or None; ``appended`` at once when the batch is in the log, before anything follows it there.
         """
         try:
             partition = self.partition(key)
-            appended = partition.append(
+            last_offset = partition.append(
                 RecordBatch.parse(batch), now_ms, all_in_sync=True, by_coordinator=by_coordinator
-            )
+            ).last_offset
         except KafkaError as error:
             logger.warning("%s: what is kept under %s could not be written: %s", self.topic, key, error)
             written(COORDINATOR_ERRORS.get(type(error), type(error)))
             return
-        self._when_safe(partition.log, appended.last_offset, written)
+        if appended is not None:
+            appended()
+        self._when_safe(partition.log, last_offset, written)
 
     def when_safe(self, index: int, written: Written) -> None:
         """Call back when all that partition ``index`` holds by now is safe; whatever was appended before comes first.

@@ -10,12 +10,14 @@ from barnabas.broker.coordinator_log import CoordinatorLog
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.config.dynamic import GROUP_RESOURCE
+from barnabas.config.group import GroupSettings
 from barnabas.errors import KafkaError
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.java_hash import partitions_in_list_order, partitions_in_order, timeline_order
+from barnabas.groups.ledger import Written
 from barnabas.groups.messages import ListedGroup
-from barnabas.groups.rebalance import Written
 from barnabas.log.transactions import marker_of
 from barnabas.offsets.pending import Producer, Transaction
 from barnabas.offsets.records import Record
@@ -46,11 +48,17 @@ class GroupLog:
             new_uuid=new_uuid or self._random_uuid,
             is_coordinator=self.is_coordinator,
             partition_of=self.index_of,
+            image=lambda: broker.image,
+            settings=lambda: broker.config,
+            group_settings=self._settings_of,
         )
 
     def _random_uuid(self) -> str:
         digits = random_uuid(self._broker.random).hex()
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    def _settings_of(self, group_id: str) -> GroupSettings:
+        return GroupSettings(self._broker.config, self._broker.image.configs_of(GROUP_RESOURCE, group_id))
 
     # -------------------------------------------------------------- the topic
 
@@ -89,7 +97,12 @@ class GroupLog:
     # --------------------------------------------------------------- writing
 
     def write(
-        self, group_id: str, records: Sequence[Record], written: Written, producer: Producer | None = None
+        self,
+        group_id: str,
+        records: Sequence[Record],
+        written: Written,
+        producer: Producer | None = None,
+        appended: Callable[[], object] | None = None,
     ) -> None:
         """Append the records of a group as one batch, of the transaction of that producer where there is one."""
         now_ms = self._broker.clock.time_ms()
@@ -102,7 +115,7 @@ class GroupLog:
             producer_epoch=of_producer.epoch,
             is_transactional=producer is not None,
         )
-        self._log.append(group_id, batch, now_ms, written, by_coordinator=producer is not None)
+        self._log.append(group_id, batch, now_ms, written, by_coordinator=producer is not None, appended=appended)
 
     def transaction_ended(self, index: int, producer_id: int, is_commit: bool) -> None:
         """The marker of a producer has just been appended to that partition: what it decides is seen once it is safe.
@@ -140,3 +153,8 @@ class GroupLog:
     def on_image(self, delta: MetadataDelta) -> None:
         """With a topic goes what was committed about it; with a log the groups that it kept."""
         self._log.follow(delta, self.coordinator)
+        changed = delta.partitions.keys() | delta.deleted_topics.keys()
+        if changed:
+            by_id = self._broker.image.topics_by_id
+            topics = [by_id.get(each) or delta.deleted_topics.get(each) for each in changed]
+            self.coordinator.topics_changed({topic.name for topic in topics if topic is not None})

@@ -7,6 +7,7 @@ written is ``rebalance.py``'s. Follows Apache Kafka's ``ClassicGroup``.
 import enum
 import logging
 
+from barnabas.deadlines import Deadline
 from barnabas.errors import (
     FencedInstanceId,
     IllegalGeneration,
@@ -15,10 +16,11 @@ from barnabas.errors import (
     UnknownMemberId,
 )
 from barnabas.groups.classic_member import ClassicMember
-from barnabas.deadlines import Deadline
 from barnabas.groups.java_hash import hash_map_order
-from barnabas.groups.messages import DescribedGroup, JoinedMember, JoinReply, Protocols
+from barnabas.groups.ledger import Pair
+from barnabas.groups.messages import DescribedGroup, JoinedMember, JoinReply, OffsetCommit, Protocols
 from barnabas.groups.subscription import CONSUMER_PROTOCOL, subscribed_topics
+from barnabas.wire.messages.group_records import GroupMetadataKey
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +106,25 @@ class ClassicGroup:
         self.state_timestamp_ms = now_ms
 
     @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
     def is_empty(self) -> bool:
         return self.state is State.EMPTY
+
+    def bury(self) -> None:
+        """It is no longer here: no deadline of it must strike. Whoever waits in it has to have been told."""
+        for member_id in [*self.members, *self.pending_members]:
+            self.remove(member_id)
+        for deadline in (self.join_deadline, self.sync_deadline):
+            if deadline is not None:
+                deadline.cancel()
+        self.previous_state, self.state = self.state, State.DEAD
+
+    def tombstones(self) -> list[Pair]:
+        """The record that takes it away."""
+        return [(GroupMetadataKey(group=self.group_id), None)]
 
     @property
     def can_rebalance(self) -> bool:
@@ -308,26 +327,28 @@ class ClassicGroup:
 
     # ---------------------------------------------------------------- offsets
 
-    def validate_offset_commit(
-        self, member_id: str, group_instance_id: str | None, generation_id: int, *, is_transactional: bool = False
-    ) -> None:
+    def validate_offset_commit(self, commit: OffsetCommit) -> None:
         """Whether who says so may commit; KafkaError if not.
 
         Without generation and member it is a simple consumer, which has no business in a group that has members;
         or a producer from before KIP-447, which commits for whoever it is.
         """
+        generation_id, is_transactional = commit.generation_id, commit.producer is not None
         if generation_id < 0 and self.is_empty:
             return
-        if generation_id < 0 and not member_id and group_instance_id is None:
+        if generation_id < 0 and not commit.member_id and commit.group_instance_id is None:
             if is_transactional:
                 return
             raise UnknownMemberId
-        self.require_member(member_id, group_instance_id)
+        self.require_member(commit.member_id, commit.group_instance_id)
         if generation_id != self.generation_id:
             raise IllegalGeneration
         if self.state is State.COMPLETING_REBALANCE and not is_transactional:
             # It knows the generation, so it has joined; until it has its assignment it cannot have read.
             raise RebalanceInProgress
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Anybody may ask a classic group."""
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
         """When an offset that was committed then began to be of no use; None while it may be of use."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from barnabas.errors import KafkaError
-from barnabas.groups.records import VERSION
 from barnabas.offsets.pending import Producer
 from barnabas.offsets.records import Record
 from barnabas.wire.coordinator_records import CoordinatorKey, CoordinatorValue
@@ -23,8 +22,8 @@ Applier = Callable[[Any, Any], None]
 Written = Callable[[type[KafkaError] | None], object]
 """Told once that records are safe, or why they are not, as the answer to the client has to put it."""
 
-VERSIONS: dict[type[CoordinatorValue], int] = {GroupMetadataValue: VERSION}
-"""In which version a value is written, where it is not 0."""
+VERSIONS: dict[type[CoordinatorValue], int] = {GroupMetadataValue: 3}
+"""In which version Apache Kafka 4.x writes a value, where it is not 0: classic groups with instance ids."""
 
 
 class Write(Protocol):
@@ -40,7 +39,7 @@ class Write(Protocol):
         records: Sequence[Record],
         written: Written,
         producer: Producer | None = None,
-        appended: Callable[[], object] = ...,
+        appended: Callable[[], object] | None = None,
         /,
     ) -> None: ...
 

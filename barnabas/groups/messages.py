@@ -158,6 +158,8 @@ class OffsetCommit(NamedTuple):
     """From version 9, or 6 of TxnOffsetCommit: older ones are told ILLEGAL_GENERATION of a group that is not there."""
     producer: Producer | None = None
     """TxnOffsetCommit: whose transaction decides about the offsets; None where they are committed by themselves."""
+    knows_member_epochs: bool = True
+    """From version 9, and in all of TxnOffsetCommit: the generation may be the epoch of a newer kind of member."""
 
 
 JoinReply = Callable[[JoinResult], object]

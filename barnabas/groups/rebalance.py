@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from barnabas.clock import Clock
+from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import (
     NONE,
     IllegalGeneration,
@@ -24,7 +25,7 @@ from barnabas.errors import (
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.config import GroupConfig
-from barnabas.deadlines import Deadline, Deadlines
+from barnabas.groups.ledger import Written
 from barnabas.groups.messages import JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
 from barnabas.groups.records import group_record
 from barnabas.offsets.records import Record
@@ -38,9 +39,6 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 SHORTEST_WAIT_MS = 1
 """Between looking for members again and again, whatever their rebalance time-outs: so that it cannot spin."""
-
-Written = Callable[[type[KafkaError] | None], object]
-"""Told once that records are safe, or why they are not, as the answer to the client has to put it."""
 
 Write = Callable[[str, Sequence[Record], Written], None]
 """Appends records of one group to the log, all or none, in order; tells so, at once or later."""
@@ -300,16 +298,8 @@ class Rebalance:
         for member in list(group.members.values()):
             self.answer_join(group, member, JoinResult.refused(error))
             self.answer_sync(member, SyncResult.refused(error))
-        self.bury(group)
+        group.bury()
         self.give_answers()
-
-    def bury(self, group: ClassicGroup) -> None:
-        """It is deleted: no deadline of it must strike."""
-        for member_id in [*group.members, *group.pending_members]:
-            group.remove(member_id)
-        self._cancel(group.join_deadline)
-        self._cancel(group.sync_deadline)
-        group.transition_to(State.DEAD, self.clock.time_ms())
 
     def session(self, group: ClassicGroup, member_id: str) -> Deadline:
         """The deadline of a member that is about to be made."""

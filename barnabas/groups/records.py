@@ -6,11 +6,11 @@ Knows nothing of logs or batches, nor of the records of offsets that stand in th
 from collections.abc import Mapping
 
 from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.ledger import VERSIONS
 from barnabas.offsets.records import Record
 from barnabas.wire.messages.group_records import GroupMetadataKey, GroupMetadataValue, encode_key, encode_value
 
-VERSION = 3
-"""With instance ids; what Apache Kafka 4.x writes."""
+VERSION = VERSIONS[GroupMetadataValue]
 
 LONGEST_TEXT = (1 << 15) - 1
 """Bytes of UTF-8 for which records have a place; requests may bring more."""

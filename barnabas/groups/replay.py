@@ -4,19 +4,19 @@ Knows nothing of logs, and starts no clocks: what has come back is as it was wri
 coordinator says that all is there.
 """
 
-from collections.abc import Callable
-
 from barnabas.clock import Clock
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
+from barnabas.groups.group import Group
+from barnabas.groups.ledger import Applier, Ledger
 from barnabas.groups.rebalance import Rebalance
 from barnabas.groups.records import NO_TIMESTAMP
 from barnabas.offsets.committed import CommittedOffset
 from barnabas.offsets.group_offsets import GroupOffsets
 from barnabas.offsets.pending import Transaction
 from barnabas.offsets.records import committed_offset
+from barnabas.wire.coordinator_records import CoordinatorKey
 from barnabas.wire.messages.group_records import (
-    CoordinatorKey,
     GroupMetadataKey,
     GroupMetadataValue,
     LegacyOffsetCommitKey,
@@ -29,36 +29,46 @@ from barnabas.wire.messages.group_records import (
 
 
 class Replay:
-    """Applies records to the groups and the offsets that it was given."""
+    """Applies records to the groups and the offsets that it was given; those of other kinds go to the ledger."""
 
     def __init__(
-        self, groups: dict[str, ClassicGroup], offsets: GroupOffsets, rebalance: Rebalance, clock: Clock
+        self,
+        groups: dict[str, Group],
+        offsets: GroupOffsets,
+        rebalance: Rebalance,
+        clock: Clock,
+        ledger: Ledger,
     ) -> None:
         self._groups = groups
         self._offsets = offsets
         self._rebalance = rebalance
         self._clock = clock
-        self._appliers: dict[type[CoordinatorKey], Callable[..., None]] = {
+        self._ledger = ledger
+        self.appliers: dict[type[CoordinatorKey], Applier] = {
             LegacyOffsetCommitKey: self._offset,
             OffsetCommitKey: self._offset,
             GroupMetadataKey: self._group,
         }
 
     def replay(self, key: bytes, value: bytes | None, transaction: Transaction | None = None) -> None:
-        """Apply one record; MalformedMessage if it is none. Those of other kinds of groups are passed over.
+        """Apply one record; MalformedMessage if it is none. Those that nobody knows are passed over.
 
         An offset that was written in a transaction waits for its end.
         """
         decoded = decode_key(key)
-        if decoded is not None and type(decoded) in self._appliers:
-            understood = None if value is None else decode_value(decoded, value)
-            self._appliers[type(decoded)](decoded, understood, transaction)
+        if decoded is None:
+            return
+        understood = None if value is None else decode_value(decoded, value)
+        if transaction is not None and isinstance(decoded, (OffsetCommitKey, LegacyOffsetCommitKey)):
+            self._offset(decoded, understood, transaction)  # type: ignore[arg-type]
+        else:
+            self._ledger.apply(decoded, understood)
 
     def _offset(
         self,
         key: OffsetCommitKey | LegacyOffsetCommitKey,
         value: OffsetCommitValue | LegacyOffsetCommitValue | None,
-        transaction: Transaction | None,
+        transaction: Transaction | None = None,
     ) -> None:
         if value is None:
             self._offsets.remove(key.group, key.topic, key.partition)
@@ -74,10 +84,11 @@ class Replay:
         else:
             self._offsets.put_pending(transaction, *position, _committed(value))
 
-    def _group(self, key: GroupMetadataKey, value: GroupMetadataValue | None, _: Transaction | None) -> None:
-        former = self._groups.pop(key.group, None)
-        if former is not None:
-            self._rebalance.bury(former)
+    def _group(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+        former = self._groups.get(key.group)
+        if isinstance(former, ClassicGroup):
+            del self._groups[key.group]
+            former.bury()
         if value is None:
             return
         group = ClassicGroup(

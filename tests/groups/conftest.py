@@ -110,7 +110,7 @@ class World:
         self.ids += 1
         return str(self.ids)
 
-    def write(self, group_id, records, written, producer=None) -> None:
+    def write(self, group_id, records, written, producer=None, appended=None) -> None:
         if self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas)
@@ -118,6 +118,8 @@ class World:
         for key, value in records:
             self.log.append(Logged(key, value, producer))
             self.say(f"log: {self.record(key, value)}" + (f" by {producer.id}" if producer else ""))
+        if appended is not None:
+            appended()
         if self.held is None:
             written(None)
         else:
@@ -150,14 +152,19 @@ class World:
     def do_restart(self, *_) -> None:
         """Stop without a word, and come back with what the log has."""
         self.coordinator.stop()
-        self.coordinator = self.new_coordinator()
+        self.coordinator = self.replayed()
+        self.coordinator.start()
+
+    def replayed(self) -> GroupCoordinator:
+        """A coordinator that has read the log, and does nothing yet."""
+        coordinator = self.new_coordinator()
         for each in self.log:
             if isinstance(each, Ended):
-                self.coordinator.transaction_ended(PARTITION, *each)
+                coordinator.transaction_ended(PARTITION, *each)
             else:
                 transaction = Transaction(PARTITION, each.producer.id) if each.producer else None
-                self.coordinator.load([(each.key, each.value)], transaction)
-        self.coordinator.start()
+                coordinator.load([(each.key, each.value)], transaction)
+        return coordinator
 
     def do_break(self, *_) -> None:
         """The log takes nothing from here on."""

@@ -1,0 +1,33 @@
+"""The configs of a group as they are in effect: its own where they are set, the broker's where they are not.
+
+Knows nothing of groups.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from barnabas.config.broker import BrokerConfig
+from barnabas.config.definitions import of_groups
+
+
+class GroupSettings:
+    """One group's, by their names: ``settings["consumer.session.timeout.ms"]``.
+
+    >>> from barnabas.config import BrokerConfig
+    >>> settings = GroupSettings(BrokerConfig.from_properties({}), {"share.auto.offset.reset": "earliest"})
+    >>> settings["share.auto.offset.reset"], settings["consumer.session.timeout.ms"]
+    ('earliest', 45000)
+    """
+
+    __slots__ = ("_config", "_overrides")
+
+    def __init__(self, config: BrokerConfig, overrides: Mapping[str, str]) -> None:
+        self._config = config
+        self._overrides = overrides
+
+    def __getitem__(self, name: str) -> Any:
+        definition = of_groups()[name]
+        own = self._overrides.get(name)
+        if own is not None:
+            return definition.parse(own)
+        return self._config[definition.synonyms[0].name] if definition.synonyms else definition.default

@@ -1,0 +1,266 @@
+"""The offsets that groups keep: commits, what is asked about them, and how long they last.
+
+Knows nothing of how groups rebalance, nor of logs: whether somebody may commit, its group says. Follows Apache Kafka's
+``OffsetMetadataManager``.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from barnabas.clock import Clock
+from barnabas.deadlines import Deadline, Deadlines
+from barnabas.errors import (
+    NONE,
+    GroupIdNotFound,
+    GroupSubscribedToTopic,
+    IllegalGeneration,
+    InvalidGroupId,
+    KafkaError,
+    NonEmptyGroup,
+    NotCoordinator,
+    OffsetMetadataTooLarge,
+    UnknownServerError,
+)
+from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.group import Group
+from barnabas.groups.ledger import Ledger, Pair, Write, Written
+from barnabas.groups.messages import ErrorsReply, OffsetCommit
+from barnabas.groups.records import has_place_for
+from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, Topics
+from barnabas.offsets.group_offsets import GroupOffsets
+from barnabas.offsets.pending import Position, Producer, Transaction
+from barnabas.offsets.records import Record, commit_record, tombstone
+from barnabas.wire.messages.group_records import OffsetCommitKey
+
+logger = logging.getLogger(__name__)
+
+
+class OffsetKeeping:
+    """The half of the coordinator that keeps offsets."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        clock: Clock,
+        deadlines: Deadlines,
+        ledger: Ledger,
+        *,
+        write: Write,
+        is_coordinator: Callable[[str], bool],
+        partition_of: Callable[[str], int],
+    ) -> None:
+        self.config = config
+        self.offsets = GroupOffsets()
+        self._groups: dict[str, Group] = {}
+        self._clock = clock
+        self._deadlines = deadlines
+        self._ledger = ledger
+        self._append = write
+        self._is_coordinator = is_coordinator
+        self._partition_of = partition_of
+        self._retention_check = Deadline(self._check_retention)
+
+    # ----------------------------------------------------------------- groups
+
+    def _find(self, group_id: str) -> Group | None:
+        """The group, or None where there is none; NOT_COORDINATOR where it would not be here."""
+        group = self._groups.get(group_id)
+        if group is None and not self._is_coordinator(group_id):
+            raise NotCoordinator
+        return group
+
+    def _create(self, group_id: str) -> ClassicGroup:
+        if not has_place_for(group_id):
+            raise UnknownServerError("a group with an id of that length cannot be kept")
+        group = self._groups[group_id] = ClassicGroup(group_id, self._clock.time_ms())
+        return group
+
+    def _delete(self, group: Group, written: Written) -> None:
+        """Take away the group, with its offsets."""
+        group_id = group.group_id
+        records: list[Pair] = [
+            (OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
+            for topic, partition in self.offsets.positions(group_id)
+        ]
+        self._ledger.commit(group_id, [*records, *group.tombstones()], written)
+
+    def _write(
+        self, group_id: str, records: Sequence[Record], written: Written, producer: Producer | None = None
+    ) -> None:
+        """Append records of a group; from the first that is safe on, the group is seen."""
+
+        def then(error: type[KafkaError] | None) -> None:
+            if error is None and (group := self._groups.get(group_id)) is not None:
+                group.is_written = True
+            written(error)
+
+        self._append(group_id, records, then, producer)
+
+    def _heard_of(self, group: Group, member_id: str) -> None:
+        """A member has committed: as good as a heartbeat, where the kind of group has it so."""
+
+    # ---------------------------------------------------------------- offsets
+
+    def commit_offsets(self, commit: OffsetCommit, reply: ErrorsReply) -> None:
+        """OffsetCommit, of partitions that exist: a code for each; KafkaError for all of them.
+
+        Or TxnOffsetCommit, by a producer of whom it is known that the group is part of its transaction.
+        """
+        group = self._committing(commit)
+        if commit.producer is None:
+            self._heard_of(group, commit.member_id)
+        now_ms = self._clock.time_ms()
+        expires_ms = NO_EXPIRY
+        if commit.retention_time_ms != NO_EXPIRY:
+            expires_ms = min(now_ms + commit.retention_time_ms, LATEST_EXPIRY)
+        codes: list[int] = []
+        taken: list[tuple[str, int, CommittedOffset]] = []
+        for asked in commit.offsets:
+            if asked.metadata is not None and _utf16_length(asked.metadata) > self.config.offset_metadata_max_bytes:
+                codes.append(OffsetMetadataTooLarge.code)
+                continue
+            codes.append(NONE)
+            committed = CommittedOffset(
+                asked.offset, asked.leader_epoch, asked.metadata or "", now_ms, expires_ms, asked.topic_id
+            )
+            taken.append((asked.topic, asked.partition, committed))
+        if not taken:
+            reply(codes)
+            return
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is not None:
+                reply([code or error.code for code in codes])
+                return
+            if commit.group_id not in self._groups:  # deleted while this was being written
+                self._create(commit.group_id).is_written = True
+            for each in taken:
+                self._put(commit.group_id, each, commit.producer)
+            reply(codes)
+
+        records = [commit_record(commit.group_id, *each) for each in taken]
+        self._write(commit.group_id, records, written, commit.producer)
+
+    def _put(self, group_id: str, taken: tuple[str, int, CommittedOffset], producer: Producer | None) -> None:
+        if producer is None:
+            self.offsets.put(group_id, *taken)
+        else:
+            self.offsets.put_pending(Transaction(self._partition_of(group_id), producer.id), group_id, *taken)
+
+    def transaction_ended(self, partition: int, producer_id: int, is_commit: bool) -> None:
+        """A producer's marker is in that partition of ``__consumer_offsets``: its offsets there count, or are gone."""
+        self.offsets.end(Transaction(partition, producer_id), is_commit)
+
+    def _committing(self, commit: OffsetCommit) -> Group:
+        """The group that takes the commit; a simple consumer's comes into being by it."""
+        group = self._find(commit.group_id)
+        if group is None:
+            if commit.generation_id >= 0:
+                raise GroupIdNotFound if commit.knows_group_id_not_found else IllegalGeneration
+            group = self._create(commit.group_id)
+        group.validate_offset_commit(commit)
+        return group
+
+    def fetch_offsets(self, group_id: str) -> Topics:
+        """OffsetFetch: all that the group has committed, nothing for one that is not there. Not to be changed.
+
+        NOT_COORDINATOR where it would not be here.
+        """
+        self._find(group_id)
+        return self.offsets.of(group_id)
+
+    def unstable_offsets(self, group_id: str) -> Collection[Position]:
+        """Where transactions are about to change what :meth:`fetch_offsets` says (KIP-447). Not to be changed."""
+        return self.offsets.unstable(group_id)
+
+    def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
+        """OffsetDelete, of (topic, partition)s that exist: a code for each; KafkaError for all of them."""
+        if not group_id:
+            raise InvalidGroupId
+        group = self._find(group_id)
+        if group is None:
+            raise GroupIdNotFound
+        if not group.is_empty and not group.is_consumer_group:
+            raise NonEmptyGroup
+        codes = [GroupSubscribedToTopic.code if group.is_subscribed_to(topic) else NONE for topic, _ in positions]
+        doomed = [position for position, code in zip(positions, codes, strict=True) if code == NONE]
+        self._remove_offsets(group_id, doomed, lambda error: reply([code or _code(error) for code in codes]))
+
+    def _remove_offsets(self, group_id: str, positions: Iterable[tuple[str, int]], written: Written) -> None:
+        """Take away those of them that there are."""
+        present = [each for each in dict.fromkeys(positions) if self.offsets.has(group_id, *each)]
+
+        def then(error: type[KafkaError] | None) -> None:
+            if error is None:
+                for topic, partition in present:
+                    self.offsets.remove(group_id, topic, partition)
+            written(error)
+
+        if present:
+            self._write(group_id, [tombstone(group_id, *each) for each in present], then)
+        else:
+            written(None)
+
+    def topics_deleted(self, topics: Iterable[str]) -> None:
+        """Those topics are no more, and neither are the offsets of them."""
+        for topic in topics:
+            for group_id in self.offsets.groups_of(topic):
+                positions = [each for each in self.offsets.positions(group_id) if each[0] == topic]
+                logger.info("group %s: %d offsets of the deleted topic %s go", group_id, len(positions), topic)
+                self._remove_offsets(group_id, positions, _log_failure(group_id))
+
+    # -------------------------------------------------------------- retention
+
+    def expire_offsets(self) -> None:
+        """Take away offsets that nobody has needed for the retention time, and empty groups without any."""
+        for group in list(self._groups.values()):
+            expired, keeps_some = self._expired(group)
+            if not keeps_some and _is_abandoned(group):
+                logger.info("group %s: has no members and no offsets left, and goes", group.group_id)
+                self._delete(group, _log_failure(group.group_id))
+            elif expired:
+                logger.info("group %s: %d offsets have expired", group.group_id, len(expired))
+                self._remove_offsets(group.group_id, expired, _log_failure(group.group_id))
+
+    def _expired(self, group: Group) -> tuple[list[tuple[str, int]], bool]:
+        """Which offsets have expired, and whether there are others. What a transaction is about to change has not."""
+        now_ms, retention_ms = self._clock.time_ms(), self.config.offsets_retention_ms
+        unstable = self.offsets.unstable(group.group_id)
+        expired, keeps_some = [], bool(unstable)
+        for topic, partitions in self.offsets.of(group.group_id).items():
+            is_needed = group.is_subscribed_to(topic)
+            for partition, committed in partitions.items():
+                is_kept = is_needed or (topic, partition) in unstable
+                base_ms = None if is_kept else group.expiry_base_ms(committed.commit_timestamp_ms)
+                if base_ms is not None and committed.is_expired(base_ms, now_ms, retention_ms):
+                    expired.append((topic, partition))
+                else:
+                    keeps_some = True
+        return expired, keeps_some
+
+    def _check_retention(self) -> None:
+        self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
+        self.expire_offsets()
+
+
+def _is_abandoned(group: Group) -> bool:
+    """Whether there is nobody in it, nor about to be."""
+    return group.is_empty and not (isinstance(group, ClassicGroup) and group.pending_members)
+
+
+def _code(error: type[KafkaError] | None) -> int:
+    return NONE if error is None else error.code
+
+
+def _utf16_length(text: str) -> int:
+    """As Java counts; only what lies beyond the first plane counts twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _log_failure(group_id: str) -> Written:
+    def written(error: type[KafkaError] | None) -> None:
+        if error is not None:
+            logger.warning("group %s: offsets could not be removed: %s", group_id, error.__name__)
+
+    return written
