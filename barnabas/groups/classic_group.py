@@ -88,6 +88,8 @@ class ClassicGroup:
         """How many members wait for the answer to their JoinGroup."""
         self.new_member_added = False
         """Somebody came while the first rebalance was being delayed."""
+        self.assigned_generation_id = -1
+        """The last one whose assignment the leader has brought; it may be on its way to the log still."""
         self.subscribed_topics: frozenset[str] | None = None
         """What consumers of this generation read; None where that cannot be told."""
         self.is_written = False

@@ -196,7 +196,9 @@ class Rebalance:
             return
         self.answer_sync(member, SyncResult.refused(RebalanceInProgress))
         member.sync_reply = reply
-        if group.leader_id == member.member_id:
+        if group.leader_id == member.member_id and group.assigned_generation_id != sync.generation_id:
+            # Asked again while this is on its way to the log, it may bring another one: a generation has the first.
+            group.assigned_generation_id = sync.generation_id
             brought = dict(sync.assignments)
             assignments = {member_id: brought.get(member_id, b"") for member_id in group.members}
             logger.info("group %s: assigned by %s at generation %d", group.group_id, sync.member_id, sync.generation_id)

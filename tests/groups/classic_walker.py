@@ -1,0 +1,290 @@
+"""Clients of one classic group that do anything at any time, and afterwards what they ought to; and what must hold.
+
+Knows nothing of how a group comes from state to state. Whatever was done before, no reply is given twice, a generation
+has one assignment, the log says what memory says, and clients that behave come to rest.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from barnabas.errors import (
+    FencedInstanceId,
+    IllegalGeneration,
+    InconsistentGroupProtocol,
+    KafkaError,
+    MemberIdRequired,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
+from barnabas.groups.messages import Join, JoinResult, Leaver, OffsetCommit, OffsetToCommit, Sync, SyncResult
+
+GROUP = "g"
+SESSION_S, REBALANCE_S = 10, 30
+ROUNDS = 120
+"""Of a second each, within which a group has to settle: two rebalances that wait for somebody who is dead."""
+
+READS_T, READS_U = (bytes.fromhex(f"0000 00000001 0001 {topic} ffffffff") for topic in ("74", "75"))
+SUPPORTED = (
+    (("range", READS_T), ("sticky", READS_T)),
+    (("sticky", READS_T),),
+    (("sticky", READS_T), ("range", READS_U)),
+)
+"""What clients support; one of them changes its mind."""
+
+JOINS_AGAIN = {RebalanceInProgress.code, IllegalGeneration.code}
+
+
+class Asked:
+    """A question; whoever answers it twice, or answers one whose connection is gone, is found out."""
+
+    def __init__(self, then: Callable[[Any], object]) -> None:
+        self.answers = 0
+        self.is_lost = False
+        self._then = then
+
+    def __call__(self, result: Any) -> None:
+        assert not self.is_lost, "an answer to a question from before the restart"
+        self.answers += 1
+        assert self.answers == 1, f"answered again: {result}"
+        self._then(result)
+
+
+class Client:
+    """What a client remembers of its group."""
+
+    def __init__(self, name: str, instance: str | None = None, *, is_old: bool = False) -> None:
+        self.name = name
+        self.instance = instance
+        self.is_old = is_old
+        """Its JoinGroup is of version 3: it becomes a member without being told its id first."""
+        self.supported = SUPPORTED[0]
+        self.forget()
+
+    def forget(self) -> None:
+        """It is started again."""
+        self.member_id = ""
+        self.generation = -1
+        self.members: tuple[str, ...] = ()
+        self.has_to_join = True
+        self.has_to_sync = False
+        self.is_fenced = False
+        self.assignment: bytes | None = None
+        self.waits: Asked | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.waits is not None and not self.waits.answers and not self.waits.is_lost
+
+
+class Walker:
+    """The clients and their coordinator, which is a scenario's world."""
+
+    def __init__(self, world: Any) -> None:
+        self.world = world
+        self.clients = [
+            Client("a", is_old=True),
+            Client("b"),
+            Client("c"),
+            Client("d", "i"),
+            Client("e", "i"),
+            Client("f", "j", is_old=True),
+        ]
+        self.asked: list[Asked] = []
+        self.told: dict[int, str] = {}
+        """Which of the leaders' assignments the members of a generation were told."""
+        self.chosen: dict[int, str | None] = {}
+        """The protocol of each generation."""
+        self.has_refused = False
+
+    # ---------------------------------------------------------------- asking
+
+    def ask(self, then: Callable[[Any], object]) -> Asked:
+        asked = Asked(then)
+        self.asked.append(asked)
+        return asked
+
+    def wait(self, client: Client, then: Callable[[Any], object]) -> None:
+        """For the answer to what the client asks now; it no longer listens to what it asked before."""
+        client.waits = asked = self.ask(lambda result: then(result) if client.waits is asked else None)
+
+    def join(self, client: Client) -> None:
+        client.has_to_join, client.has_to_sync = False, False
+        self.wait(client, lambda result: self.joined(client, result))
+        join = Join(
+            GROUP,
+            client.member_id,
+            client.instance,
+            client.name,
+            "/127.0.0.1",
+            SESSION_S * 1000,
+            REBALANCE_S * 1000,
+            "consumer",
+            client.supported,
+            knows_member_id_required=not client.is_old,
+            knows_skip_assignment=not client.is_old,
+        )
+        self.world.coordinator.join(join, client.waits)
+
+    def joined(self, client: Client, result: JoinResult) -> None:
+        if result.error_code:
+            if result.error_code == MemberIdRequired.code:
+                client.member_id = result.member_id
+            self.refused(client, result.error_code)
+            return
+        assert self.chosen.setdefault(result.generation_id, result.protocol_name) == result.protocol_name
+        if result.members:
+            assert result.leader == result.member_id
+            assert result.member_id in {each.member_id for each in result.members}
+        client.member_id, client.generation = result.member_id, result.generation_id
+        client.members = () if result.skip_assignment else tuple(each.member_id for each in result.members)
+        client.has_to_sync = True
+
+    def sync(self, client: Client) -> None:
+        client.has_to_sync = False
+        generation = client.generation
+        self.wait(client, lambda result: self.synced(client, generation, result))
+        brought: list[tuple[str, bytes]] = []
+        if client.members:
+            number = len(self.asked)
+            brought = [(member_id, f"{client.generation}/{number}".encode()) for member_id in client.members]
+        self.world.coordinator.sync(
+            Sync(GROUP, client.generation, client.member_id, client.instance, assignments=brought), client.waits
+        )
+
+    def synced(self, client: Client, generation: int, result: SyncResult) -> None:
+        if result.error_code:
+            self.refused(client, result.error_code)
+            return
+        client.assignment = result.assignment
+        if result.assignment:
+            brought = result.assignment.decode()
+            assert brought.startswith(f"{generation}/"), "an assignment of another generation"
+            assert self.told.setdefault(generation, brought) == brought, "two assignments in one generation"
+
+    def heartbeat(self, client: Client) -> None:
+        code = self.world.coordinator.heartbeat(GROUP, client.member_id, client.instance, client.generation)
+        if code:
+            self.refused(client, code)
+
+    def commit(self, client: Client) -> None:
+        offsets = [OffsetToCommit("t", 0, len(self.asked))]
+        commit = OffsetCommit(GROUP, offsets, client.generation, client.member_id, client.instance)
+        asked = self.ask(lambda codes: None)
+        try:
+            self.world.coordinator.commit_offsets(commit, asked)
+        except KafkaError:
+            asked([])
+
+    def leave(self, client: Client) -> None:
+        self.world.coordinator.leave(GROUP, [Leaver(client.member_id, client.instance)])
+
+    def refused(self, client: Client, code: int) -> None:
+        client.has_to_join = True
+        if code == FencedInstanceId.code:
+            client.is_fenced = True
+        elif code not in JOINS_AGAIN and code not in (MemberIdRequired.code, InconsistentGroupProtocol.code):
+            client.member_id = ""
+        assert code != UnknownMemberId.code or not client.member_id
+
+    # ---------------------------------------------------------------- around
+
+    def do(self, verb: str, index: int) -> None:
+        """One step of a walk."""
+        client = self.clients[index % len(self.clients)]
+        match verb:
+            case "join" | "sync" | "heartbeat" | "commit" | "leave":
+                getattr(self, verb)(client)
+            case "proceed":
+                self.proceed(client)
+            case "gather":
+                self.gather(self.clients[: index + 1])
+            case "forget":
+                client.forget()
+            case "change":
+                client.supported = SUPPORTED[index % len(SUPPORTED)]
+            case "advance":
+                self.world.clock.advance(index)
+            case "refuse":
+                self.has_refused = True
+                self.world.is_broken = True
+            case "restart":
+                self.restart()
+            case "hold":
+                if self.world.held is None:
+                    self.world.command("hold")
+            case _:
+                self.release()
+        if self.world.held is None and not self.has_refused:
+            self.check_log()
+
+    def restart(self) -> None:
+        """By kill -9: nobody hears of what was written a moment ago, nor keeps a generation that was never written."""
+        self.world.is_broken, self.world.held = False, None
+        for asked in self.asked:
+            asked.is_lost = not asked.answers
+        self.chosen.clear()
+        self.world.command("restart")
+
+    def release(self) -> None:
+        self.world.is_broken = False
+        if self.world.held is not None:
+            self.world.command("release")
+
+    def check_log(self) -> None:
+        """Where the group rests, a coordinator that reads the log knows the same of it."""
+        now = self.world.coordinator
+        here = {each.group_id: now.describe(each.group_id) for each in now.list_groups()}
+        after = self.world.replayed()
+        for group_id, group in here.items():
+            if group.state in ("Stable", "Empty"):
+                assert after.describe(group_id) == group, (after.describe(group_id), group)
+        assert after.offsets.of(GROUP) == now.offsets.of(GROUP)
+
+    # --------------------------------------------------------------- settling
+
+    def proceed(self, client: Client) -> None:
+        """What a client that behaves does next."""
+        if client.is_waiting or client.is_fenced:
+            return
+        if client.has_to_join or (client.waits is not None and client.waits.is_lost):
+            self.join(client)
+        elif client.has_to_sync:
+            self.sync(client)
+        else:
+            self.heartbeat(client)
+
+    def gather(self, clients: list[Client]) -> None:
+        """Some behave for a while, as long as it takes them to come together where nothing is in their way."""
+        for _ in range(6):
+            for client in clients:
+                self.proceed(client)
+            self.world.clock.advance(0)
+
+    def settle(self, living: list[Client]) -> None:
+        """Everybody who lives behaves: soon they are the group, each has what the leader brought, and nobody waits."""
+        self.release()
+        for client in self.clients:
+            client.supported = SUPPORTED[0]
+        for _ in range(ROUNDS):
+            for client in living:
+                self.proceed(client)
+            self.world.clock.advance(1)
+            if self.is_settled(living):
+                break
+        members = [client for client in living if not client.is_fenced]
+        assert self.is_settled(living), [vars(client) for client in living]
+        assert len({client.generation for client in members}) <= 1
+        assert all(client.assignment == members[0].assignment != b"" for client in members)
+
+    def is_settled(self, living: list[Client]) -> bool:
+        members = [client for client in living if not client.is_fenced]
+        if any(client.has_to_join or client.has_to_sync for client in members):
+            return False
+        if not all(asked.answers or asked.is_lost for asked in self.asked):
+            return False
+        try:
+            group = self.world.coordinator.describe(GROUP)
+        except KafkaError:
+            return not members
+        told = {each.member_id for each in group.members}
+        return group.state in ("Stable", "Empty") and told == {client.member_id for client in members}
