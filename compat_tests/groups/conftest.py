@@ -1,0 +1,73 @@
+"""A broker whose groups are quick, as tests want them and nobody else does, and members of groups on it."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from compat_tests.adapters.confluent_kafka import ConfluentClient
+from compat_tests.apache_kafka.apache import KafkaUnavailable
+from compat_tests.conftest import a_broker
+from compat_tests.running import Running
+
+from .members import Group
+
+QUICK = {
+    "group.min.session.timeout.ms": "500",
+    "group.consumer.min.session.timeout.ms": "500",
+    "group.consumer.session.timeout.ms": "20000",
+    "group.consumer.min.heartbeat.interval.ms": "50",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.regex.refresh.interval.ms": "10000",
+    "group.share.min.session.timeout.ms": "500",
+    "group.share.session.timeout.ms": "20000",
+    "group.share.min.heartbeat.interval.ms": "50",
+    "group.share.heartbeat.interval.ms": "100",
+    "group.share.assignment.interval.ms": "0",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.initialize.retry.interval.ms": "1000",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+"""Members hear of each other within a tenth of a second; one that is silent has twenty, or what its test says."""
+
+
+@pytest.fixture(scope="session")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A broker for the tests of this folder, which name their topics and groups apart."""
+    if os.environ.get("BARNABAS_COMPAT_BOOTSTRAP"):
+        pytest.skip("this test wants a broker with quick groups, and the one given is not ours to set up")
+    broker = a_broker(tmp_path_factory.mktemp("quick"), QUICK)
+    try:
+        broker.start()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    try:
+        yield broker
+    finally:
+        broker.stop()
+    assert not broker.complaints()
+
+
+@pytest.fixture
+def quick_client(quick: Running) -> Iterator[ConfluentClient]:
+    """confluent-kafka, connected to it."""
+    with contextlib.closing(ConfluentClient(quick.bootstrap)) as made:
+        yield made
+
+
+@pytest.fixture
+def members(quick: Running, group: str) -> Iterator[Group]:
+    """A group without members yet; who is still in it when the test ends leaves."""
+    with contextlib.closing(Group(quick.bootstrap, group)) as made:
+        yield made
+
+
+@pytest.fixture
+def own_group(own_broker: Callable[..., Running], group: str) -> Iterator[tuple[Running, Group]]:
+    """A broker that the test may kill, and a group on it."""
+    broker = own_broker(QUICK)
+    with contextlib.closing(Group(broker.bootstrap, group)) as made:
+        yield broker, made

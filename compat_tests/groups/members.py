@@ -1,0 +1,134 @@
+"""Members of groups of the newer protocols, by confluent-kafka, and a witness of who owns what.
+
+Knows what KIP-848 promises all members together, and nothing of how a broker keeps it.
+"""
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import OFFSET_INVALID, ShareConsumer, TopicPartition
+
+from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from compat_tests.adapters.base import Place
+from compat_tests.adapters.confluent_kafka import QUIET, Consumer
+from tests.raw import Client
+
+GROUP_RESOURCE = 32
+
+COMMON = {
+    "log_level": QUIET,
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 100,
+    "retry.backoff.ms": 20,
+    "topic.metadata.refresh.fast.interval.ms": 100,
+    "fetch.wait.max.ms": 100,
+}
+
+
+class Member(Consumer):
+    """A consumer that tells the group's witness what it is given and what is taken from it."""
+
+    def __init__(self, name: str, configs: dict[str, Any], group: "Group") -> None:
+        super().__init__(configs, OFFSET_INVALID)
+        self.name, self.group = name, group
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        self.inner.subscribe(
+            list(topics),
+            on_assign=lambda _, places: self.group.given(self.name, places),
+            on_revoke=lambda _, places: self.group.taken(self.name, places),
+            on_lost=lambda _, places: self.group.taken(self.name, places),
+        )
+
+    def unsubscribe(self) -> None:
+        self.inner.unsubscribe()
+
+
+class Group:
+    """Makes members, and keeps who of them owns which partition: two owners of one are an offence, kept in
+    ``offences``."""
+
+    def __init__(self, bootstrap: str, group_id: str) -> None:
+        self.bootstrap, self.group_id = bootstrap, group_id
+        self.cleanup = contextlib.ExitStack()
+        self.lock = threading.Lock()
+        self.owners: dict[Place, str] = {}
+        self.offences: list[str] = []
+
+    def member(
+        self,
+        name: str,
+        *,
+        instance: str | None = None,
+        assignor: str | None = None,
+        configs: Mapping[str, Any] | None = None,
+    ) -> Member:
+        """A member of the consumer protocol; ``assignor`` is the broker's."""
+        told = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
+        told |= {"group.protocol": "consumer", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        if instance is not None:
+            told["group.instance.id"] = instance
+        if assignor is not None:
+            told["group.remote.assignor"] = assignor
+        return self._made(Member(name, {**told, **(configs or {})}, self))
+
+    def classic_member(self, name: str, assignor: str = "range") -> Member:
+        configs = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
+        configs |= {"auto.offset.reset": "earliest", "enable.auto.commit": False, "session.timeout.ms": 20_000}
+        configs |= {"partition.assignment.strategy": assignor, "heartbeat.interval.ms": 100}
+        return self._made(Member(name, configs, self))
+
+    def _made(self, member: Member) -> Member:
+        self.cleanup.callback(member.close)
+        return member
+
+    def sharer(self, mode: str = "explicit", configs: Mapping[str, Any] | None = None) -> ShareConsumer:
+        """A member of the share group with this id."""
+        told = {**COMMON, "bootstrap.servers": self.bootstrap, "group.id": self.group_id}
+        consumer = ShareConsumer({**told, "share.acknowledgement.mode": mode, **(configs or {})})
+        self.cleanup.callback(self._closed, consumer)
+        return consumer
+
+    @staticmethod
+    def _closed(consumer: ShareConsumer) -> None:
+        with contextlib.suppress(RuntimeError):
+            consumer.close()
+
+    def configure(self, **configs: str) -> None:
+        """Configs of the group, whose dots are underscores here; librdkafka's admin knows no groups' configs."""
+        changes = [
+            IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig(
+                name=name.replace("_", "."), config_operation=0, value=value
+            )
+            for name, value in configs.items()
+        ]
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
+            resource_type=GROUP_RESOURCE, resource_name=self.group_id, configs=changes
+        )
+        with Client(int(self.bootstrap.rpartition(":")[2])) as client:
+            answer: Any = client.ask(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
+        (told,) = answer.responses
+        assert told.error_code == 0, told.error_message
+
+    def given(self, name: str, places: Sequence[TopicPartition]) -> None:
+        with self.lock:
+            for place in places:
+                owner = self.owners.setdefault((place.topic, place.partition), name)
+                if owner != name:
+                    self.offences.append(f"{place.topic}-{place.partition} is given to {name}, and is {owner}'s")
+
+    def taken(self, name: str, places: Sequence[TopicPartition]) -> None:
+        with self.lock:
+            for place in places:
+                if self.owners.get((place.topic, place.partition)) == name:
+                    del self.owners[place.topic, place.partition]
+
+    def died(self, name: str) -> None:
+        """Nobody will say any more what it owns."""
+        with self.lock:
+            self.owners = {place: owner for place, owner in self.owners.items() if owner != name}
+
+    def close(self) -> None:
+        self.cleanup.close()
