@@ -100,9 +100,39 @@ def timeline_order(keys: Iterable[T]) -> list[T]:
     return newest_first
 
 
-def table_order(codes: Mapping[K, int], *, grows_when_full: bool = False) -> list[K]:
-    """Keys by their ``hashCode``, put in this order, as a HashMap gives them; or a table that grows one key sooner."""
-    size = SMALLEST_TABLE
+def uuid_code(uuid: bytes) -> int:
+    """``hashCode`` of Kafka's ``Uuid``, as an unsigned int32.
+
+    >>> uuid_code(bytes.fromhex("00000000000000010000000000000003"))
+    2
+    """
+    first, second, third, fourth = struct.unpack(">4I", uuid)
+    code: int = first ^ second ^ third ^ fourth
+    return code
+
+
+def uuid_place(uuid: bytes) -> tuple[int, int]:
+    """What ``Uuid.compareTo`` compares: two signed int64."""
+    high, low = struct.unpack(">qq", uuid)
+    return high, low
+
+
+def text_place(text: str) -> bytes:
+    """What ``String.compareTo`` compares: UTF-16 code units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def copied_order(codes: Mapping[K, int]) -> list[K]:
+    """Keys by their ``hashCode``, in the order of ``new HashSet(collection)``, which makes room for them beforehand."""
+    return table_order(codes, capacity=max(int(len(codes) / LOAD_FACTOR) + 1, SMALLEST_TABLE))
+
+
+def table_order(codes: Mapping[K, int], *, grows_when_full: bool = False, capacity: int = SMALLEST_TABLE) -> list[K]:
+    """Keys by their ``hashCode``, put in this order, as a HashMap gives them; or a table that grows one key sooner.
+
+    ``capacity`` is what the constructor is given; the table has the next power of two.
+    """
+    size = 1 << (capacity - 1).bit_length()
     while len(codes) + grows_when_full > size * LOAD_FACTOR:
         size *= 2
     return sorted(codes, key=lambda key: spread(codes[key] & 0xFFFFFFFF) & (size - 1))
