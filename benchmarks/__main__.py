@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cleaning, cleaning_latency, measure, recovery, transactions
+from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, transactions
 from benchmarks.measure import Row
 
 MEASUREMENTS = {
@@ -23,6 +23,8 @@ MEASUREMENTS = {
     "cleaning": cleaning.throughput,
     "cleaning-latency": cleaning_latency.latency,
     "recovery": recovery.after_a_kill,
+    "large-groups": groups.large,
+    "many-groups": groups.replay,
     "transactions": transactions.small,
     "large-transactions": transactions.large,
     "transactional-ids": transactions.start_with_ids,

@@ -1,0 +1,215 @@
+"""Members of one large group, each on a connection of its own: how they come together, as the broker has to serve it.
+
+Knows nothing of how a broker decides. Frames over sockets and a selector in one thread: what the members themselves do
+is as little as can be, and what they take of the processor is told apart from what the broker takes.
+"""
+
+import contextlib
+import selectors
+import socket
+import struct
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+
+from barnabas.errors import NONE, IllegalGeneration, MemberIdRequired, RebalanceInProgress
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from benchmarks import load
+
+GROUP, TOPIC = "large", "many"
+HEARTBEAT_S = 0.5
+"""Between a member's heartbeats: more often than clients are wont to, for the members to hear of each other soon."""
+PATIENCE_S = 120
+SESSION_MS = 45_000
+SUBSCRIPTION = struct.pack(">hih", 0, 1, len(TOPIC)) + TOPIC.encode() + b"\xff\xff\xff\xff"
+VERSIONS: dict[type[Request], int] = {
+    JoinGroupRequest: 9,
+    SyncGroupRequest: 5,
+    HeartbeatRequest: 4,
+    ConsumerGroupHeartbeatRequest: 1,
+}
+
+
+def shares(members: Sequence[str], partitions: int) -> Iterator[tuple[str, list[int]]]:
+    """Who reads what: each about as many, one after the other."""
+    for index, member in enumerate(members):
+        yield member, list(range(index, partitions, len(members)))
+
+
+def consumer_assignment(partitions: Sequence[int]) -> bytes:
+    """As a ``ConsumerProtocolAssignment``, version 0."""
+    topic = struct.pack(">hih", 0, 1, len(TOPIC)) + TOPIC.encode()
+    return topic + struct.pack(f">i{len(partitions)}i", len(partitions), *partitions) + b"\xff\xff\xff\xff"
+
+
+class Member:
+    """One member: asks one thing at a time, and decides by the answer what comes next."""
+
+    def __init__(self, connection: socket.socket, partitions: int) -> None:
+        self.connection = connection
+        self.partitions = partitions
+        self.asked: Request | None = None
+        self.heartbeat_at = 0.0
+        self.has_settled_at = -1
+        """The generation, or the epoch, in which it knows what to read and has said so."""
+        self.owns = 0
+        self._received = bytearray()
+
+    def ask(self, request: Request) -> None:
+        version = VERSIONS[type(request)]
+        self.connection.sendall(load.framed(request.api_key, version, request.encode(version=version)))
+        self.asked = request
+
+    def receive(self) -> None:
+        """What is there; on the last byte of an answer go on from it."""
+        piece = self.connection.recv(1 << 20)
+        if not piece:
+            raise ConnectionError("the server closed the connection")
+        self._received += piece
+        if len(self._received) < 4 or len(self._received) - 4 < struct.unpack_from(">i", self._received)[0]:
+            return
+        assert self.asked is not None
+        data, self._received = bytes(self._received), bytearray()
+        response = self.asked.response
+        version = VERSIONS[type(self.asked)]
+        answer = response.decode(data, version=version, at=8 + response.header_version(version))
+        self.asked, self.heartbeat_at = None, time.perf_counter() + HEARTBEAT_S
+        self.answered(answer)
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def answered(self, answer: Response) -> None:
+        raise NotImplementedError
+
+    def beat(self) -> None:
+        raise NotImplementedError
+
+
+class ClassicMember(Member):
+    """JoinGroup, SyncGroup, Heartbeat; the leader gives each as many partitions as the next."""
+
+    def __init__(self, connection: socket.socket, partitions: int) -> None:
+        super().__init__(connection, partitions)
+        self.id, self.generation = "", -1
+
+    def start(self) -> None:
+        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)
+        self.ask(
+            JoinGroupRequest(
+                group_id=GROUP,
+                session_timeout_ms=SESSION_MS,
+                rebalance_timeout_ms=SESSION_MS,
+                member_id=self.id,
+                protocol_type="consumer",
+                protocols=[protocol],
+            )
+        )
+
+    def beat(self) -> None:
+        self.ask(HeartbeatRequest(group_id=GROUP, generation_id=self.generation, member_id=self.id))
+
+    def answered(self, answer: Response) -> None:
+        assert isinstance(answer, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse)
+        if answer.error_code != NONE:
+            again = (MemberIdRequired.code, RebalanceInProgress.code, IllegalGeneration.code)
+            assert answer.error_code in again, answer
+            if isinstance(answer, JoinGroupResponse):
+                self.id = answer.member_id
+            self.has_settled_at = -1
+            self.start()
+        elif isinstance(answer, JoinGroupResponse):
+            self.generation = answer.generation_id
+            members = [each.member_id for each in answer.members]
+            kind = SyncGroupRequest.SyncGroupRequestAssignment
+            self.ask(
+                SyncGroupRequest(
+                    group_id=GROUP,
+                    generation_id=self.generation,
+                    member_id=self.id,
+                    protocol_type="consumer",
+                    protocol_name="range",
+                    assignments=[
+                        kind(member_id=member, assignment=consumer_assignment(share))
+                        for member, share in shares(members, self.partitions)
+                    ],
+                )
+            )
+        elif isinstance(answer, SyncGroupResponse):
+            self.has_settled_at = self.generation
+            self.owns = struct.unpack_from(">i", answer.assignment, 8 + len(TOPIC))[0]
+
+
+class ConsumerMember(Member):
+    """ConsumerGroupHeartbeat; what it is told to read it owns at once."""
+
+    def __init__(self, connection: socket.socket, partitions: int) -> None:
+        super().__init__(connection, partitions)
+        self.id = str(uuid.uuid4())
+        self.epoch = 0
+        self.owned: list[ConsumerGroupHeartbeatRequest.TopicPartitions] | None = []
+
+    def start(self) -> None:
+        self.ask(
+            ConsumerGroupHeartbeatRequest(
+                group_id=GROUP,
+                member_id=self.id,
+                member_epoch=self.epoch,
+                rebalance_timeout_ms=SESSION_MS,
+                subscribed_topic_names=[TOPIC],
+                topic_partitions=self.owned,
+            )
+        )
+
+    def beat(self) -> None:
+        self.ask(ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=self.id, member_epoch=self.epoch))
+
+    def answered(self, answer: Response) -> None:
+        assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+        assert answer.error_code == NONE, answer
+        self.epoch = self.has_settled_at = answer.member_epoch
+        if answer.assignment is None:
+            return
+        kind = ConsumerGroupHeartbeatRequest.TopicPartitions
+        told = answer.assignment.topic_partitions
+        self.owned = [kind(topic_id=each.topic_id, partitions=each.partitions) for each in told]
+        self.owns = sum(len(each.partitions) for each in told)
+        self.ask(
+            ConsumerGroupHeartbeatRequest(
+                group_id=GROUP, member_id=self.id, member_epoch=self.epoch, topic_partitions=self.owned
+            )
+        )
+
+
+def come_together(port: int, kind: type[Member], count: int, partitions: int) -> tuple[float, float]:
+    """All at once, until each reads its share of the topic in one generation: the seconds, and ours of the CPU."""
+    with contextlib.ExitStack() as stack:
+        selector = stack.enter_context(selectors.DefaultSelector())
+        members = [kind(stack.enter_context(load.connected(port)), partitions) for _ in range(count)]
+        for member in members:
+            selector.register(member.connection, selectors.EVENT_READ, member)
+        began, cpu_began = time.perf_counter(), time.process_time()
+        for member in members:
+            member.start()
+        while not have_settled(members, partitions):
+            for key, _ in selector.select(HEARTBEAT_S / 10):
+                key.data.receive()
+            now = time.perf_counter()
+            assert now - began < PATIENCE_S, "the group does not settle"
+            for member in members:
+                if member.asked is None and member.heartbeat_at <= now:
+                    member.beat()
+        return time.perf_counter() - began, time.process_time() - cpu_began
+
+
+def have_settled(members: Sequence[Member], partitions: int) -> bool:
+    """Whether all are in one generation, and own what there is."""
+    generations = {member.has_settled_at for member in members}
+    return len(generations) == 1 and -1 not in generations and sum(member.owns for member in members) == partitions
