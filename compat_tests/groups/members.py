@@ -22,6 +22,7 @@ COMMON = {
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 20,
+    "metadata.recovery.strategy": "none",  # else librdkafka 2.16 asks a broker that it has forgotten
     "topic.metadata.refresh.fast.interval.ms": 100,
     "fetch.wait.max.ms": 100,
 }

@@ -49,7 +49,7 @@ def fill(client: ConfluentClient, topic: str, values: Sequence[bytes], partition
     producer.flush()
 
 
-def values(records: Sequence[Record]) -> list[bytes]:
+def values_of(records: Sequence[Record]) -> list[bytes]:
     return sorted(record.value or b"" for record in records)
 
 
@@ -76,7 +76,7 @@ def test_members_join_and_leave(quick_client: ConfluentClient, members: Group, t
     assert assignor == "range" or kept <= there[1].assignment(), "who stays keeps what it had"
     there.pop(0).close()
     poll_until(there, share_out(there, everything, [6]), "one member has all")
-    assert values(heard) == sorted(sent)
+    assert values_of(heard) == sorted(sent)
     assert members.offences == []
 
 
@@ -139,7 +139,7 @@ def test_the_living_take_over(quick_client: ConfluentClient, members: Group, top
         dying.communicate()
     poll_until([survivor], lambda: len(survivor.assignment()) == 4, "the survivor has all")
     fill(quick_client, topic, [b"0", b"1", b"2", b"3"], 4)
-    assert values(read(survivor, 4)) == [b"0", b"1", b"2", b"3"]
+    assert values_of(read(survivor, 4)) == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_static_member_comes_back_to_its_partitions(
@@ -232,7 +232,7 @@ def test_the_next_member_goes_on_where_the_last_committed(
     fill(quick_client, topic, [b"later"], 2)
     second = members.member("second")
     second.subscribe([topic])
-    assert values(read(second, 1)) == [b"later"]
+    assert values_of(read(second, 1)) == [b"later"]
     second.commit()
     assert [second.committed((topic, index)) for index in (0, 1)] == [6, 5]
 
