@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsView, is_homogeneous
-from barnabas.groups.java_hash import LOAD_FACTOR, copied_order, hash_code, hash_map_order, table_order, uuid_code
+from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsView, in_order_of_names, is_homogeneous
+from barnabas.groups.java_hash import LOAD_FACTOR, copied_order, hash_map_order, table_order, uuid_code
 
 Share = TypeVar("Share", int, tuple[bytes, int])
 
@@ -37,12 +37,7 @@ def assign_simply(members: Mapping[str, Subscriber], topics: TopicsView) -> Assi
 def _held(member: Subscriber) -> dict[bytes, list[int]]:
     """What the member has, in the order of its hash tables."""
     topic_ids = table_order({topic_id: uuid_code(topic_id) for topic_id in member.assigned})
-    return {
-        topic_id: table_order(
-            {each: each for each in member.assigned[topic_id]}, room_for=len(member.assigned[topic_id])
-        )
-        for topic_id in topic_ids
-    }
+    return {topic_id: copied_order({each: each for each in member.assigned[topic_id]}) for topic_id in topic_ids}
 
 
 def _by_topic(shares: Iterable[tuple[bytes, int]]) -> dict[bytes, frozenset[int]]:
@@ -56,9 +51,8 @@ def _all_together(
     member: Subscriber, topics: TopicsView, count: int, held: Sequence[Mapping[bytes, Collection[int]]]
 ) -> list[Collection[tuple[bytes, int]]]:
     """All members subscribe to the same (Kafka's ``SimpleHomogeneousAssignmentBuilder``)."""
-    names = {topics[topic_id].name: topic_id for topic_id in member.topic_ids}
-    in_order = copied_order({name: hash_code(name) for name in names})
-    targets = [(names[name], partition) for name in in_order for partition in sorted(topics[names[name]].partitions)]
+    in_order = in_order_of_names(member.topic_ids, topics)
+    targets = [(topic_id, partition) for topic_id in in_order for partition in sorted(topics[topic_id].partitions)]
     sharing = Sharing(targets, range(count), lambda each: uuid_code(each[0]) * 31 + each[1])
     for index, mine in enumerate(held):
         sharing.hold(
@@ -74,9 +68,8 @@ def _subscribers(
     """The members of each topic, which come in the order of the table that they were put in one after the other."""
     subscribers: dict[bytes, list[int]] = {}
     for index, member_id in enumerate(member_ids):
-        names = {topics[topic_id].name: topic_id for topic_id in members[member_id].topic_ids}
-        for name in copied_order({name: hash_code(name) for name in names}):
-            subscribers.setdefault(names[name], []).append(index)
+        for topic_id in in_order_of_names(members[member_id].topic_ids, topics):
+            subscribers.setdefault(topic_id, []).append(index)
     return {each: subscribers[each] for each in table_order({each: uuid_code(each) for each in subscribers})}
 
 

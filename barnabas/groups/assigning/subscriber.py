@@ -3,9 +3,11 @@
 Knows nothing of what they do with it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
+
+from barnabas.groups.java_hash import copied_order, hash_code, text_place
 
 
 class Topic(Protocol):
@@ -42,3 +44,9 @@ class Subscriber(NamedTuple):
 def is_homogeneous(members: Mapping[str, Subscriber]) -> bool:
     """Whether all members subscribe to the same topics."""
     return len({each.topic_ids for each in members.values()}) < 2
+
+
+def in_order_of_names(topic_ids: Iterable[bytes], topics: TopicsView) -> list[bytes]:
+    """Topics as a member's set of names has them, which was filled from a record, where they are sorted."""
+    names = {topics[topic_id].name: topic_id for topic_id in topic_ids}
+    return [names[name] for name in copied_order({name: hash_code(name) for name in sorted(names, key=text_place)})]

@@ -6,8 +6,14 @@ Knows nothing of groups whose members subscribe to different topics: those are `
 from collections.abc import Collection, Mapping
 
 from barnabas.groups.assigning.balancing import Balancing
-from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsView, is_homogeneous
-from barnabas.groups.java_hash import copied_order, hash_map_order, uuid_code
+from barnabas.groups.assigning.subscriber import (
+    Assignment,
+    Subscriber,
+    TopicsView,
+    in_order_of_names,
+    is_homogeneous,
+)
+from barnabas.groups.java_hash import copied_order, hash_map_order, table_order, uuid_code
 
 
 def assign_uniformly(members: Mapping[str, Subscriber], topics: TopicsView) -> Assignment:
@@ -54,7 +60,9 @@ class _Uniform:
         has_extra = self.extra > 0
         room = self.quota + has_extra
         kept: dict[bytes, frozenset[int]] = {}
-        for topic_id, partitions in self.members[member_id].assigned.items():
+        assigned = self.members[member_id].assigned
+        for topic_id in table_order({each: uuid_code(each) for each in assigned}):
+            partitions = assigned[topic_id]
             if topic_id not in self.topic_ids:
                 continue
             if len(partitions) <= room:
@@ -83,7 +91,7 @@ def _unassigned(
     for member in members.values():
         for topic_id, partitions in member.assigned.items():
             owned.setdefault(topic_id, set()).update(partitions)
-    order = copied_order({each: uuid_code(each) for each in topic_ids})
+    order = copied_order({each: uuid_code(each) for each in in_order_of_names(topic_ids, topics)})
     return [
         (topic_id, partition)
         for topic_id in order
