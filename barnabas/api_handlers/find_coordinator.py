@@ -6,11 +6,10 @@ Knows nothing of what coordinators do. A message stands beside each error where 
 
 import re
 from collections.abc import Callable
+from typing import Protocol
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.broker.group_log import GroupLog
-from barnabas.broker.transaction_log import TransactionLog
 from barnabas.errors import CoordinatorNotAvailable, InvalidRequest, KafkaError
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -25,6 +24,14 @@ NOBODY = -1
 
 SHARE_PARTITION = re.compile(r".*:[A-Za-z0-9_-]{22}:-?\d{1,10}", re.DOTALL).fullmatch
 """Group, topic id and partition (Kafka's ``SharePartitionKey``)."""
+
+
+class CoordinatorsLog(Protocol):
+    """The log of a coordinator: the topic that keeps what it knows."""
+
+    def create_topic(self) -> None: ...
+
+    def is_coordinator(self, key: str, /) -> bool: ...
 
 
 @api(FindCoordinatorRequest)
@@ -66,7 +73,7 @@ def _transaction(key: str, context: Context) -> Coordinator:
     return _here(key, context, context.broker.transaction_log)
 
 
-def _here(key: str, context: Context, log: GroupLog | TransactionLog) -> Coordinator:
+def _here(key: str, context: Context, log: CoordinatorsLog) -> Coordinator:
     """Of one node, itself; under the address that the client's listener advertises."""
     broker = context.broker
     log.create_topic()
@@ -79,8 +86,9 @@ def _here(key: str, context: Context, log: GroupLog | TransactionLog) -> Coordin
 
 
 def _share(key: str, context: Context) -> Coordinator:
-    """Until there is a share coordinator, nobody; and never for a key that is no share partition's."""
-    raise CoordinatorNotAvailable if context.api_version >= KNOWS_SHARE and SHARE_PARTITION(key) else InvalidRequest
+    if context.api_version < KNOWS_SHARE or not SHARE_PARTITION(key):
+        raise InvalidRequest
+    return _here(key, context, context.broker.share_state_log)
 
 
 FINDERS: dict[int, Callable[[str, Context], Coordinator]] = {GROUP: _group, TRANSACTION: _transaction, SHARE: _share}

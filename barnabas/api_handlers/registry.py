@@ -97,6 +97,11 @@ _TABLE: Final = (
     Api(66, "list_transactions", "0-2"),
     Api(74, "list_config_resources", "0-1"),
     Api(75, "describe_topic_partitions", "0"),
+    Api(83, "initialize_share_group_state", "0"),
+    Api(84, "read_share_group_state", "0"),
+    Api(85, "write_share_group_state", "0-1"),
+    Api(86, "delete_share_group_state", "0"),
+    Api(87, "read_share_group_state_summary", "0-1"),
 )
 
 APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}

@@ -9,7 +9,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.group_log import GroupLog
@@ -40,7 +40,7 @@ from barnabas.cluster.image import MetadataDelta, MetadataImage
 from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, MetadataLogError, topic_config
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
-from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.cluster.topic_names import CLUSTER_METADATA, SHARE_GROUP_STATE
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
 from barnabas.config.endpoints import Endpoint
@@ -56,6 +56,11 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire.schema import Versions
+
+if TYPE_CHECKING:
+    from barnabas.broker.persister import Persister
+    from barnabas.broker.share_state_log import ShareStateLog
+    from barnabas.share.coordinator import ShareCoordinator
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +126,8 @@ class Broker:
         self.controller: ClusterMetadata
         self.group_log: GroupLog
         self.transaction_log: TransactionLog
+        self._share_state_log: ShareStateLog | None = None
+        self._persister: Persister | None = None
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
             lambda: FETCH_SESSION_EVICTION_MS,
@@ -201,11 +208,15 @@ class Broker:
         self._tell_directories()
         self.group_log.start()
         self.transaction_log.start()
+        if SHARE_GROUP_STATE in self.image.topics_by_name:
+            _ = self.share_state_log
         self.controller.spare_the_next_start()
 
     def close(self) -> None:
         """Say that it stops, flush everything, and leave the directories as a clean stop does."""
         self._is_registered = False
+        if self._share_state_log is not None:
+            self._share_state_log.stop()
         self.transaction_log.stop()
         self.group_log.stop()
         try:
@@ -255,6 +266,8 @@ class Broker:
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.group_log.on_image(delta)
         self.transaction_log.on_image(delta)
+        if self._share_state_log is not None:
+            self._share_state_log.on_image(delta)
         if self._is_registered:
             if METADATA_VERSION in delta.features:
                 self._amend_registrations()
@@ -334,6 +347,29 @@ class Broker:
     def transactions(self) -> TransactionCoordinator:
         return self.transaction_log.coordinator
 
+    @property
+    def share_state_log(self) -> "ShareStateLog":
+        """The share coordinator's log: made, and read, when somebody first asks for it, or at start if it is there."""
+        if self._share_state_log is None:
+            from barnabas.broker.share_state_log import ShareStateLog
+
+            self._share_state_log = ShareStateLog(self)
+            self._share_state_log.start()
+        return self._share_state_log
+
+    @property
+    def share_state(self) -> "ShareCoordinator":
+        return self.share_state_log.coordinator
+
+    @property
+    def persister(self) -> "Persister":
+        """What share groups and share partitions ask the share coordinator by."""
+        if self._persister is None:
+            from barnabas.broker.persister import Persister
+
+            self._persister = Persister(lambda: self.share_state_log)
+        return self._persister
+
     def partition(self, topic: str, index: int) -> Partition:
         """The partition, which this node hosts.
 
@@ -379,6 +415,9 @@ class Broker:
         """As new: without topics, groups, transactions, sessions; with the configs and features it was started with."""
         image = self.image
         self.controller.reset_features()
+        if self._share_state_log is not None:
+            self._share_state_log.stop()
+            self._share_state_log = None
         self.transactions.resign()
         self.transaction_log.stop()
         self.groups.resign()

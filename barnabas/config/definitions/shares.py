@@ -184,6 +184,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Partitions of the share state topic, when it is made.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.state.topic.replication.factor",
@@ -192,6 +193,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Replicas of the share state topic, when it is made.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.state.topic.min.isr",
@@ -200,6 +202,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "min.insync.replicas of the share state topic, when it is made.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.state.topic.segment.bytes",
@@ -208,6 +211,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "Segment size of the share state topic.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.state.topic.compression.codec",
@@ -216,6 +220,7 @@ CONFIGS = (
         None,
         HIGH,
         "The codec of the share state topic, by its number.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.state.topic.prune.interval.ms",
@@ -225,6 +230,7 @@ CONFIGS = (
         LOW,
         "How often the share state topic is rid of what no longer counts.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef("share.coordinator.threads", INT, 1, at_least(1), MEDIUM, "Threads of the share coordinator."),
     ConfigDef(
@@ -234,6 +240,7 @@ CONFIGS = (
         Between(0, 500),
         MEDIUM,
         "How many updates the share state gets before a full snapshot is written.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.cold.partition.snapshot.interval.ms",
@@ -243,6 +250,7 @@ CONFIGS = (
         LOW,
         "How often partitions of the share state that nobody changes get a snapshot.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.load.buffer.size",
@@ -251,6 +259,7 @@ CONFIGS = (
         at_least(1),
         HIGH,
         "How much of the share state topic is read at a time when it is loaded.",
+        in_effect=True,
     ),
     ConfigDef(
         "share.coordinator.append.linger.ms",

@@ -1,0 +1,36 @@
+"""DeleteShareGroupState (API key 86): forget what is kept of share partitions (KIP-932).
+
+Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of
+from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
+
+Result = DeleteShareGroupStateResponse.DeleteStateResult
+Answer = DeleteShareGroupStateResponse | Later[DeleteShareGroupStateResponse]
+
+
+@api(DeleteShareGroupStateRequest)
+def delete_share_group_state(request: DeleteShareGroupStateRequest, context: Context) -> Answer:
+    """Forget the state of each partition; where there is none, nothing is wrong either."""
+    delete = context.broker.share_state.delete
+    asks = [((topic.topic_id, each.partition), delete) for topic in request.topics for each in topic.partitions]
+    return ask_each(request.group_id, asks, _answer)
+
+
+def _answer(found: ByTopic) -> DeleteShareGroupStateResponse:
+    return DeleteShareGroupStateResponse(
+        results=[
+            Result(
+                topic_id=topic_id,
+                partitions=[
+                    Result.PartitionResult(partition=index, error_code=code_of(outcome), error_message=outcome.message)
+                    for index, outcome in outcomes
+                ],
+            )
+            for topic_id, outcomes in found
+        ]
+    )

@@ -1,0 +1,67 @@
+"""ReadShareGroupState (API key 84): all that is kept of share partitions, for those that lead them (KIP-932).
+
+Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.share_state import ByTopic, ask_each
+from barnabas.share.coordinator import ShareCoordinator
+from barnabas.share.gathering import Ask
+from barnabas.share.messages import Outcome
+from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
+
+Asked = ReadShareGroupStateRequest.ReadStateData.PartitionData
+Result = ReadShareGroupStateResponse.ReadStateResult
+PartitionResult = Result.PartitionResult
+Answer = ReadShareGroupStateResponse | Later[ReadShareGroupStateResponse]
+
+
+@api(ReadShareGroupStateRequest)
+def read_share_group_state(request: ReadShareGroupStateRequest, context: Context) -> Answer:
+    """Tell the state of each partition; a leader of a newer epoch fences those before it."""
+    coordinator = context.broker.share_state
+    asks = [
+        ((topic.topic_id, each.partition), _ask(coordinator, each))
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    return ask_each(request.group_id, asks, _answer)
+
+
+def _ask(coordinator: ShareCoordinator, asked: Asked) -> Ask:
+    return lambda key, reply: coordinator.read(key, asked.leader_epoch, reply)
+
+
+def _answer(found: ByTopic) -> ReadShareGroupStateResponse:
+    return ReadShareGroupStateResponse(
+        results=[
+            Result(topic_id=topic_id, partitions=[_partition(*each) for each in outcomes])
+            for topic_id, outcomes in found
+        ]
+    )
+
+
+def _partition(index: int, outcome: Outcome) -> PartitionResult:
+    if outcome.error is not None:
+        return PartitionResult(
+            partition=index,
+            error_code=outcome.error.code,
+            error_message=outcome.message,
+            state_epoch=0,
+            start_offset=0,
+            state_batches=[],
+        )
+    state = outcome.state
+    return PartitionResult(
+        partition=index,
+        state_epoch=state.state_epoch,
+        start_offset=state.start_offset,
+        state_batches=[
+            PartitionResult.StateBatch(
+                first_offset=first, last_offset=last, delivery_state=delivery_state, delivery_count=count
+            )
+            for first, last, delivery_state, count in state.batches
+        ],
+    )

@@ -1,0 +1,59 @@
+"""ReadShareGroupStateSummary (API key 87): where share partitions begin, and how much of them is done (KIP-932).
+
+Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.share_state import ByTopic, ask_each
+from barnabas.share.messages import Outcome, Reply, SharePartitionKey
+from barnabas.wire.messages.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+)
+
+Result = ReadShareGroupStateSummaryResponse.ReadStateSummaryResult
+PartitionResult = Result.PartitionResult
+Answer = ReadShareGroupStateSummaryResponse | Later[ReadShareGroupStateSummaryResponse]
+
+
+@api(ReadShareGroupStateSummaryRequest)
+def read_share_group_state_summary(request: ReadShareGroupStateSummaryRequest, context: Context) -> Answer:
+    """Tell of each partition all but what became of single records; by whatever leader epoch, nobody is fenced."""
+    coordinator = context.broker.share_state
+
+    def ask(key: SharePartitionKey, reply: Reply) -> None:
+        reply(coordinator.read_summary(key))
+
+    asks = [((topic.topic_id, each.partition), ask) for topic in request.topics for each in topic.partitions]
+    return ask_each(request.group_id, asks, _answer)
+
+
+def _answer(found: ByTopic) -> ReadShareGroupStateSummaryResponse:
+    return ReadShareGroupStateSummaryResponse(
+        results=[
+            Result(topic_id=topic_id, partitions=[_partition(*each) for each in outcomes])
+            for topic_id, outcomes in found
+        ]
+    )
+
+
+def _partition(index: int, outcome: Outcome) -> PartitionResult:
+    if outcome.error is not None:
+        return PartitionResult(
+            partition=index,
+            error_code=outcome.error.code,
+            error_message=outcome.message,
+            state_epoch=0,
+            leader_epoch=0,
+            start_offset=0,
+        )
+    state = outcome.state
+    return PartitionResult(
+        partition=index,
+        state_epoch=state.state_epoch,
+        leader_epoch=state.leader_epoch,
+        start_offset=state.start_offset,
+        delivery_complete_count=state.delivery_complete_count,
+    )

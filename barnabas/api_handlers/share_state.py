@@ -1,0 +1,59 @@
+"""What the requests about the state of share partitions have in common: how partitions are asked about, and listed.
+
+Knows nothing of what is asked. An answer names topics and partitions in the order of Java's hash tables.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from barnabas.api_handlers.answering import Later
+from barnabas.errors import NONE
+from barnabas.groups.java_hash import table_order
+from barnabas.share.gathering import Ask, gather
+from barnabas.share.messages import Outcome, Outcomes, TopicPartition
+from barnabas.wire.message import Response
+
+R = TypeVar("R", bound=Response)
+
+ByTopic = list[tuple[bytes, list[tuple[int, Outcome]]]]
+
+
+def ask_each(
+    group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], answer: Callable[[ByTopic], R]
+) -> "Later[R] | R":
+    """Ask about each partition, and answer when all outcomes are there; a group without a name has nothing to ask."""
+    if not asks or not group_id:
+        return answer([])
+    later: Later[R] = Later()
+    gather(group_id, asks, lambda outcomes: later.resolve(answer(by_topic(outcomes))))
+    return later
+
+
+def by_topic(outcomes: Outcomes) -> ByTopic:
+    """Topics by the hashes of their ids, and in each its partitions by their numbers' (Java's ``HashMap``)."""
+    topics: dict[bytes, dict[int, Outcome]] = {}
+    for (topic_id, index), outcome in outcomes.items():
+        topics.setdefault(topic_id, {})[index] = outcome
+    return [
+        (topic_id, [(index, topics[topic_id][index]) for index in _partitions_in_order(topics[topic_id])])
+        for topic_id in _topics_in_order(topics)
+    ]
+
+
+def _topics_in_order(topic_ids: Iterable[bytes]) -> list[bytes]:
+    # They were put there by computeIfAbsent, which puts what is new in front of what is in the same bin.
+    return table_order({topic_id: _code_of(topic_id) for topic_id in reversed(list(topic_ids))})
+
+
+def _partitions_in_order(indexes: Iterable[int]) -> list[int]:
+    return table_order({index: index for index in indexes})
+
+
+def _code_of(topic_id: bytes) -> int:
+    """``Uuid.hashCode``."""
+    either = int.from_bytes(topic_id[:8]) ^ int.from_bytes(topic_id[8:])
+    return (either >> 32 ^ either) & 0xFFFFFFFF
+
+
+def code_of(outcome: Outcome) -> int:
+    return NONE if outcome.error is None else outcome.error.code

@@ -1,0 +1,60 @@
+"""WriteShareGroupState (API key 85): keep what became of share partitions' records (KIP-932).
+
+Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of
+from barnabas.share.coordinator import ShareCoordinator
+from barnabas.share.gathering import Ask
+from barnabas.share.messages import StateBatch
+from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
+
+Asked = WriteShareGroupStateRequest.WriteStateData.PartitionData
+Result = WriteShareGroupStateResponse.WriteStateResult
+Answer = WriteShareGroupStateResponse | Later[WriteShareGroupStateResponse]
+
+
+@api(WriteShareGroupStateRequest)
+def write_share_group_state(request: WriteShareGroupStateRequest, context: Context) -> Answer:
+    """Keep what is new of each partition, from the leaders that are not fenced."""
+    coordinator = context.broker.share_state
+    asks = [
+        ((topic.topic_id, each.partition), _ask(coordinator, each))
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    return ask_each(request.group_id, asks, _answer)
+
+
+def _ask(coordinator: ShareCoordinator, asked: Asked) -> Ask:
+    batches = [
+        StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+        for each in asked.state_batches
+    ]
+    return lambda key, reply: coordinator.write(
+        key,
+        asked.state_epoch,
+        asked.leader_epoch,
+        asked.start_offset,
+        asked.delivery_complete_count,
+        batches,
+        reply,
+    )
+
+
+def _answer(found: ByTopic) -> WriteShareGroupStateResponse:
+    return WriteShareGroupStateResponse(
+        results=[
+            Result(
+                topic_id=topic_id,
+                partitions=[
+                    Result.PartitionResult(partition=index, error_code=code_of(outcome), error_message=outcome.message)
+                    for index, outcome in outcomes
+                ],
+            )
+            for topic_id, outcomes in found
+        ]
+    )

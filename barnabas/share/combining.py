@@ -1,0 +1,64 @@
+"""What is known of offsets, and what is new, made into one list in which no offset is twice.
+
+Knows nothing of where either comes from. The answer is that of Kafka's ``PersisterStateBatchCombiner``, which is not
+always the shortest: neighbours that say the same may stay apart where one of them came out of a conflict.
+"""
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+
+from barnabas.share.messages import UNKNOWN_START_OFFSET, StateBatch
+
+Ranked = tuple[int, int, int, int]
+"""First and last offset, delivery count, delivery state: a batch in the order in which Kafka sorts them."""
+
+
+def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
+    """The batches in order, without what is below ``start_offset`` (-1: all of it counts).
+
+    Where two say something else of an offset, the one that knows of more deliveries is right, and of as many the one
+    whose state is the later. No batch may end before it begins.
+
+    >>> combine([StateBatch(0, 9, 0, 1), StateBatch(4, 5, 2, 1), StateBatch(10, 12, 0, 1)], 2)  # doctest: +ELLIPSIS
+    (StateBatch(first_offset=2, last_offset=3, ...), StateBatch(first_offset=4, ...), StateBatch(first_offset=6, ...))
+    """
+    left = [(first, last, count, state) for first, last, state, count in batches]
+    if start_offset != UNKNOWN_START_OFFSET:
+        left = [(max(each[0], start_offset), *each[1:]) for each in left if each[1] >= start_offset]
+    left = list(dict.fromkeys(left))
+    heapify(left)
+    done: list[Ranked] = []
+    before = heappop(left) if left else None
+    while before is not None:
+        if not left:
+            done.append(before)
+            break
+        after = heappop(left)
+        agree = before[2:] == after[2:]
+        if after[0] > before[1] + agree:
+            done.append(before)
+            before = after
+            continue
+        for piece in _united(before, after) if agree else _parted(before, after):
+            heappush(left, piece)
+        before = heappop(left)
+        while left and left[0] == before:
+            heappop(left)
+    return tuple(StateBatch(first, last, state, count) for first, last, count, state in done)
+
+
+def _united(before: Ranked, after: Ranked) -> list[Ranked]:
+    return [(before[0], max(before[1], after[1]), *before[2:])]
+
+
+def _parted(before: Ranked, after: Ranked) -> list[Ranked]:
+    """Of two that overlap and do not agree: the one that is right, whole, and what the other says besides."""
+    if after[2:] < before[2:]:
+        beyond = (max(after[0], before[1] + 1), *after[1:])
+        return [before, beyond] if beyond[0] <= beyond[1] else [before]
+    pieces = [after]
+    if before[0] < after[0]:
+        pieces.append((before[0], after[0] - 1, *before[2:]))
+    if after[1] < before[1]:
+        pieces.append((after[1] + 1, before[1], *before[2:]))
+    return pieces

@@ -1,0 +1,26 @@
+"""The broker's settings that the share coordinator goes by.
+
+Knows nothing of where they come from but their names and Kafka's defaults.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, Self
+
+
+class Settings(Protocol):
+    """Parsed values by name: a ``BrokerConfig``, or a dict."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class ShareCoordinatorConfig(NamedTuple):
+    """Kafka's names, without ``share.coordinator`` and with underscores; times in milliseconds."""
+
+    snapshot_update_records_per_snapshot: int = 500
+    cold_partition_snapshot_interval_ms: int = 300_000
+    state_topic_prune_interval_ms: int = 300_000
+
+    @classmethod
+    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
+        """Each of them by its dotted name."""
+        return cls(**{name: settings[f"share.coordinator.{name.replace('_', '.')}"] for name in cls._fields})

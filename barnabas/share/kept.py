@@ -1,0 +1,69 @@
+"""What is in memory of one share partition, as its records tell it.
+
+Knows nothing of who asks, nor of how records are written.
+"""
+
+from barnabas.share.combining import combine
+from barnabas.share.messages import NO_EPOCH, UNKNOWN_START_OFFSET, SharePartitionState
+from barnabas.share.records import batches_of
+from barnabas.wire.messages.share_records import ShareSnapshotValue, ShareUpdateValue
+
+
+class Kept:
+    """A share partition, changed by its records alone."""
+
+    __slots__ = (
+        "created_ms",
+        "index",
+        "max_leader_epoch",
+        "max_state_epoch",
+        "offset",
+        "snapshot_epoch",
+        "state",
+        "updates",
+        "written_ms",
+    )
+
+    def __init__(self, index: int) -> None:
+        self.index = index  #: the partition of the log that keeps it
+        self.offset = 0  #: of its newest snapshot
+        self.state = SharePartitionState()
+        self.snapshot_epoch = 0
+        self.updates = 0  #: since a snapshot that was due
+        self.max_leader_epoch = NO_EPOCH
+        """Older leaders are fenced, also when the state has begun anew; likewise the epochs of states."""
+        self.max_state_epoch = NO_EPOCH
+        self.created_ms = self.written_ms = 0
+
+    def snapshot(self, value: ShareSnapshotValue, offset: int, most_updates: int) -> None:
+        """All of it is so now. Only a snapshot that was due begins to count updates anew."""
+        self.offset = offset
+        self.snapshot_epoch = value.snapshot_epoch
+        self.state = SharePartitionState(
+            value.state_epoch,
+            value.leader_epoch,
+            value.start_offset,
+            value.delivery_complete_count,
+            tuple(batches_of(value)),
+        )
+        self.created_ms, self.written_ms = value.create_timestamp, value.write_timestamp
+        self.max_leader_epoch = max(self.max_leader_epoch, value.leader_epoch)
+        self.max_state_epoch = max(self.max_state_epoch, value.state_epoch)
+        if self.updates >= most_updates:
+            self.updates = 0
+
+    def update(self, value: ShareUpdateValue) -> None:
+        """This is new."""
+        state = self.state
+        start = state.start_offset if value.start_offset == UNKNOWN_START_OFFSET else value.start_offset
+        leader_epoch = state.leader_epoch if value.leader_epoch == NO_EPOCH else value.leader_epoch
+        batches = batches_of(value)
+        self.state = SharePartitionState(
+            state.state_epoch,
+            leader_epoch,
+            start,
+            value.delivery_complete_count,
+            combine([*state.batches, *batches], start) if batches or start != state.start_offset else state.batches,
+        )
+        self.max_leader_epoch = max(self.max_leader_epoch, value.leader_epoch)
+        self.updates += 1
