@@ -1,0 +1,184 @@
+"""Our assignors say what Apache Kafka's own say of the same members, and our hash of metadata is the same number.
+
+``java/Assignors.java`` asks Apache Kafka's classes; here stand the questions, each group's next one made of its answer.
+"""
+
+import json
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from barnabas.groups.assigning import ASSIGNORS, Subscriber
+from barnabas.groups.assigning.simple import assign_simply
+from barnabas.groups.topic_hash import group_hash, topic_hash
+
+from .apache import CURRENT, KafkaUnavailable, java_command
+
+PROGRAM = Path(__file__).parent / "java" / "Assignors.java"
+ALL = {**ASSIGNORS, "simple": assign_simply}
+Topics = dict[str, dict[str, Any]]
+Members = dict[str, dict[str, Any]]
+
+
+class Questions:
+    """Apache Kafka's classes in a process of their own, asked line by line."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            java_command(CURRENT, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, **question: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def apache() -> Iterator[Questions]:
+    try:
+        questions = Questions()
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    yield questions
+    questions.close()
+
+
+def ours(assignor: str, topics: Topics, members: Members) -> dict[str, dict[str, list[int]]]:
+    """What our assignor says to the same question, in the same form."""
+    ids = {topic["name"]: bytes.fromhex(topic_id) for topic_id, topic in topics.items()}
+    view = {
+        bytes.fromhex(topic_id): SimpleNamespace(name=topic["name"], partitions=range(len(topic["partitions"])))
+        for topic_id, topic in topics.items()
+    }
+    subscribers = {
+        member_id: Subscriber(
+            frozenset(ids[name] for name in member["topics"]),
+            instance_id=member["instance"],
+            assigned={bytes.fromhex(each): partitions for each, partitions in member["assigned"].items()},
+        )
+        for member_id, member in members.items()
+    }
+    found = ALL[assignor](subscribers, view)
+    return {
+        member_id: {topic_id.hex(): sorted(partitions) for topic_id, partitions in mine.items()}
+        for member_id, mine in found.items()
+    }
+
+
+def in_order(answer: dict[str, dict[str, list[int]]]) -> dict[str, dict[str, list[int]]]:
+    return {member: {each: sorted(partitions) for each, partitions in mine.items()} for member, mine in answer.items()}
+
+
+class Chance:
+    """Groups at random: whoever is in them comes, goes and subscribes to something else between two questions."""
+
+    def __init__(self, seed: int, is_homogeneous: bool) -> None:
+        self.random = random.Random(seed)
+        self.is_homogeneous = is_homogeneous
+        self.topics: Topics = {
+            self.random.randbytes(16).hex(): {
+                "name": f"topic-{self.random.randrange(1000)}-{index}",
+                "partitions": [[]] * self.random.choice((0, 1, 2, 3, 7, 16, 40)),
+            }
+            for index in range(self.random.randint(1, 9))
+        }
+        self.members: Members = {}
+        for _ in range(self.random.choice((1, 2, 3, 8, 30))):
+            self.join()
+
+    def some_topics(self) -> list[str]:
+        names = [topic["name"] for topic in self.topics.values()]
+        return self.random.sample(names, self.random.randint(0, len(names)))
+
+    def join(self) -> None:
+        member_id = self.random.randbytes(8).hex()
+        topics = self.some_topics()
+        if self.is_homogeneous and self.members:
+            topics = next(iter(self.members.values()))["topics"]
+        instance = f"static-{member_id[:3]}" if self.random.random() < 0.2 else None
+        self.members[member_id] = {"topics": topics, "instance": instance, "assigned": {}}
+
+    def change(self) -> None:
+        for member_id in [each for each in self.members if self.random.random() < 0.2][: len(self.members) - 1]:
+            del self.members[member_id]
+        for _ in range(self.random.randint(0, 3)):
+            self.join()
+        for topic in self.topics.values():
+            if self.random.random() < 0.2:
+                topic["partitions"] = topic["partitions"] + [[]] * self.random.randint(1, 5)
+        topics = self.some_topics()
+        for member in self.members.values():
+            if self.is_homogeneous:
+                member["topics"] = topics
+            elif self.random.random() < 0.3:
+                member["topics"] = self.some_topics()
+
+
+def without_what_nobody_reads(answer: dict[str, Any], group: Chance) -> dict[str, Any]:
+    """Apache Kafka's ``SimpleAssignor`` forgets to take away topics that nobody in the group reads any more."""
+    read = {name for member in group.members.values() for name in member["topics"]}
+    return {
+        member_id: {each: partitions for each, partitions in mine.items() if group.topics[each]["name"] in read}
+        for member_id, mine in answer.items()
+    }
+
+
+@pytest.mark.parametrize("is_homogeneous", [True, False], ids=["same topics", "different topics"])
+@pytest.mark.parametrize("assignor", sorted(ALL))
+def test_the_same_assignments(apache: Questions, assignor: str, is_homogeneous: bool) -> None:
+    for seed in range(60):
+        group = Chance(seed, is_homogeneous)
+        for _ in range(6):
+            told = in_order(
+                apache.ask(
+                    assignor=assignor,
+                    topics=group.topics,
+                    members=[{"id": member_id, **member} for member_id, member in group.members.items()],
+                )
+            )
+            if assignor == "simple":
+                told = without_what_nobody_reads(told, group)
+            assert ours(assignor, group.topics, group.members) == told, (seed, group.topics, group.members)
+            for member_id, assigned in told.items():
+                group.members[member_id]["assigned"] = assigned
+            group.change()
+
+
+def test_the_same_hashes(apache: Questions) -> None:
+    chance = random.Random(1101)
+    racks = {1: "a", 2: "b,c", 3: "ü-\U0001d11e", 4: "\uffee", 5: ""}
+    for size in [0, 1, 2, 3, 8, 50, 400]:
+        topics = {
+            chance.randbytes(16): SimpleNamespace(
+                name=name,
+                partitions={
+                    index: SimpleNamespace(replicas=tuple(chance.sample(range(1, 8), 3))) for index in range(size)
+                },
+            )
+            for name in ("orders", "a" * 249, f"ü{size}")
+        }
+        asked = {
+            topic_id.hex(): {
+                "name": topic.name,
+                "partitions": [
+                    [racks[broker] for broker in each.replicas if broker in racks] for each in topic.partitions.values()
+                ],
+            }
+            for topic_id, topic in topics.items()
+        }
+        hashes = {}
+        for topic_id, topic in topics.items():
+            topic.id = topic_id
+            hashes[topic.name] = topic_hash(topic, racks)
+        assert apache.ask(topics=asked) == {**hashes, "": group_hash(hashes)}
