@@ -5,8 +5,8 @@ Knows nothing of how transactions come about.
 
 from collections.abc import Iterable
 
+from barnabas.patterns import matcher
 from barnabas.transactions.messages import DescribedTransaction, ListedTransaction, Listing
-from barnabas.transactions.patterns import matcher
 from barnabas.transactions.states import BY_TITLE
 from barnabas.transactions.transaction import Transaction
 

@@ -15,7 +15,7 @@ import pytest
 
 from barnabas.groups.assigning import ASSIGNORS, Subscriber
 from barnabas.groups.assigning.simple import assign_simply
-from barnabas.groups.topic_hash import group_hash, topic_hash
+from barnabas.groups.assigning.topic_hash import group_hash, topic_hash
 
 from .apache import CURRENT, KafkaUnavailable, java_command
 
@@ -158,6 +158,7 @@ def test_the_same_assignments(apache: Questions, assignor: str, is_homogeneous: 
 def test_the_same_hashes(apache: Questions) -> None:
     chance = random.Random(1101)
     racks = {1: "a", 2: "b,c", 3: "ü-\U0001d11e", 4: "\uffee", 5: ""}
+    brokers = {broker_id: SimpleNamespace(rack=rack) for broker_id, rack in {**racks, 6: None}.items()}
     for size in [0, 1, 2, 3, 8, 50, 400]:
         topics = {
             chance.randbytes(16): SimpleNamespace(
@@ -180,5 +181,5 @@ def test_the_same_hashes(apache: Questions) -> None:
         hashes = {}
         for topic_id, topic in topics.items():
             topic.id = topic_id
-            hashes[topic.name] = topic_hash(topic, racks)
+            hashes[topic.name] = topic_hash(topic, brokers)
         assert apache.ask(topics=asked) == {**hashes, "": group_hash(hashes)}

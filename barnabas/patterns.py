@@ -1,6 +1,6 @@
 """Patterns of names, in the syntax of RE2: what it refuses is refused, and no pattern takes long.
 
-Knows nothing of transactions. Python's own ``re`` would take other patterns, and with some of them for ever.
+Knows nothing of what is named. Python's own ``re`` would take other patterns, and with some of them for ever.
 """
 
 from collections.abc import Callable

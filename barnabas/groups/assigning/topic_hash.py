@@ -27,6 +27,13 @@ class Partition(Protocol):
     def replicas(self) -> tuple[int, ...]: ...
 
 
+class Broker(Protocol):
+    """A broker, as far as it is hashed."""
+
+    @property
+    def rack(self) -> str | None: ...
+
+
 class Topic(Protocol):
     """A topic, as far as it is hashed."""
 
@@ -40,12 +47,12 @@ class Topic(Protocol):
     def partitions(self) -> Mapping[int, Partition]: ...
 
 
-def topic_hash(topic: Topic, racks: Mapping[int, str]) -> int:
+def topic_hash(topic: Topic, brokers: Mapping[int, Broker]) -> int:
     """The hash of a topic, an int64: its id, its name, and the racks that each partition is in.
 
-    ``racks`` are those of the brokers, by their ids, without the brokers that have none (Kafka's
-    ``Utils.computeTopicHash``).
+    ``brokers`` by their ids: those that are not among them have no rack (Kafka's ``Utils.computeTopicHash``).
     """
+    racks = {broker_id: broker.rack for broker_id, broker in brokers.items() if broker.rack is not None}
     parts = [struct.pack("<b", LAYOUT), topic.id[7::-1], topic.id[:7:-1], _text(topic.name)]
     parts.append(struct.pack("<i", len(topic.partitions)))
     for index in range(len(topic.partitions)):

@@ -1,11 +1,11 @@
-"""Patterns of transactional ids: which ones Apache Kafka 4.3 takes, and which names are as they say."""
+"""Patterns of names: which ones Apache Kafka 4.3 takes, and which names are as they say."""
 
 import sys
 
 import pytest
 
 from barnabas.errors import InvalidRegularExpression
-from barnabas.transactions.patterns import matcher
+from barnabas.patterns import matcher
 
 
 @pytest.mark.parametrize(
