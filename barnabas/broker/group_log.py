@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinator_log import CoordinatorLog
+from barnabas.cluster.commands import CreateTopics, NewTopic
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
@@ -15,6 +16,7 @@ from barnabas.config.group import GroupSettings
 from barnabas.errors import KafkaError
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.environment import TopicsMade, TopicToMake
 from barnabas.groups.java_hash import partitions_in_list_order, partitions_in_order, timeline_order
 from barnabas.groups.ledger import Written
 from barnabas.groups.messages import ListedGroup
@@ -51,6 +53,8 @@ class GroupLog:
             image=lambda: broker.image,
             settings=lambda: broker.config,
             group_settings=self._settings_of,
+            persister=lambda: broker.persister,
+            create_topics=self._create_topics,
         )
 
     def _random_uuid(self) -> str:
@@ -59,6 +63,19 @@ class GroupLog:
 
     def _settings_of(self, group_id: str) -> GroupSettings:
         return GroupSettings(self._broker.config, self._broker.image.configs_of(GROUP_RESOURCE, group_id))
+
+    def _create_topics(self, topics: Sequence[TopicToMake], made: TopicsMade) -> None:
+        """Have the controller make the topics that a group needs."""
+        wanted = [
+            NewTopic(each.name, each.partitions, each.replication_factor, configs=tuple(each.configs))
+            for each in topics
+        ]
+        try:
+            results = self._broker.controller.submit(CreateTopics(wanted))
+        except KafkaError as error:
+            made({each.name: str(error) for each in topics})
+            return
+        made({each.name: str(each.error) for each in results if each.error is not None})
 
     # -------------------------------------------------------------- the topic
 

@@ -25,7 +25,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.config import GroupConfig, Settings
-from barnabas.groups.environment import ClusterView, Environment
+from barnabas.groups.environment import ClusterView, CreateTopics, Environment, no_persister, no_topics
 from barnabas.groups.group import Group
 from barnabas.groups.joining import Joining
 from barnabas.groups.kinds import Kinds
@@ -43,7 +43,8 @@ from barnabas.groups.messages import (
     SyncReply,
     SyncResult,
 )
-from barnabas.groups.offset_keeping import OffsetKeeping
+from barnabas.groups.offset_keeping import SHARE, OffsetKeeping
+from barnabas.groups.persister import Persister
 from barnabas.groups.rebalance import Rebalance
 from barnabas.groups.records import has_place_for, new_group_record
 from barnabas.groups.replay import Replay
@@ -91,10 +92,12 @@ class GroupCoordinator(OffsetKeeping):
         image: Callable[[], ClusterView] | None = None,
         settings: Callable[[], Settings] | None = None,
         group_settings: Callable[[str], Settings] | None = None,
+        persister: Callable[[], Persister] = no_persister,
+        create_topics: CreateTopics = no_topics,
     ) -> None:
         """``partition_of`` names the partition of ``__consumer_offsets`` that keeps a group.
 
-        The last three are for groups of the newer kinds: see :class:`Environment`.
+        The last five are for groups of the newer kinds: see :class:`Environment`.
         """
         deadlines = Deadlines(clock, scheduler)
         ledger = Ledger(write, self._applier_of)
@@ -108,7 +111,17 @@ class GroupCoordinator(OffsetKeeping):
         def environment() -> Environment:
             assert image is not None and settings is not None and group_settings is not None
             return Environment(
-                self._groups, ledger, clock, deadlines, new_uuid, is_coordinator, image, settings, group_settings
+                self._groups,
+                ledger,
+                clock,
+                deadlines,
+                new_uuid,
+                is_coordinator,
+                image,
+                settings,
+                group_settings,
+                persister,
+                create_topics,
             )
 
         self._kinds = Kinds(environment)
@@ -236,7 +249,9 @@ class GroupCoordinator(OffsetKeeping):
         elif not group.is_empty:
             reply(NonEmptyGroup.code)
         else:
-            self._delete(group, lambda error: reply(NONE if error is None else error.code))
+            # The state of a share group's partitions goes before the group does.
+            delete = self.share.delete if group.type == SHARE else self._delete
+            delete(group, lambda error: reply(NONE if error is None else error.code))
 
     def _missing(self, group_id: str, otherwise: type[KafkaError]) -> type[KafkaError]:
         """Why there is no such group."""

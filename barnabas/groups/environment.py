@@ -3,15 +3,17 @@
 Knows nothing of what any of these is made of.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadlines
+from barnabas.errors import CoordinatorNotAvailable
 from barnabas.groups.config import Settings
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Ledger
+from barnabas.groups.persister import Persister
 
 
 class PartitionView(Protocol):
@@ -60,6 +62,32 @@ class ClusterView(Protocol):
     def topics_by_id(self) -> Mapping[bytes, TopicView]: ...
 
 
+class TopicToMake(NamedTuple):
+    """A topic that a group needs, and that the broker is to make."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    """-1: the broker's default."""
+    configs: Sequence[tuple[str, str]] = ()
+
+
+TopicsMade = Callable[[Mapping[str, str]], object]
+"""Takes the reasons why topics could not be made, by their names."""
+
+CreateTopics = Callable[[Sequence[TopicToMake], TopicsMade], object]
+
+
+def no_topics(topics: Sequence[TopicToMake], made: TopicsMade) -> None:
+    """For a coordinator on its own."""
+    made({each.name: "there is no controller here" for each in topics})
+
+
+def no_persister() -> Persister:
+    """For a coordinator on its own."""
+    raise CoordinatorNotAvailable("there is no share coordinator here")
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Handed to each kind of group when it is made."""
@@ -77,3 +105,7 @@ class Environment:
     """The broker's configs as they are now, by their dotted names."""
     group_settings: Callable[[str], Settings]
     """The configs of a group as they are in effect: its own where they are set, the broker's where not."""
+    persister: Callable[[], Persister] = no_persister
+    """Who keeps the state of the share partitions."""
+    create_topics: CreateTopics = no_topics
+    """Has the cluster make topics; told by name which could not be made, and why."""

@@ -35,6 +35,9 @@ from barnabas.wire.messages.group_records import OffsetCommitKey
 
 logger = logging.getLogger(__name__)
 
+SHARE = "share"
+"""The type of groups that commit no offsets: what they have read stands in the state of their share partitions."""
+
 
 class OffsetKeeping:
     """The half of the coordinator that keeps offsets."""
@@ -179,7 +182,7 @@ class OffsetKeeping:
         if not group_id:
             raise InvalidGroupId
         group = self._find(group_id)
-        if group is None:
+        if group is None or group.type == SHARE:
             raise GroupIdNotFound
         if not group.is_empty and not group.is_consumer_group:
             raise NonEmptyGroup
@@ -245,7 +248,9 @@ class OffsetKeeping:
 
 
 def _is_abandoned(group: Group) -> bool:
-    """Whether there is nobody in it, nor about to be."""
+    """Whether there is nobody in it, nor about to be. Share groups stay until somebody deletes them."""
+    if group.type == SHARE:
+        return False
     return group.is_empty and not (isinstance(group, ClassicGroup) and group.pending_members)
 
 

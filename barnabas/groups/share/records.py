@@ -1,0 +1,135 @@
+"""Share groups as records of ``__consumer_offsets``: the records that say what changes.
+
+Knows nothing of when anything changes. Follows Apache Kafka's ``GroupCoordinatorRecordHelpers``, to the byte where that
+is determined; topics come in the order of Java's hash maps.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from barnabas.groups.java_hash import table_order, uuid_code
+from barnabas.groups.ledger import Pair
+from barnabas.groups.share.messages import Partitions
+from barnabas.wire.messages.group_records import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+
+if TYPE_CHECKING:
+    from barnabas.groups.share.share_group import KeptState, ShareMember, Topic
+
+STABLE = 0
+"""The one state that a member of a share group has (``MemberState``)."""
+
+
+def uuid_order(ids: Iterable[bytes]) -> list[bytes]:
+    """Topic ids in the order of a ``HashMap`` of Kafka's ``Uuid``, put in this order."""
+    return table_order({each: uuid_code(each) for each in ids})
+
+
+def member_record(group_id: str, member: "ShareMember") -> Pair:
+    """Who the member is and what it subscribes to."""
+    return (
+        ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
+        ShareGroupMemberMetadataValue(
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=list(member.subscribed_topic_names),
+        ),
+    )
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Pair:
+    """The epoch of the group, and what its topics were like."""
+    return ShareGroupMetadataKey(group_id=group_id), ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+
+
+def target_record(group_id: str, member_id: str, target: Partitions) -> Pair:
+    """What is meant for a member."""
+    value = ShareGroupTargetAssignmentMemberValue
+    return (
+        ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
+        value(
+            topic_partitions=[
+                value.TopicPartition(topic_id=each, partitions=list(target[each])) for each in uuid_order(target)
+            ]
+        ),
+    )
+
+
+def target_epoch_record(group_id: str, assignment_epoch: int, now_ms: int) -> Pair:
+    """For which epoch that is."""
+    return (
+        ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
+        ShareGroupTargetAssignmentMetadataValue(assignment_epoch=assignment_epoch, assignment_timestamp=now_ms),
+    )
+
+
+def assigned_record(group_id: str, member: "ShareMember") -> Pair:
+    """The epoch that a member is told of, and what it is told to read."""
+    value = ShareGroupCurrentMemberAssignmentValue
+    return (
+        ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
+        value(
+            member_epoch=member.epoch,
+            previous_member_epoch=member.previous_epoch,
+            state=STABLE,
+            assigned_partitions=[
+                value.TopicPartitions(topic_id=each, partitions=list(member.assigned[each]))
+                for each in uuid_order(member.assigned)
+            ],
+        ),
+    )
+
+
+def state_record(group_id: str, state: "KeptState") -> Pair:
+    """Of which share partitions there is state."""
+    value = ShareGroupStatePartitionMetadataValue
+
+    def told(topics: "dict[bytes, Topic]") -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
+        return [
+            value.TopicPartitionsInfo(
+                topic_id=each, topic_name=topics[each].name, partitions=sorted(topics[each].partitions)
+            )
+            for each in uuid_order(topics)
+        ]
+
+    return (
+        ShareGroupStatePartitionMetadataKey(group_id=group_id),
+        value(
+            initializing_topics=told(dict(state.initializing)),
+            initialized_topics=told(dict(state.initialized)),
+            deleting_topics=[
+                value.TopicInfo(topic_id=each, topic_name=state.deleting[each]) for each in uuid_order(state.deleting)
+            ],
+        ),
+    )
+
+
+def member_tombstones(group_id: str, member_id: str) -> list[Pair]:
+    """What takes a member away."""
+    return [
+        (ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
+        (ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
+        (ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id), None),
+    ]
+
+
+def group_tombstones(group_id: str) -> list[Pair]:
+    """What takes a group away that has no members."""
+    return [
+        (ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None),
+        (ShareGroupStatePartitionMetadataKey(group_id=group_id), None),
+        (ShareGroupMetadataKey(group_id=group_id), None),
+    ]

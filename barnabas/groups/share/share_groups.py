@@ -1,0 +1,330 @@
+"""All share groups: members that join, stay and leave, and what each of them is to read.
+
+Knows nothing of requests or logs. What is there to be known follows from records; a command looks at that, works out
+more records and an answer, and hands both to the ledger. Follows the part of Apache Kafka's ``GroupMetadataManager``
+that is about share groups (KIP-932).
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+
+from barnabas.deadlines import Deadline
+from barnabas.errors import (
+    FencedMemberEpoch,
+    GroupIdNotFound,
+    GroupMaxSizeReached,
+    InvalidGroupId,
+    InvalidRequest,
+    KafkaError,
+    NotCoordinator,
+    UnknownMemberId,
+)
+from barnabas.groups.environment import Environment
+from barnabas.groups.group import Group
+from barnabas.groups.ledger import Applier, Pair, Written
+from barnabas.groups.records import has_place_for
+from barnabas.groups.share import records
+from barnabas.groups.share.assigning import ASSIGNOR, assign, hash_of, readable, unassigned
+from barnabas.groups.share.kept_state import KeptStates
+from barnabas.groups.share.messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    DescribedGroup,
+    DescribedMember,
+    Heartbeat,
+    HeartbeatReply,
+    HeartbeatResult,
+    Partitions,
+)
+from barnabas.groups.share.replay import Replay
+from barnabas.groups.share.share_group import ALWAYS_DUE, ShareGroup, ShareMember
+from barnabas.wire.coordinator_records import CoordinatorKey
+
+logger = logging.getLogger(__name__)
+
+REFRESH_INTERVAL_MS = 180_000
+"""How long a group goes by what it has seen of its topics, if it hears of no change (``METADATA_REFRESH_INTERVAL_MS``):
+brokers may have moved to other racks."""
+
+LONGEST_MEMBER_ID = 36
+"""Characters that a member id may have: those of a UUID."""
+
+
+class ShareGroups:
+    """The share groups whose coordinator this node is."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._groups = environment.groups
+        self.kept = KeptStates(environment, self.find)
+        self.appliers: Mapping[type[CoordinatorKey], Applier] = Replay(environment.groups).appliers
+        self.delete = self.kept.delete
+
+    # ---------------------------------------------------------------- members
+
+    def heartbeat(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
+        """ShareGroupHeartbeat; a join and a leave are one, too.
+
+        :raises KafkaError: it is not taken
+        """
+        _check_shape(ask)
+        if ask.member_epoch == LEAVE_EPOCH:
+            self._leave(ask, reply)
+        else:
+            self._beat(ask, reply)
+
+    def _beat(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
+        group = self._joined(ask)
+        member = self._member(group, ask)
+        beat = _Beat(self._environment, group, member, _updated(member, ask))
+        to_initialize = self.kept.missing(group, group.subscribed_topic_names(beat.updated))
+        if to_initialize:
+            beat.records.append(records.state_record(ask.group_id, group.state.about_to_have(to_initialize)))
+        answer = self._answer(ask, member, beat.updated)
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is not None:
+                group.refresh_at_ms = ALWAYS_DUE
+                self.kept.give_up(group, to_initialize)
+                reply(error)
+                return
+            reply(answer)
+            there = self._share_group(ask.group_id)
+            if there is not None:
+                self.kept.initialize(there, to_initialize)
+
+        group.refresh_at_ms = beat.refresh_at_ms
+        self.kept.begin(group, to_initialize)
+        self._environment.ledger.commit(ask.group_id, beat.records, written)
+        there = self._share_group(ask.group_id)
+        if there is not None and ask.member_id in there.members:
+            self._expect(there, ask.member_id)
+
+    def _joined(self, ask: Heartbeat) -> ShareGroup:
+        """The group that the member is in; the first one to join makes it."""
+        if ask.member_epoch == JOIN_EPOCH and ask.group_id not in self._groups:
+            if not self._environment.is_coordinator(ask.group_id):
+                raise NotCoordinator
+            group = ShareGroup(ask.group_id)
+        else:
+            group = self.find(ask.group_id)
+        limit: int = self._environment.config()["group.share.max.size"]
+        if ask.member_id not in group.members and len(group.members) >= limit:
+            raise GroupMaxSizeReached(f"The share group has {limit} members, and may not have more.")
+        return group
+
+    def _member(self, group: ShareGroup, ask: Heartbeat) -> ShareMember:
+        """The member as it was; FENCED_MEMBER_EPOCH where it is told another epoch than it knows of."""
+        member = group.members.get(ask.member_id)
+        if ask.member_epoch == JOIN_EPOCH:
+            return member or ShareMember(ask.member_id)
+        if member is None:
+            raise _unknown(ask)
+        # The epoch before is taken, too: the answer with the next one may have been lost.
+        if ask.member_epoch not in (member.epoch, member.previous_epoch):
+            raise FencedMemberEpoch(
+                f"Member {ask.member_id} says that its epoch is {ask.member_epoch}, but it is {member.epoch}. "
+                f"It has to give up what it reads and join again."
+            )
+        return member
+
+    def _answer(self, ask: Heartbeat, member: ShareMember, updated: ShareMember) -> HeartbeatResult:
+        is_told = (
+            ask.member_epoch == JOIN_EPOCH
+            or ask.subscribed_topic_names is not None
+            or updated.assigned != member.assigned
+        )
+        return HeartbeatResult(
+            ask.member_id,
+            updated.epoch,
+            self._environment.group_settings(ask.group_id)["share.heartbeat.interval.ms"],
+            updated.assigned if is_told else None,
+        )
+
+    def _leave(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
+        group = self.find(ask.group_id)
+        if ask.member_id not in group.members:
+            raise _unknown(ask)
+
+        def written(error: type[KafkaError] | None) -> None:
+            reply(HeartbeatResult(ask.member_id, LEAVE_EPOCH) if error is None else error)
+
+        self._remove(group, ask.member_id, written)
+
+    def _remove(self, group: ShareGroup, member_id: str, written: Written) -> None:
+        """Take a member out. What it has read is read by others once it is worked out again who reads what."""
+        names = {
+            name
+            for each in group.members.values()
+            if each.member_id != member_id
+            for name in each.subscribed_topic_names
+        }
+        metadata_hash = hash_of(names, self._environment.image())
+        gone = [
+            *records.member_tombstones(group.group_id, member_id),
+            records.epoch_record(group.group_id, group.epoch + 1, metadata_hash),
+        ]
+        self._environment.ledger.commit(group.group_id, gone, written)
+
+    # --------------------------------------------------------------- sessions
+
+    def _expect(self, group: ShareGroup, member_id: str) -> None:
+        """From now on the member has a session's time to be heard of."""
+        session = group.sessions.get(member_id)
+        if session is None:
+            session = group.sessions[member_id] = Deadline(self._expire, group, member_id)
+        timeout_ms: int = self._environment.group_settings(group.group_id)["share.session.timeout.ms"]
+        self._environment.deadlines.set(session, timeout_ms / 1000)
+
+    def _expire(self, group: ShareGroup, member_id: str) -> None:
+        def written(error: type[KafkaError] | None) -> None:
+            if error is not None and member_id in group.members:
+                logger.warning("group %s: member %s could not be removed: %s", group.group_id, member_id, error)
+                self._expect(group, member_id)
+
+        logger.info("group %s: member %s was not heard of, and is out", group.group_id, member_id)
+        self._remove(group, member_id, written)
+
+    def start(self) -> None:
+        """All is loaded: sessions begin anew."""
+        for group in list(self._groups.values()):
+            if isinstance(group, ShareGroup):
+                for member_id in group.members:
+                    if member_id not in group.sessions:
+                        self._expect(group, member_id)
+                self.kept.topics_changed(group)
+
+    # ----------------------------------------------------------------- topics
+
+    def topics_changed(self, names: Collection[str]) -> None:
+        """Topics of these names were made, deleted, or have more partitions."""
+        for group in list(self._groups.values()):
+            if isinstance(group, ShareGroup):
+                if any(map(group.is_subscribed_to, names)):
+                    group.refresh_at_ms = ALWAYS_DUE
+                self.kept.topics_changed(group)
+
+    # ----------------------------------------------------------------- groups
+
+    def find(self, group_id: str) -> ShareGroup:
+        """The group; INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NOT_COORDINATOR."""
+        if not group_id:
+            raise InvalidGroupId
+        group: Group | None = self._groups.get(group_id)
+        if isinstance(group, ShareGroup):
+            return group
+        if group is not None:
+            raise GroupIdNotFound(f"{group_id} is no share group, but a {group.type} group.")
+        if not self._environment.is_coordinator(group_id):
+            raise NotCoordinator
+        raise GroupIdNotFound(f"There is no group {group_id}.")
+
+    def _share_group(self, group_id: str) -> ShareGroup | None:
+        group = self._groups.get(group_id)
+        return group if isinstance(group, ShareGroup) else None
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """ShareGroupDescribe, one of them. Raises what :meth:`find` does."""
+        group = self.find(group_id)
+        topics = self._environment.image().topics_by_id
+        members = [
+            DescribedMember(
+                member.member_id,
+                member.rack_id,
+                member.epoch,
+                member.client_id,
+                member.client_host,
+                member.subscribed_topic_names,
+                [
+                    (topic_id, topics[topic_id].name, partitions)
+                    for topic_id, partitions in member.assigned.items()
+                    if topic_id in topics
+                ],
+            )
+            for member in group.members.values()
+        ]
+        return DescribedGroup(group.state_name, group.epoch, group.assignment_epoch, ASSIGNOR, members)
+
+
+class _Beat:
+    """What a heartbeat of a member comes to: ``records`` to be written, and how the member is ``updated`` by them."""
+
+    def __init__(self, environment: Environment, group: ShareGroup, member: ShareMember, updated: ShareMember) -> None:
+        self._environment = environment
+        self._group = group
+        self._now_ms = environment.clock.time_ms()
+        self._is_new = member.member_id not in group.members
+        self.records: list[Pair] = []
+        self.refresh_at_ms = group.refresh_at_ms
+        self.updated = updated
+        if self._is_new or updated != member:
+            self.records.append(records.member_record(group.group_id, updated))
+        self._epoch = self._next_epoch(updated.subscribed_topic_names != member.subscribed_topic_names)
+        target_epoch, target = self._target()
+        self._reconcile(target_epoch, target)
+
+    def _next_epoch(self, is_subscription_changed: bool) -> int:
+        """The group's epoch; it goes up when a subscription, a topic, or what can be assigned has changed."""
+        group, image = self._group, self._environment.image()
+        is_raised = is_subscription_changed or unassigned(group, image)
+        if not is_raised and self._now_ms < group.refresh_at_ms:
+            return group.epoch
+        self.refresh_at_ms = self._now_ms + REFRESH_INTERVAL_MS
+        metadata_hash = hash_of(group.subscribed_topic_names(self.updated), image)
+        if not is_raised and metadata_hash == group.metadata_hash:
+            return group.epoch
+        self.records.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        return group.epoch + 1
+
+    def _target(self) -> tuple[int, Partitions]:
+        """What is meant for the member, and for which epoch: worked out again where it is old, and time has passed."""
+        group, member_id = self._group, self.updated.member_id
+        interval_ms: int = self._environment.group_settings(group.group_id)["share.assignment.interval.ms"]
+        if self._epoch == group.assignment_epoch or self._now_ms < group.assigned_at_ms + interval_ms:
+            return group.assignment_epoch, group.target.get(member_id, {})
+        targets = assign(group, self.updated, self._environment.image())
+        for each, target in targets.items():
+            if group.target.get(each) != target:
+                self.records.append(records.target_record(group.group_id, each, target))
+        self.records.append(records.target_epoch_record(group.group_id, self._epoch, self._now_ms))
+        return self._epoch, targets[member_id]
+
+    def _reconcile(self, target_epoch: int, target: Partitions) -> None:
+        """The member is told all at once: nobody has to give up a partition before somebody else reads it."""
+        before = self.updated
+        assigned = readable(target, before.subscribed_topic_names, self._environment.image())
+        if before.epoch != target_epoch:
+            self.updated = before._replace(epoch=target_epoch, previous_epoch=before.epoch, assigned=assigned)
+        elif assigned != before.assigned:
+            self.updated = before._replace(assigned=assigned)
+        if self.updated is not before:
+            self.records.append(records.assigned_record(self._group.group_id, self.updated))
+
+
+def _check_shape(ask: Heartbeat) -> None:
+    """:raises InvalidRequest: nobody could take it, in whatever group"""
+    if not ask.group_id or not ask.member_id or len(ask.member_id) > LONGEST_MEMBER_ID:
+        raise InvalidRequest
+    for value, name in ((ask.member_id, "MemberId"), (ask.group_id, "GroupId"), (ask.rack_id, "RackId")):
+        if value is not None and not value.strip():
+            raise InvalidRequest(f"{name} is blank.")
+    if ask.member_epoch == JOIN_EPOCH and not ask.subscribed_topic_names:
+        raise InvalidRequest("Who joins has to say which topics it subscribes to.")
+    if ask.member_epoch < LEAVE_EPOCH:
+        raise InvalidRequest(f"{ask.member_epoch} is no member epoch.")
+    if not has_place_for(ask.group_id, ask.client_id, ask.rack_id, *(ask.subscribed_topic_names or ())):
+        raise InvalidRequest("A name is longer than can be kept.")
+
+
+def _updated(member: ShareMember, ask: Heartbeat) -> ShareMember:
+    names = ask.subscribed_topic_names
+    return member._replace(
+        rack_id=member.rack_id if ask.rack_id is None else ask.rack_id,
+        client_id=ask.client_id,
+        client_host=ask.client_host,
+        subscribed_topic_names=member.subscribed_topic_names if names is None else tuple(sorted(set(names))),
+    )
+
+
+def _unknown(ask: Heartbeat) -> UnknownMemberId:
+    return UnknownMemberId(f"{ask.member_id} is no member of group {ask.group_id}.")
