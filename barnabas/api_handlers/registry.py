@@ -95,6 +95,8 @@ _TABLE: Final = (
     Api(61, "describe_producers", "0"),
     Api(65, "describe_transactions", "0"),
     Api(66, "list_transactions", "0-2"),
+    Api(68, "consumer_group_heartbeat", "0-1"),
+    Api(69, "consumer_group_describe", "0-1"),
     Api(74, "list_config_resources", "0-1"),
     Api(75, "describe_topic_partitions", "0"),
     Api(83, "initialize_share_group_state", "0"),
@@ -102,6 +104,9 @@ _TABLE: Final = (
     Api(85, "write_share_group_state", "0-1"),
     Api(86, "delete_share_group_state", "0"),
     Api(87, "read_share_group_state_summary", "0-1"),
+    Api(88, "streams_group_heartbeat", "0-1"),
+    Api(89, "streams_group_describe", "0-1"),
+    Api(93, "streams_group_topology_description_update", "0"),
 )
 
 APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}

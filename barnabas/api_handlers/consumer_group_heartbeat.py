@@ -1,0 +1,73 @@
+"""ConsumerGroupHeartbeat (API key 68): be a member of a consumer group, and hear what to read (KIP-848).
+
+Knows nothing of how partitions are given out.
+"""
+
+from collections.abc import Sequence
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.groups.consumer.messages import Heartbeat, HeartbeatResult
+from barnabas.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+Response = ConsumerGroupHeartbeatResponse
+
+BRINGS_ID = 1
+"""From this version on a member makes its id itself (KIP-1082)."""
+
+
+@api(ConsumerGroupHeartbeatRequest)
+def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Later[Response]:
+    """Note that the member lives, and tell it what is new for it."""
+    later: Later[Response] = Later()
+    beat = Heartbeat(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        request.instance_id,
+        request.rack_id,
+        request.rebalance_timeout_ms,
+        request.subscribed_topic_names,
+        request.subscribed_topic_regex,
+        request.server_assignor,
+        _by_topic(request.topic_partitions),
+        context.client_id or "",
+        f"/{context.client_host}",
+        context.api_version >= BRINGS_ID,
+    )
+    context.broker.groups.consumer.heartbeat(beat, lambda result: later.resolve(_response(result)))
+    return later
+
+
+def _by_topic(
+    owned: Sequence[ConsumerGroupHeartbeatRequest.TopicPartitions] | None,
+) -> dict[bytes, list[int]] | None:
+    if owned is None:
+        return None
+    partitions: dict[bytes, list[int]] = {}
+    for each in owned:
+        partitions.setdefault(each.topic_id, []).extend(each.partitions)
+    return partitions
+
+
+def _response(result: HeartbeatResult) -> Response:
+    assignment = result.assignment
+    return Response(
+        error_code=result.error_code,
+        error_message=result.error_message,
+        member_id=result.member_id,
+        member_epoch=result.member_epoch,
+        heartbeat_interval_ms=result.heartbeat_interval_ms,
+        assignment=None
+        if assignment is None
+        else Response.Assignment(
+            topic_partitions=[
+                Response.TopicPartitions(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in assignment
+            ]
+        ),
+    )

@@ -1,0 +1,97 @@
+"""What a heartbeat is refused for before anything is worked out: its shape, and who says that it comes from whom.
+
+Knows nothing of records. Follows the checks of Apache Kafka's ``GroupCoordinatorService`` and ``GroupMetadataManager``,
+in their order.
+"""
+
+from collections.abc import Sequence
+
+from barnabas.errors import (
+    FencedInstanceId,
+    FencedMemberEpoch,
+    GroupMaxSizeReached,
+    InvalidRequest,
+    UnknownMemberId,
+    UnknownServerError,
+    UnreleasedInstanceId,
+    UnsupportedAssignor,
+)
+from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.member import Member
+from barnabas.groups.consumer.messages import JOINING, LEAVING_STATIC, Heartbeat
+from barnabas.groups.records import has_place_for
+
+
+def check_shape(beat: Heartbeat, assignors: Sequence[str]) -> None:
+    """:raises InvalidRequest: what it says cannot be meant
+    :raises UnsupportedAssignor: it asks for an assignor that groups here may not use
+    """
+    if beat.brings_id or beat.member_epoch != JOINING:
+        _demand(not _is_blank(beat.member_id), "a member id is needed")
+    _demand(not _is_blank(beat.group_id), "a group id is needed")
+    _demand(beat.instance_id is None or not _is_blank(beat.instance_id), "an instance id is not empty")
+    _demand(beat.rack_id is None or not _is_blank(beat.rack_id), "a rack id is not empty")
+    if beat.member_epoch == JOINING:
+        _demand(beat.rebalance_timeout_ms != -1, "whoever joins has to say how long it takes to give up partitions")
+        _demand(beat.owned is not None and not beat.owned, "whoever joins has an empty list of partitions")
+        _demand(
+            beat.topic_names is not None or beat.topic_regex is not None,
+            "whoever joins has to say what it subscribes to, by names or by a pattern",
+        )
+    elif beat.member_epoch == LEAVING_STATIC:
+        _demand(beat.instance_id is not None, "only a static member goes in order to come back")
+    else:
+        _demand(beat.member_epoch > LEAVING_STATIC, f"{beat.member_epoch} is no epoch")
+    if beat.server_assignor is not None and beat.server_assignor not in assignors:
+        raise UnsupportedAssignor(f"{beat.server_assignor} is not one of the assignors here: {', '.join(assignors)}.")
+    texts = (beat.group_id, beat.member_id, beat.instance_id, beat.rack_id, beat.topic_regex)
+    if not has_place_for(*texts):
+        raise UnknownServerError("a text of that length cannot be kept")
+
+
+def _demand(is_so: bool, otherwise: str) -> None:
+    if not is_so:
+        raise InvalidRequest(otherwise)
+
+
+def _is_blank(text: str) -> bool:
+    """Nothing but what Java's ``String.trim`` takes away."""
+    return not text.strip("".join(map(chr, range(33))))
+
+
+def check_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:
+    """:raises GroupMaxSizeReached: one more would be too many"""
+    if len(group.members) >= max_size and member_id not in group.members:
+        raise GroupMaxSizeReached(f"The group has {max_size} members, and may not have more.")
+
+
+def check_epoch(member: Member, beat: Heartbeat) -> None:
+    """:raises FencedMemberEpoch: what the member last heard is not what it was last told"""
+    if beat.member_epoch in (JOINING, member.epoch):
+        return
+    if beat.member_epoch == member.previous_epoch and member.epoch > beat.member_epoch and member.has_all(beat.owned):
+        return  # the answer that took it to this epoch may have been lost
+    raise FencedMemberEpoch(
+        f"Member {member.member_id} is in epoch {member.epoch}, not in {beat.member_epoch}: it has to give up all its "
+        "partitions, and to join again."
+    )
+
+
+def static_member(group: ConsumerGroup, beat: Heartbeat) -> Member:
+    """The member with that instance id, where it has that member id, too.
+
+    :raises UnknownMemberId: nobody has that instance id
+    :raises FencedInstanceId: another member has it by now
+    """
+    member = group.static_member(beat.instance_id)
+    if member is None:
+        raise UnknownMemberId(f"Nobody in group {group.group_id} has the instance id {beat.instance_id}.")
+    if member.member_id != beat.member_id:
+        raise FencedInstanceId(f"{beat.instance_id} is member {member.member_id} now, not {beat.member_id}.")
+    return member
+
+
+def check_released(member: Member, beat: Heartbeat) -> None:
+    """:raises UnreleasedInstanceId: the member that has this instance id has not said that it goes"""
+    if member.classic is None and member.epoch != LEAVING_STATIC:
+        raise UnreleasedInstanceId(f"{beat.instance_id} is member {member.member_id}, which has not gone.")

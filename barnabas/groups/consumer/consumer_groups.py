@@ -1,0 +1,125 @@
+"""All groups of the consumer protocol: what is asked of them, and what they are told.
+
+Knows nothing of requests, nor of how the log keeps records. Follows Apache Kafka's ``GroupMetadataManager``, as far as
+it is about consumer groups.
+"""
+
+from collections.abc import Collection, Mapping
+
+from barnabas.errors import InvalidGroupId, KafkaError, UnsupportedVersion
+from barnabas.groups.consumer import checks
+from barnabas.groups.consumer.directory import Directory
+from barnabas.groups.consumer.group import GROUP_TYPE, ConsumerGroup
+from barnabas.groups.consumer.leaving import Leaving
+from barnabas.groups.consumer.member import Member
+from barnabas.groups.consumer.membership import Membership
+from barnabas.groups.consumer.messages import (
+    LEAVING,
+    LEAVING_STATIC,
+    DescribedGroup,
+    DescribedMember,
+    Heartbeat,
+    HeartbeatReply,
+    HeartbeatResult,
+    NamedPartitions,
+)
+from barnabas.groups.consumer.records import in_order
+from barnabas.groups.consumer.replay import Replay
+from barnabas.groups.consumer.subscriptions import Topics
+from barnabas.groups.environment import Environment
+from barnabas.groups.java_hash import hash_map_order, timeline_order
+
+FEATURE = "group.version"
+
+
+class ConsumerGroups:
+    """The consumer groups whose coordinator this node is."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._seen = environment.image()
+        topics = Topics(environment.image)
+        self.directory = Directory(environment, topics)
+        self.leaving = Leaving(self.directory)
+        self.membership = Membership(self.directory, self.leaving)
+        self.appliers = Replay(environment.groups, self.directory.new_group).appliers
+
+    def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
+        """ConsumerGroupHeartbeat: answered when what it changes is written."""
+        try:
+            self._check_enabled()
+            checks.check_shape(beat, self._environment.config()["group.consumer.assignors"])
+            if beat.member_epoch in (LEAVING, LEAVING_STATIC):
+                self.leaving.leave(beat, reply)
+            else:
+                self.membership.heartbeat(beat, reply)
+        except KafkaError as error:
+            reply(HeartbeatResult.refused(error))
+
+    def _check_enabled(self) -> None:
+        """:raises UnsupportedVersion: groups of this kind are not served"""
+        environment = self._environment
+        is_finalized = environment.image().features.get(FEATURE, 0) > 0
+        if not is_finalized or GROUP_TYPE not in environment.config()["group.coordinator.rebalance.protocols"]:
+            raise UnsupportedVersion("Consumer groups are not served here.")
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """ConsumerGroupDescribe, one of them.
+
+        :raises GroupIdNotFound: there is no consumer group of that name
+        """
+        self._check_enabled()
+        if not group_id:
+            raise InvalidGroupId
+        group = self.directory.require(group_id)
+        return DescribedGroup(
+            group.state_name,
+            group.epoch,
+            group.assignment_epoch,
+            self.membership.assignor_of(group),
+            [self._describe(group, group.members[member_id]) for member_id in timeline_order(group.members)],
+        )
+
+    def _describe(self, group: ConsumerGroup, member: Member) -> DescribedMember:
+        has = {topic_id: [*partitions] for topic_id, partitions in member.assigned.items()}
+        for topic_id, partitions in member.revoking.items():
+            has.setdefault(topic_id, []).extend(partitions)
+        return DescribedMember(
+            member.member_id,
+            member.instance_id,
+            member.rack_id,
+            member.epoch,
+            member.client_id,
+            member.client_host,
+            hash_map_order(sorted(member.topic_names)),
+            member.topic_regex,
+            self._named(has),
+            self._named(group.target_of(member)),
+            member.classic is not None,
+        )
+
+    def _named(self, partitions: Mapping[bytes, Collection[int]]) -> NamedPartitions:
+        """With the names of topics, without those that were deleted."""
+        topics = self._environment.image().topics_by_id
+        return [
+            (topic_id, topics[topic_id].name, sorted(partitions[topic_id]))
+            for topic_id in in_order(partitions)
+            if topic_id in topics
+        ]
+
+    def start(self) -> None:
+        """All that the log holds has been applied: sessions begin."""
+        self.leaving.start()
+
+    def topics_changed(self, names: Collection[str]) -> None:
+        """Topics of these names were made, deleted, or have more partitions: who reads them hears of it at the next
+        heartbeat, and patterns are looked up again if there are new ones."""
+        seen, image = self._seen, self._environment.image()
+        self._seen = image
+        for name in names:
+            topic, former = image.topics_by_name.get(name), seen.topics_by_name.get(name)
+            if topic is not None and (former is None or former.id != topic.id):
+                self.membership.new_topics_at = image.offset
+        for group in self.directory.all():
+            if not group.topics.keys().isdisjoint(names):
+                group.refresh_at_ms = 0

@@ -1,0 +1,303 @@
+"""A consumer group: what its records say, and what follows from that.
+
+Knows nothing of who is answered what, nor of clocks. Changed by the appliers of records alone (``replay.py``), but for
+what no record keeps: deadlines, and when the topics are looked at next. Follows Apache Kafka's ``ConsumerGroup``.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from barnabas.deadlines import Deadline
+from barnabas.errors import (
+    IllegalGeneration,
+    KafkaError,
+    StaleMemberEpoch,
+    UnknownMemberId,
+    UnsupportedVersion,
+)
+from barnabas.groups.consumer.member import NO_TARGET, Epochs, Member, Target
+from barnabas.groups.consumer.records import tombstones_of_group
+from barnabas.groups.consumer.states import GroupState
+from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.ledger import Pair
+from barnabas.groups.messages import OffsetCommit
+
+GROUP_TYPE: Final = "consumer"
+
+FIRST_EPOCH: Final = 1
+"""Of a group of which no record speaks yet."""
+
+NEVER: Final = 0
+"""When an assignment was made that was never made."""
+
+
+class ResolvedRegex(NamedTuple):
+    """Which topics a pattern stands for."""
+
+    topics: frozenset[str]
+    image_offset: int
+    """How far the metadata had come that it was matched against."""
+    time_ms: int
+
+
+UNRESOLVED: Final = ResolvedRegex(frozenset(), -1, -1)
+
+
+class Counts(dict[str, int]):
+    """How many members there are for each of some names; those without any are not in it."""
+
+    def add(self, names: Iterable[str], change: int) -> None:
+        for name in names:
+            count = self.get(name, 0) + change
+            if count > 0:
+                self[name] = count
+            else:
+                self.pop(name, None)
+
+
+class ConsumerGroup:
+    """The members of a group, what each is to have, and what each has."""
+
+    type = GROUP_TYPE
+    protocol_type = "consumer"
+    is_consumer_group = True
+    is_written = True
+
+    def __init__(self, group_id: str, topic_id_of: Callable[[str], bytes | None] = lambda name: None) -> None:
+        self.group_id = group_id
+        self._topic_id_of = topic_id_of
+        self.epoch = FIRST_EPOCH
+        """Goes up with everything that asks for another assignment."""
+        self.metadata_hash = 0
+        """What was known of the topics when it last went up (KIP-1101)."""
+        self.assignment_epoch = FIRST_EPOCH
+        """The group's epoch as of the target assignment."""
+        self.assignment_time_ms = NEVER
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}
+        """Member id by instance id."""
+        self.target: dict[str, Target] = {}
+        self.topics = Counts()
+        """Topics that members subscribe to, by name and by patterns that were resolved."""
+        self.regexes = Counts()
+        """Patterns that members subscribe by."""
+        self.resolved: dict[str, ResolvedRegex] = {}
+        self.assignors = Counts()
+        """The assignors that members ask for."""
+        self.classic_members = 0
+        """How many members speak the classic protocol."""
+        self.keeps_partition_metadata = False
+        """There is a record of a kind that brokers before 4.1 wrote."""
+        self._owners: dict[bytes, dict[int, str]] = {}
+
+        self.refresh_at_ms = 0
+        """When the topics are looked at, whether or not anything was heard of them."""
+        self.sessions: dict[str, Deadline] = {}
+        self.revocations: dict[str, Deadline] = {}
+        """Until when members have to have given up what they have to."""
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def state(self) -> GroupState:
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        epoch = self.assignment_epoch
+        if all(member.is_reconciled_to(epoch) for member in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.topics
+
+    def is_free(self, topic_id: bytes, partition: int) -> bool:
+        """Whether nobody has that partition."""
+        owners = self._owners.get(topic_id)
+        return owners is None or partition not in owners
+
+    def owner_of(self, topic_id: bytes, partition: int) -> str | None:
+        return self._owners.get(topic_id, {}).get(partition)
+
+    # ---------------------------------------------------------------- members
+
+    def require(self, member_id: str) -> Member:
+        """The member; UNKNOWN_MEMBER_ID where there is none."""
+        member = self.members.get(member_id)
+        if member is None:
+            raise UnknownMemberId(f"Nobody in group {self.group_id} is called {member_id}.")
+        return member
+
+    def static_member(self, instance_id: str | None) -> Member | None:
+        member_id = self.static_members.get(instance_id) if instance_id is not None else None
+        return self.members.get(member_id) if member_id is not None else None
+
+    def target_of(self, member: Member) -> Target:
+        """What the member is to have; or what its instance is, while that goes by another member id."""
+        former = self.static_members.get(member.instance_id) if member.instance_id is not None else None
+        return self.target.get(former or member.member_id, NO_TARGET)
+
+    def put(self, member: Member) -> None:
+        """Take the member in, or its news."""
+        former = self.members.get(member.member_id)
+        self.members[member.member_id] = member
+        self._count(former, member)
+        if former is None or former.assigned != member.assigned or former.revoking != member.revoking:
+            if former is not None:
+                self._disown(former)
+            self._own(member, member.assigned)
+            self._own(member, member.revoking)
+
+    def remove(self, member_id: str) -> None:
+        """Without a word to it; harmless when it is not here."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._count(member, None)
+            self._disown(member)
+        self.forget_deadlines(member_id)
+
+    def _count(self, former: Member | None, member: Member | None) -> None:
+        if former is not None and self.static_members.get(former.instance_id or "") == former.member_id:
+            del self.static_members[former.instance_id or ""]
+        if member is not None and member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        for each, change in ((member, 1), (former, -1)):
+            if each is None:
+                continue
+            self.topics.add(each.topic_names, change)
+            if each.topic_regex:
+                self.regexes.add((each.topic_regex,), change)
+            if each.server_assignor is not None:
+                self.assignors.add((each.server_assignor,), change)
+            self.classic_members += change * (each.classic is not None)
+
+    def _own(self, member: Member, partitions: Epochs) -> None:
+        for topic_id, theirs in partitions.items():
+            self._owners.setdefault(topic_id, {}).update(dict.fromkeys(theirs, member.member_id))
+
+    def _disown(self, member: Member) -> None:
+        for partitions in (member.assigned, member.revoking):
+            for topic_id, theirs in partitions.items():
+                owners = self._owners.get(topic_id, {})
+                for partition in theirs:
+                    if owners.get(partition) == member.member_id:
+                        del owners[partition]
+                if not owners:
+                    self._owners.pop(topic_id, None)
+
+    def assignor(self, former: Member | None = None, member: Member | None = None) -> str | None:
+        """The assignor that most members ask for, were ``former`` to become ``member``; None where nobody asks."""
+        counts = Counts(self.assignors)
+        for each, change in ((former, -1), (member, 1)):
+            if each is not None and each.server_assignor is not None:
+                counts.add((each.server_assignor,), change)
+        if not counts:
+            return None
+        return max(hash_map_order(counts), key=counts.__getitem__)
+
+    # ---------------------------------------------------------- subscriptions
+
+    def resolve(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        """Keep what a pattern stands for; None: forget it."""
+        former = self.resolved.pop(regex, UNRESOLVED)
+        if resolved is not None:
+            self.resolved[regex] = resolved
+            self.topics.add(resolved.topics, 1)
+        self.topics.add(former.topics, -1)
+
+    def topics_with(self, former: Member | None, member: Member) -> Iterable[str]:
+        """Which topics would be subscribed to, were ``former`` to become ``member``."""
+        names = former.topic_names if former is not None else frozenset()
+        regex = (former.topic_regex if former is not None else None) or ""
+        if names == member.topic_names and regex == (member.topic_regex or ""):
+            return self.topics
+        topics = Counts(self.topics)
+        topics.add(member.topic_names, 1)
+        topics.add(names, -1)
+        if regex and regex != member.topic_regex and self.regexes.get(regex) == 1:
+            topics.add(self.resolved.get(regex, UNRESOLVED).topics, -1)
+        return topics
+
+    def topics_without(self, members: Iterable[Member], regexes: Iterable[str]) -> Iterable[str]:
+        """Which topics would be subscribed to without these members and patterns."""
+        topics = Counts(self.topics)
+        for member in members:
+            topics.add(member.topic_names, -1)
+        for regex in regexes:
+            topics.add(self.resolved.get(regex, UNRESOLVED).topics, -1)
+        return topics
+
+    def lonely_regexes(self, members: Iterable[Member]) -> list[str]:
+        """The patterns by which nobody else subscribes."""
+        counts = Counts()
+        for member in members:
+            if member.topic_regex:
+                counts.add((member.topic_regex,), 1)
+        return [regex for regex, count in counts.items() if self.regexes.get(regex) == count]
+
+    # ---------------------------------------------------------------- offsets
+
+    def validate_offset_commit(self, commit: OffsetCommit) -> None:
+        """:raises KafkaError: who says so may not commit"""
+        epoch, is_transactional = commit.generation_id, commit.producer is not None
+        if epoch < 0 and not self.members:
+            return
+        if epoch < 0 and is_transactional and not commit.member_id and commit.group_instance_id is None:
+            return
+        member = self.require(commit.member_id)
+        if member.classic is None and not is_transactional and not commit.knows_member_epochs:
+            raise UnsupportedVersion("A member of the consumer protocol commits by version 9 and up.")
+        if epoch == member.epoch:
+            return
+        if member.classic is not None or is_transactional or epoch > member.epoch:
+            raise self._stale(member, epoch)
+        for asked in commit.offsets:
+            topic_id = asked.topic_id if any(asked.topic_id) else self._topic_id_of(asked.topic)
+            since = None if topic_id is None else member.epoch_of(topic_id, asked.partition)
+            if since is None or epoch < since:
+                raise self._stale(member, epoch)
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """:raises KafkaError: who says so may not ask how far the group is"""
+        if member_id is None and member_epoch < 0:
+            return
+        member = self.require(member_id or "")
+        if member_epoch != member.epoch:
+            raise self._stale(member, member_epoch)
+
+    @staticmethod
+    def _stale(member: Member, epoch: int) -> KafkaError:
+        error = StaleMemberEpoch if member.classic is None else IllegalGeneration
+        return error(f"Member {member.member_id} is in epoch {member.epoch}, not in {epoch}.")
+
+    def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
+        """Offsets of topics that nobody subscribes to are of no use from when they were committed."""
+        return commit_timestamp_ms
+
+    # -------------------------------------------------------------- deadlines
+
+    def forget_deadlines(self, member_id: str) -> None:
+        for deadlines in (self.sessions, self.revocations):
+            deadline = deadlines.pop(member_id, None)
+            if deadline is not None:
+                deadline.cancel()
+
+    def bury(self) -> None:
+        """It is no longer here: no deadline of it strikes."""
+        for deadlines in (self.sessions, self.revocations):
+            for deadline in deadlines.values():
+                deadline.cancel()
+            deadlines.clear()
+
+    def tombstones(self) -> list[Pair]:
+        """The records that take it away, but for its offsets."""
+        return tombstones_of_group(self.group_id, self.members, self.target, self.resolved)

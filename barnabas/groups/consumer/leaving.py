@@ -1,0 +1,118 @@
+"""How members go: by themselves, for a while, or because nothing is heard of them.
+
+Knows nothing of what becomes of their partitions: the next heartbeat of another member finds the group's epoch raised.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from barnabas.deadlines import Deadline
+from barnabas.errors import KafkaError
+from barnabas.groups.consumer import checks, records
+from barnabas.groups.consumer.directory import Directory, log_failure
+from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.member import NOTHING, Member
+from barnabas.groups.consumer.member_states import UNREVOKED
+from barnabas.groups.consumer.messages import LEAVING_STATIC, Heartbeat, HeartbeatReply, HeartbeatResult
+from barnabas.groups.ledger import Pair
+
+logger = logging.getLogger(__name__)
+
+
+class Leaving:
+    """The ends of memberships, and the deadlines that bring them about."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._environment = directory.environment
+
+    def leave(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
+        """A member says that it goes.
+
+        :raises KafkaError: the answer; nothing has changed
+        """
+        group = self._directory.require(beat.group_id)
+        member = group.require(beat.member_id) if beat.instance_id is None else checks.static_member(group, beat)
+        if beat.member_epoch == LEAVING_STATIC:
+            told = [records.assignment_record(group.group_id, _gone_for_a_while(member))]
+        else:
+            logger.info("group %s: member %s leaves", group.group_id, member.member_id)
+            told = self.tombstones(group, [member])
+        result = HeartbeatResult(member_id=beat.member_id, member_epoch=beat.member_epoch)
+
+        def done(error: type[KafkaError] | None) -> None:
+            reply(result if error is None else HeartbeatResult.refused(error()))
+
+        self._environment.ledger.commit(group.group_id, told, done)
+
+    def tombstones(self, group: ConsumerGroup, members: Iterable[Member]) -> list[Pair]:
+        """The records that take members away, and raise the group's epoch for it."""
+        members = list(members)
+        told = [pair for member in members for pair in records.tombstones_of_member(group.group_id, member.member_id)]
+        lonely = group.lonely_regexes(members)
+        told += [records.regex_record(group.group_id, regex, None) for regex in lonely]
+        metadata_hash = self._directory.topics.hash_of(group.topics_without(members, lonely))
+        told.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        return told
+
+    def fence(self, group_id: str, member_id: str, why: str) -> None:
+        """Take a member away that does not do its part; harmless when it is not here."""
+        group = self._directory.find(group_id)
+        member = group.members.get(member_id) if group is not None else None
+        if group is None or member is None:
+            return
+        logger.info("group %s: member %s is out: %s", group_id, member_id, why)
+        self._environment.ledger.commit(group_id, self.tombstones(group, [member]), log_failure(group_id))
+
+    # -------------------------------------------------------------- deadlines
+
+    def expect_heartbeat(self, group_id: str, member_id: str, timeout_ms: int | None = None) -> None:
+        """The member has a whole session from now on; of its own length if it speaks the classic protocol."""
+        group = self._directory.find(group_id)
+        if group is None or member_id not in group.members:
+            return
+        session = group.sessions.get(member_id)
+        if session is None:
+            session = group.sessions[member_id] = Deadline(self.fence, group_id, member_id, "its session is over")
+        if timeout_ms is None:
+            timeout_ms = self._environment.group_settings(group_id)["consumer.session.timeout.ms"]
+        self._environment.deadlines.set(session, timeout_ms / 1000)
+
+    def expect_revocation(self, group_id: str, member: Member) -> None:
+        """If the member has to give up partitions, it has its rebalance time-out for it."""
+        group = self._directory.find(group_id)
+        if group is None or group.members.get(member.member_id) is None:
+            return
+        former = group.revocations.pop(member.member_id, None)
+        if former is not None:
+            former.cancel()
+        if member.state is not UNREVOKED:
+            return
+        deadline = Deadline(self._revocation_is_late, group_id, member.member_id, member.epoch)
+        group.revocations[member.member_id] = deadline
+        self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
+
+    def _revocation_is_late(self, group_id: str, member_id: str, epoch: int) -> None:
+        group = self._directory.find(group_id)
+        member = group.members.get(member_id) if group is not None else None
+        if member is not None and member.epoch == epoch:
+            self.fence(group_id, member_id, f"it has not given up its partitions of epoch {epoch} in time")
+
+    def start(self) -> None:
+        """All is loaded: sessions begin anew, and so does the time for giving up partitions."""
+        for group in self._directory.all():
+            for member in group.members.values():
+                classic = member.classic
+                timeout_ms = None if classic is None else classic.session_timeout_ms
+                self.expect_heartbeat(group.group_id, member.member_id, timeout_ms)
+                if classic is None:
+                    self.expect_revocation(group.group_id, member)
+
+
+def _gone_for_a_while(member: Member) -> Member:
+    """A static member that is going to come back: its partitions stay its own, as of no epoch."""
+    return member._replace(
+        epoch=LEAVING_STATIC,
+        assigned={topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()},
+        revoking=NOTHING,
+    )

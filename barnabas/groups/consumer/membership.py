@@ -1,0 +1,209 @@
+"""What a heartbeat changes: the group's epoch, its target assignment, and how far the member is on its way to it.
+
+Knows nothing of requests. A command looks at the group, works out records and the answer, and hands the records to the
+ledger; nothing that records keep is changed in any other way. Follows Apache Kafka's ``GroupMetadataManager``.
+"""
+
+import base64
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from barnabas.errors import KafkaError, NotCoordinator
+from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.consumer import checks, records, regexes
+from barnabas.groups.consumer.directory import Directory, log_failure, wrong_kind
+from barnabas.groups.consumer.group import NEVER, ConsumerGroup
+from barnabas.groups.consumer.leaving import Leaving
+from barnabas.groups.consumer.member import NO_TARGET, Member
+from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply, HeartbeatResult
+from barnabas.groups.consumer.reconciliation import Aim, Owned, reconcile
+from barnabas.groups.consumer.targets import Aimed, assign
+from barnabas.groups.ledger import Pair
+
+logger = logging.getLogger(__name__)
+
+REFRESH_INTERVAL_MS: Final = 180_000
+"""So often the topics of a group are looked at, whether or not anything was heard of them."""
+
+
+class Membership:
+    """The members of all consumer groups that are here."""
+
+    def __init__(self, directory: Directory, leaving: Leaving) -> None:
+        self.directory = directory
+        self.environment = directory.environment
+        self.topics = directory.topics
+        self._leaving = leaving
+        self.new_topics_at = self.environment.image().offset
+        """Offset of the metadata at which a topic was last made."""
+
+    # ------------------------------------------------------------- heartbeats
+
+    def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
+        """A member comes, or is still there.
+
+        :raises KafkaError: the answer; nothing has changed
+        """
+        environment = self.environment
+        told: list[Pair] = []
+        group = (
+            self._joined(beat.group_id, told) if beat.member_epoch == JOINING else self.directory.require(beat.group_id)
+        )
+        checks.check_room(group, beat.member_id, environment.config()["group.consumer.max.size"])
+        if not beat.member_id:
+            beat = beat._replace(member_id=self._new_member_id())
+        former = self._former(group, beat, told)
+        member = former.updated(beat)
+
+        has_new_topics = member.topic_names != former.topic_names
+        if not member.is_described_as(former):
+            told.append(records.member_record(group.group_id, member))
+        regex = regexes.change(
+            group,
+            former,
+            member,
+            told,
+            now_ms=environment.clock.time_ms(),
+            new_topics_at=self.new_topics_at,
+            refresh_interval_ms=lambda: environment.config()["group.consumer.regex.refresh.interval.ms"],
+        )
+        epoch = self.next_epoch(group, former, member, told, is_due=has_new_topics or regex.is_known)
+        aimed = self.target(group, epoch, former, member, told)
+        member = self.reconcile(group, member, aimed, has_new_topics or regex.has_changed, beat.owned, told)
+        interval_ms: int = environment.group_settings(group.group_id)["consumer.heartbeat.interval.ms"]
+        result = HeartbeatResult(
+            member_id=member.member_id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=interval_ms,
+            assignment=_assignment(member) if beat.is_full or member.assigned != former.assigned else None,
+        )
+
+        def done(error: type[KafkaError] | None) -> None:
+            if error is None:
+                reply(result)
+                return
+            group.refresh_at_ms = 0
+            reply(HeartbeatResult.refused(error()))
+
+        self.environment.ledger.commit(group.group_id, told, done)
+        self._leaving.expect_heartbeat(group.group_id, member.member_id)
+        if not member.is_where(former):
+            self._leaving.expect_revocation(group.group_id, member)
+        if regex.due:
+            self._look_up(group.group_id, regex.due)
+
+    def _joined(self, group_id: str, told: list[Pair]) -> ConsumerGroup:
+        """The group that somebody comes to; perhaps a new one, of which nobody hears before it is written.
+
+        An empty classic group gives way.
+        """
+        group = self.environment.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if group is None:
+            if not self.environment.is_coordinator(group_id):
+                raise NotCoordinator
+            return self.directory.new_group(group_id)
+        if isinstance(group, ClassicGroup) and group.is_empty:
+            told.append(records.classic_group_tombstone(group_id))
+            return self.directory.new_group(group_id)
+        raise wrong_kind(group_id)
+
+    def _new_member_id(self) -> str:
+        """As a member that makes its id itself does: a UUID in URL-safe base64, which does not look like an option."""
+        member_id = "-"
+        while member_id.startswith("-"):
+            digits = bytes.fromhex(self.environment.new_uuid().replace("-", ""))
+            member_id = base64.urlsafe_b64encode(digits).decode().rstrip("=")
+        return member_id
+
+    def _former(self, group: ConsumerGroup, beat: Heartbeat, told: list[Pair]) -> Member:
+        """The member as it was before this heartbeat; a new one that knows nothing yet; or a static one's successor."""
+        if beat.member_epoch != JOINING:
+            member = group.require(beat.member_id) if beat.instance_id is None else checks.static_member(group, beat)
+            checks.check_epoch(member, beat)
+            return member
+        if beat.instance_id is None or (member_before := group.static_member(beat.instance_id)) is None:
+            return group.members.get(beat.member_id) or Member(beat.member_id)
+        checks.check_released(member_before, beat)
+        return self.replace(group, member_before, beat.member_id, told)
+
+    def replace(self, group: ConsumerGroup, member: Member, member_id: str, told: list[Pair]) -> Member:
+        """The instance is back under a new member id: what it is to have and what it has are its own."""
+        successor = member._replace(member_id=member_id, epoch=0, previous_epoch=0)
+        told += records.tombstones_of_member(group.group_id, member.member_id)
+        told.append(records.member_record(group.group_id, successor))
+        told.append(records.target_record(group.group_id, member_id, group.target.get(member.member_id, NO_TARGET)))
+        told.append(records.assignment_record(group.group_id, successor))
+        return successor
+
+    # ------------------------------------------------------------------ steps
+
+    def next_epoch(
+        self, group: ConsumerGroup, former: Member, member: Member, told: list[Pair], *, is_due: bool
+    ) -> int:
+        """The group's epoch when ``former`` has become ``member``: one more if that, or the topics, ask for it."""
+        now_ms = self.environment.clock.time_ms()
+        if not is_due and now_ms < group.refresh_at_ms:
+            return group.epoch
+        epoch = group.epoch
+        known = former if former.member_id in group.members else group.static_member(member.instance_id)
+        metadata_hash = self.topics.hash_of(group.topics_with(known, member))
+        if is_due or metadata_hash != group.metadata_hash:
+            epoch += 1
+            told.append(records.epoch_record(group.group_id, epoch, metadata_hash))
+            logger.info("group %s: epoch %d", group.group_id, epoch)
+        group.refresh_at_ms = now_ms + REFRESH_INTERVAL_MS
+        if group.keeps_partition_metadata:
+            told.append(records.partition_metadata_tombstone(group.group_id))
+        return epoch
+
+    def target(self, group: ConsumerGroup, epoch: int, former: Member, member: Member, told: list[Pair]) -> Aimed:
+        """What the member is to have: worked out anew if the group's epoch asks for it, but not all the time."""
+        if epoch > group.assignment_epoch:
+            now_ms = self.environment.clock.time_ms()
+            interval_ms: int = self.environment.group_settings(group.group_id)["consumer.assignment.interval.ms"]
+            if group.assignment_time_ms == NEVER or now_ms >= group.assignment_time_ms + interval_ms:
+                assignor = self.assignor_of(group, former, member)
+                return assign(group, epoch, member, self.topics, assignor, now_ms, told)
+        return Aimed(group.assignment_epoch, group.target_of(member))
+
+    def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
+        default: str = self.environment.config()["group.consumer.assignors"][0]
+        return group.assignor(former, member) or default
+
+    def reconcile(
+        self,
+        group: ConsumerGroup,
+        member: Member,
+        aimed: Aimed,
+        has_subscription_changed: bool,
+        owned: Owned,
+        told: list[Pair],
+    ) -> Member:
+        """The member one step further on its way."""
+        if not has_subscription_changed and member.is_reconciled_to(aimed.epoch):
+            return member
+        is_subscribed = self.topics.subscription_of(member, group.resolved)
+        aim = Aim(aimed.epoch, aimed.target, group.is_free, is_subscribed, has_subscription_changed)
+        further = reconcile(member, aim, owned)
+        if further != member:
+            told.append(records.assignment_record(group.group_id, further))
+        return further
+
+    def _look_up(self, group_id: str, due: Iterable[str]) -> None:
+        """Find out what patterns stand for, now that those who subscribe by them are written down."""
+        group = self.directory.find(group_id)
+        if group is None:
+            return
+        now_ms = self.environment.clock.time_ms()
+        told, epoch = regexes.look_up(group, list(due), self.topics, now_ms)
+        if epoch != group.epoch:
+            group.refresh_at_ms = now_ms + REFRESH_INTERVAL_MS
+        self.environment.ledger.commit(group_id, told, log_failure(group_id))
+
+
+def _assignment(member: Member) -> list[tuple[bytes, Sequence[int]]]:
+    """What the member is told that it has: without what it has to give up."""
+    return [(topic_id, sorted(member.assigned[topic_id])) for topic_id in records.in_order(member.assigned)]

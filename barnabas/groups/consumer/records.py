@@ -1,0 +1,223 @@
+"""What becomes of consumer groups as records of ``__consumer_offsets``, there and back.
+
+Knows nothing of when they are written. Follows Apache Kafka's ``GroupCoordinatorRecordHelpers``, to the byte where what
+it writes does not depend on the order of a hash table.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.groups.consumer.member import ClassicProtocols, Epochs, Member, Target
+from barnabas.groups.consumer.member_states import MemberState
+from barnabas.groups.java_hash import table_order, uuid_code
+from barnabas.groups.ledger import Pair
+from barnabas.wire.messages.group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    GroupMetadataKey,
+)
+
+if TYPE_CHECKING:
+    from barnabas.groups.consumer.group import ResolvedRegex
+
+Classic = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
+Has = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
+ToHave = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
+
+# ------------------------------------------------------------------- groups
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Pair:
+    key = ConsumerGroupMetadataKey(group_id=group_id)
+    return key, ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+
+
+def partition_metadata_tombstone(group_id: str) -> Pair:
+    """Brokers before 4.1 kept all they knew of the topics; since then a hash does (KIP-1101)."""
+    return ConsumerGroupPartitionMetadataKey(group_id=group_id), None
+
+
+def classic_group_tombstone(group_id: str) -> Pair:
+    """The empty classic group of that name gives way."""
+    return GroupMetadataKey(group=group_id), None
+
+
+def tombstones_of_group(
+    group_id: str, members: Iterable[str], targets: Iterable[str], regexes: Iterable[str]
+) -> list[Pair]:
+    """What takes a whole group away."""
+    members = list(members)
+    return [
+        *((_has_key(group_id, member_id), None) for member_id in members),
+        *((_target_key(group_id, member_id), None) for member_id in targets),
+        (ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None),
+        *((_member_key(group_id, member_id), None) for member_id in members),
+        *(regex_record(group_id, regex, None) for regex in regexes),
+        partition_metadata_tombstone(group_id),
+        (ConsumerGroupMetadataKey(group_id=group_id), None),
+    ]
+
+
+# ------------------------------------------------------------------ members
+
+
+def member_record(group_id: str, member: Member) -> Pair:
+    """Who the member is, and what it wants."""
+    classic = member.classic
+    return _member_key(group_id, member.member_id), ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex=member.topic_regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.server_assignor,
+        classic_member_metadata=None
+        if classic is None
+        else Classic(
+            session_timeout_ms=classic.session_timeout_ms,
+            supported_protocols=[
+                Classic.ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols
+            ],
+        ),
+    )
+
+
+def described(member: Member, value: ConsumerGroupMemberMetadataValue) -> Member:
+    """The member as the record says that it is."""
+    classic = value.classic_member_metadata
+    return member._replace(
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        topic_names=frozenset(value.subscribed_topic_names),
+        topic_regex=value.subscribed_topic_regex,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        server_assignor=value.server_assignor,
+        classic=None
+        if classic is None
+        else ClassicProtocols(
+            classic.session_timeout_ms,
+            tuple((each.name, bytes(each.metadata)) for each in classic.supported_protocols),
+        ),
+    )
+
+
+def assignment_record(group_id: str, member: Member) -> Pair:
+    """What the member has."""
+    return _has_key(group_id, member.member_id), ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=int(member.state),
+        assigned_partitions=_has(member.assigned),
+        partitions_pending_revocation=_has(member.revoking),
+    )
+
+
+def assigned(member: Member, value: ConsumerGroupCurrentMemberAssignmentValue) -> Member:
+    """The member with what the record says that it has."""
+    return member._replace(
+        state=MemberState.of(value.state),
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        assigned=_epochs(value.assigned_partitions, value.member_epoch),
+        revoking=_epochs(value.partitions_pending_revocation, value.member_epoch),
+    )
+
+
+def tombstones_of_member(group_id: str, member_id: str) -> list[Pair]:
+    """What takes a member away; the order matters to Kafka's appliers."""
+    return [
+        (_has_key(group_id, member_id), None),
+        (_target_key(group_id, member_id), None),
+        (_member_key(group_id, member_id), None),
+    ]
+
+
+# ------------------------------------------------------------------ targets
+
+
+def target_record(group_id: str, member_id: str, target: Target) -> Pair:
+    return _target_key(group_id, member_id), ConsumerGroupTargetAssignmentMemberValue(
+        topic_partitions=[
+            ToHave(topic_id=topic_id, partitions=sorted(target[topic_id])) for topic_id in in_order(target)
+        ]
+    )
+
+
+def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> dict[bytes, frozenset[int]]:
+    return {each.topic_id: frozenset(each.partitions) for each in value.topic_partitions}
+
+
+def target_epoch_record(group_id: str, epoch: int, time_ms: int) -> Pair:
+    """The last record of a target assignment."""
+    key = ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id)
+    return key, ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=time_ms)
+
+
+# ----------------------------------------------------------------- patterns
+
+
+def regex_record(group_id: str, regex: str, resolved: "ResolvedRegex | None") -> Pair:
+    """Which topics a pattern stands for; None: nobody subscribes by it any more."""
+    key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
+    if resolved is None:
+        return key, None
+    return key, ConsumerGroupRegularExpressionValue(
+        topics=sorted(resolved.topics), version=resolved.image_offset, timestamp=resolved.time_ms
+    )
+
+
+# -------------------------------------------------------------------- parts
+
+
+def in_order(topic_ids: Iterable[bytes]) -> Sequence[bytes]:
+    """Ids of topics in the order of a HashMap of Kafka's ``Uuid``."""
+    ids = list(topic_ids)
+    return ids if len(ids) < 2 else table_order({topic_id: uuid_code(topic_id) for topic_id in ids})
+
+
+def _has(partitions: Epochs) -> list[Has]:
+    return [
+        Has(
+            topic_id=topic_id,
+            partitions=(indexes := sorted(partitions[topic_id])),
+            assignment_epochs=[partitions[topic_id][index] for index in indexes],
+        )
+        for topic_id in in_order(partitions)
+    ]
+
+
+def _epochs(partitions: Sequence[Has], otherwise: int) -> dict[bytes, Mapping[int, int]]:
+    """Brokers before 4.2 did not write since when a member has a partition: then it is as of its epoch."""
+    return {
+        each.topic_id: dict(zip(each.partitions, each.assignment_epochs, strict=True))
+        if each.assignment_epochs and len(each.assignment_epochs) == len(each.partitions)
+        else dict.fromkeys(each.partitions, otherwise)
+        for each in partitions
+    }
+
+
+def _member_key(group_id: str, member_id: str) -> ConsumerGroupMemberMetadataKey:
+    return ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
+
+
+def _has_key(group_id: str, member_id: str) -> ConsumerGroupCurrentMemberAssignmentKey:
+    return ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
+
+
+def _target_key(group_id: str, member_id: str) -> ConsumerGroupTargetAssignmentMemberKey:
+    return ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)

@@ -1,0 +1,124 @@
+"""Applies the records of consumer groups: those that were just written, and those that a log brings back.
+
+Knows nothing of logs. A compacted log may lack any record that a later one makes needless, so each is taken for what it
+says; what is said of a group or a member that is not there brings it about, and a tombstone of nothing is nothing.
+"""
+
+from collections.abc import Callable
+
+from barnabas.groups.consumer import records
+from barnabas.groups.consumer.group import FIRST_EPOCH, NEVER, ConsumerGroup, ResolvedRegex
+from barnabas.groups.consumer.member import NOTHING, Member
+from barnabas.groups.consumer.member_states import STABLE
+from barnabas.groups.consumer.messages import LEAVING
+from barnabas.groups.group import Group
+from barnabas.groups.ledger import Applier
+from barnabas.wire.coordinator_records import CoordinatorKey
+from barnabas.wire.messages.group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+)
+
+
+class Replay:
+    """Keeps ``groups`` as the records say; ``new_group`` makes one that is empty."""
+
+    def __init__(self, groups: dict[str, Group], new_group: Callable[[str], ConsumerGroup]) -> None:
+        self._groups = groups
+        self._new_group = new_group
+        self.appliers: dict[type[CoordinatorKey], Applier] = {
+            ConsumerGroupMetadataKey: self._group,
+            ConsumerGroupPartitionMetadataKey: self._partition_metadata,
+            ConsumerGroupMemberMetadataKey: self._member,
+            ConsumerGroupTargetAssignmentMetadataKey: self._target_epoch,
+            ConsumerGroupTargetAssignmentMemberKey: self._target,
+            ConsumerGroupCurrentMemberAssignmentKey: self._assignment,
+            ConsumerGroupRegularExpressionKey: self._regex,
+        }
+
+    def _find(self, group_id: str) -> ConsumerGroup | None:
+        group = self._groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def _obtain(self, group_id: str) -> ConsumerGroup:
+        """The group; in the place of one that is there only for its offsets, for those say nothing of its kind."""
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if group is not None:
+            group.bury()
+        made = self._groups[group_id] = self._new_group(group_id)
+        return made
+
+    def _group(self, key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None) -> None:
+        if value is not None:
+            group = self._obtain(key.group_id)
+            group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+        elif (gone := self._find(key.group_id)) is not None:
+            del self._groups[key.group_id]
+            gone.bury()
+
+    def _partition_metadata(
+        self, key: ConsumerGroupPartitionMetadataKey, value: ConsumerGroupPartitionMetadataValue | None
+    ) -> None:
+        group = self._obtain(key.group_id) if value is not None else self._find(key.group_id)
+        if group is not None:
+            group.keeps_partition_metadata = value is not None
+
+    def _member(self, key: ConsumerGroupMemberMetadataKey, value: ConsumerGroupMemberMetadataValue | None) -> None:
+        if value is not None:
+            group = self._obtain(key.group_id)
+            group.put(records.described(group.members.get(key.member_id) or Member(key.member_id), value))
+        elif (former := self._find(key.group_id)) is not None:
+            former.remove(key.member_id)
+
+    def _target_epoch(
+        self, key: ConsumerGroupTargetAssignmentMetadataKey, value: ConsumerGroupTargetAssignmentMetadataValue | None
+    ) -> None:
+        if value is not None:
+            group = self._obtain(key.group_id)
+            group.assignment_epoch, group.assignment_time_ms = value.assignment_epoch, value.assignment_timestamp
+        elif (former := self._find(key.group_id)) is not None:
+            former.assignment_epoch, former.assignment_time_ms = FIRST_EPOCH, NEVER
+
+    def _target(
+        self, key: ConsumerGroupTargetAssignmentMemberKey, value: ConsumerGroupTargetAssignmentMemberValue | None
+    ) -> None:
+        if value is not None:
+            self._obtain(key.group_id).target[key.member_id] = records.target_of(value)
+        elif (former := self._find(key.group_id)) is not None:
+            former.target.pop(key.member_id, None)
+
+    def _assignment(
+        self, key: ConsumerGroupCurrentMemberAssignmentKey, value: ConsumerGroupCurrentMemberAssignmentValue | None
+    ) -> None:
+        if value is not None:
+            group = self._obtain(key.group_id)
+            group.put(records.assigned(group.members.get(key.member_id) or Member(key.member_id), value))
+            return
+        former = self._find(key.group_id)
+        member = former.members.get(key.member_id) if former is not None else None
+        if former is not None and member is not None:
+            # Its other tombstones follow.
+            former.put(
+                member._replace(state=STABLE, epoch=LEAVING, previous_epoch=LEAVING, assigned=NOTHING, revoking=NOTHING)
+            )
+
+    def _regex(self, key: ConsumerGroupRegularExpressionKey, value: ConsumerGroupRegularExpressionValue | None) -> None:
+        if value is not None:
+            resolved = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
+            self._obtain(key.group_id).resolve(key.regular_expression, resolved)
+        elif (former := self._find(key.group_id)) is not None:
+            former.resolve(key.regular_expression, None)

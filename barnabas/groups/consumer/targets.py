@@ -1,0 +1,63 @@
+"""Works out who is to have what: the target assignment, and the records of what is new in it.
+
+Knows nothing of when it is time for that. Follows Apache Kafka's ``TargetAssignmentBuilder``.
+"""
+
+import logging
+from typing import NamedTuple
+
+from barnabas.errors import UnknownServerError
+from barnabas.groups.assigning import ASSIGNORS, Subscriber
+from barnabas.groups.consumer import records
+from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.member import NO_TARGET, Member, Target
+from barnabas.groups.consumer.subscriptions import Topics
+from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.ledger import Pair
+
+logger = logging.getLogger(__name__)
+
+
+class Aimed(NamedTuple):
+    """A member's part in the target assignment."""
+
+    epoch: int
+    target: Target
+
+
+def assign(
+    group: ConsumerGroup, epoch: int, member: Member, topics: Topics, assignor: str, now_ms: int, told: list[Pair]
+) -> Aimed:
+    """The target assignment of a group in which ``member`` is what it is to become; what is new in it goes to ``told``.
+
+    Nothing has changed yet: the group is as it was.
+
+    :raises UnknownServerError: the assignor cannot do it
+    """
+    members = dict(group.members)
+    former = group.static_members.get(member.instance_id) if member.instance_id is not None else None
+    if former is not None and former != member.member_id:
+        members.pop(former, None)
+    members[member.member_id] = member
+    ids = topics.ids_for(group.resolved)
+    subscribers = {
+        each.member_id: Subscriber(ids(each), each.rack_id, each.instance_id, group.target_of(each))
+        for each in members.values()
+    }
+    try:
+        found = ASSIGNORS[assignor](subscribers, topics.image().topics_by_id)
+    except ValueError as error:
+        logger.error("group %s: no assignment for epoch %d by %s: %s", group.group_id, epoch, assignor, error)
+        raise UnknownServerError(f"no target assignment for epoch {epoch}: {error}") from error
+    changed = [
+        member_id
+        for member_id in members
+        if (target := found.get(member_id, NO_TARGET)) is not (known := group.target.get(member_id)) and target != known
+    ]
+    for member_id in hash_map_order(changed):
+        told.append(records.target_record(group.group_id, member_id, found.get(member_id, NO_TARGET)))
+    told.append(records.target_epoch_record(group.group_id, epoch, now_ms))
+    logger.info(
+        "group %s: %d of %d members are to have others in epoch %d", group.group_id, len(changed), len(members), epoch
+    )
+    return Aimed(epoch, found.get(member.member_id, NO_TARGET))
