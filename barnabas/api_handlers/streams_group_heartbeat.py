@@ -1,0 +1,169 @@
+"""StreamsGroupHeartbeat (API key 88): a member of a streams group joins, stays or leaves, and hears what to run.
+
+Knows nothing of how tasks are assigned.
+"""
+
+from collections.abc import Sequence
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.rebalance_protocols import STREAMS, require_protocol
+from barnabas.api_handlers.registry import api
+from barnabas.cluster.topic_names import INTERNAL, is_legal_topic_name
+from barnabas.errors import KafkaError, StreamsInvalidTopology
+from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.streams.member import Endpoint
+from barnabas.groups.streams.messages import EndpointPartitions, Heartbeat, HeartbeatResult
+from barnabas.groups.streams.tasks import Tasks
+from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
+from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+
+Request = StreamsGroupHeartbeatRequest
+Response = StreamsGroupHeartbeatResponse
+Subtopology = StreamsGroupTopologyValue.Subtopology
+
+TAKES_OFFSETS = 1
+"""From this version on (Kafka 4.4) members may say how far their tasks are; Kafka 4.3 refuses that."""
+
+
+@api(StreamsGroupHeartbeatRequest)
+def streams_group_heartbeat(request: Request, context: Context) -> Response | Later[Response]:
+    """Take the heartbeat; the answer comes when what it leads to is written."""
+    try:
+        require_protocol(STREAMS, context)
+        if request.topology is not None:
+            _validate_names(request.topology)
+    except KafkaError as error:
+        return _response(HeartbeatResult.refused(error))
+    later: Later[Response] = Later()
+    context.broker.groups.streams.heartbeat(_ask(request, context), lambda result: later.resolve(_response(result)))
+    return later
+
+
+def _validate_names(topology: Request.Topology) -> None:
+    """:raises StreamsInvalidTopology: it reads or makes topics that there cannot be, or that are the brokers' own"""
+    names = [name for each in topology.subtopologies for name in _names(each)]
+    own = [each for each in names if each in INTERNAL]
+    if own:
+        raise StreamsInvalidTopology(f"These topics are the brokers' own: {', '.join(own)}")
+    illegal = [each for each in names if not is_legal_topic_name(each)]
+    if illegal:
+        raise StreamsInvalidTopology(f"These are no names of topics: {', '.join(illegal)}")
+
+
+def _names(subtopology: Request.Topology.Subtopology) -> list[str]:
+    made = [*subtopology.repartition_source_topics, *subtopology.state_changelog_topics]
+    return [*subtopology.source_topics, *subtopology.repartition_sink_topics, *(each.name for each in made)]
+
+
+# ---------------------------------------------------------------- there
+
+
+def _ask(request: Request, context: Context) -> Heartbeat:
+    endpoint, tags = request.user_endpoint, request.client_tags
+    tells_offsets = request.task_offsets is not None or request.task_end_offsets is not None
+    return Heartbeat(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        request.endpoint_information_epoch,
+        request.instance_id,
+        request.rack_id,
+        request.rebalance_timeout_ms,
+        None if request.topology is None else _topology(request.topology),
+        _task_ids(request.active_tasks),
+        _task_ids(request.standby_tasks),
+        _task_ids(request.warmup_tasks),
+        request.process_id,
+        None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
+        None if tags is None else {each.key: each.value for each in tags},
+        tells_offsets and context.api_version < TAKES_OFFSETS,
+        request.shutdown_application,
+        context.client_id or "",
+        "/" + context.client_host,
+    )
+
+
+def _topology(topology: Request.Topology) -> StreamsGroupTopologyValue:
+    """As the record has it."""
+    return StreamsGroupTopologyValue(
+        epoch=topology.epoch,
+        subtopologies=[
+            Subtopology(
+                subtopology_id=each.subtopology_id,
+                source_topics=each.source_topics,
+                source_topic_regex=each.source_topic_regex,
+                state_changelog_topics=_topic_infos(each.state_changelog_topics),
+                repartition_sink_topics=each.repartition_sink_topics,
+                repartition_source_topics=_topic_infos(each.repartition_source_topics),
+                copartition_groups=[
+                    Subtopology.CopartitionGroup(
+                        source_topics=group.source_topics,
+                        source_topic_regex=group.source_topic_regex,
+                        repartition_source_topics=group.repartition_source_topics,
+                    )
+                    for group in each.copartition_groups
+                ],
+            )
+            for each in topology.subtopologies
+        ],
+    )
+
+
+def _topic_infos(infos: Sequence[Request.TopicInfo]) -> list[StreamsGroupTopologyValue.TopicInfo]:
+    return [
+        StreamsGroupTopologyValue.TopicInfo(
+            name=each.name,
+            partitions=each.partitions,
+            replication_factor=each.replication_factor,
+            topic_configs=[
+                StreamsGroupTopologyValue.TopicConfig(key=config.key, value=config.value)
+                for config in each.topic_configs
+            ],
+        )
+        for each in infos
+    ]
+
+
+def _task_ids(tasks: Sequence[Request.TaskIds] | None) -> list[tuple[str, Sequence[int]]] | None:
+    return None if tasks is None else [(each.subtopology_id, each.partitions) for each in tasks]
+
+
+# ---------------------------------------------------------------- and back
+
+
+def _response(result: HeartbeatResult) -> Response:
+    active, standby, warmup = result.tasks or (None, None, None)
+    return Response(
+        error_code=result.error_code,
+        error_message=result.error_message,
+        member_id=result.member_id,
+        member_epoch=result.member_epoch,
+        heartbeat_interval_ms=result.heartbeat_interval_ms,
+        task_offset_interval_ms=0,
+        status=None
+        if result.status is None
+        else [Response.Status(status_code=each.status, status_detail=each.detail) for each in result.status],
+        active_tasks=_told(active),
+        standby_tasks=_told(standby),
+        warmup_tasks=_told(warmup),
+        topology_description_required=result.wants_description,
+        endpoint_information_epoch=result.endpoint_epoch,
+        partitions_by_user_endpoint=None
+        if result.endpoints is None
+        else [_endpoint(each) for each in result.endpoints],
+    )
+
+
+def _told(tasks: Tasks | None) -> list[Response.TaskIds] | None:
+    if tasks is None:
+        return None
+    return [Response.TaskIds(subtopology_id=each, partitions=sorted(tasks[each])) for each in hash_map_order(tasks)]
+
+
+def _endpoint(found: EndpointPartitions) -> Response.EndpointToPartitions:
+    return Response.EndpointToPartitions(
+        user_endpoint=Response.Endpoint(host=found.endpoint.host, port=found.endpoint.port),
+        active_partitions=[Response.TopicPartition(topic=name, partitions=list(each)) for name, each in found.active],
+        standby_partitions=[Response.TopicPartition(topic=name, partitions=list(each)) for name, each in found.standby],
+    )

@@ -1,0 +1,41 @@
+"""Whose application has the state of which partitions, for interactive queries (``EndpointToPartitionsManager``).
+
+Knows nothing of when members are told.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from barnabas.groups.environment import TopicView
+from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.streams.configuring import ConfiguredTopology
+from barnabas.groups.streams.member import Member
+from barnabas.groups.streams.messages import EndpointPartitions
+
+
+def endpoints_of(
+    members: Iterable[Member], configured: ConfiguredTopology | None, topics: Mapping[str, TopicView]
+) -> list[EndpointPartitions]:
+    """Of each member that has an endpoint: the partitions that its tasks read, of topics that there are."""
+    found = []
+    for member in members:
+        if member.user_endpoint is not None:
+            active = _partitions(member.assigned.active, configured, topics)
+            standby = _partitions(member.assigned.standby, configured, topics)
+            found.append(EndpointPartitions(member.user_endpoint, active, standby))
+    return found
+
+
+def _partitions(
+    tasks: Mapping[str, Iterable[int]], configured: ConfiguredTopology | None, topics: Mapping[str, TopicView]
+) -> list[tuple[str, list[int]]]:
+    subtopologies: Mapping[str, Any] = (configured and configured.subtopologies) or {}
+    found = []
+    for each in hash_map_order(tasks):
+        if each not in subtopologies:
+            continue
+        partitions = sorted(tasks[each])
+        read = subtopologies[each].source_topics | subtopologies[each].repartition_sources.keys()
+        # A topic with fewer partitions than there are tasks is read by the first of them.
+        found += [(name, partitions[: len(topics[name].partitions)]) for name in hash_map_order(read) if name in topics]
+    return found

@@ -1,0 +1,236 @@
+"""One heartbeat of a member that joins or stays: which records it leads to, and what the member is told.
+
+Knows nothing of when these are safe, and changes nothing. The steps are those of Apache Kafka 4.3
+(``GroupMetadataManager.streamsGroupHeartbeat``).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from barnabas.errors import FencedMemberEpoch, GroupMaxSizeReached, InvalidRequest, UnknownServerError
+from barnabas.groups.environment import TopicView
+from barnabas.groups.ledger import Pair
+from barnabas.groups.records import has_place_for
+from barnabas.groups.streams.configuring import ConfiguredTopology, Problem, configure
+from barnabas.groups.streams.group import NO_EPOCH, StreamsGroup
+from barnabas.groups.streams.member import Member
+from barnabas.groups.streams.messages import JOINING, Heartbeat, TaskIds
+from barnabas.groups.streams.reconciling import next_member
+from barnabas.groups.streams.records import (
+    current_record,
+    group_record,
+    member_record,
+    target_epoch_record,
+    target_record,
+    topology_record,
+)
+from barnabas.groups.streams.states import Status
+from barnabas.groups.streams.sticky import Spec, assign
+from barnabas.groups.streams.tasks import NO_TARGET, Target, tasks_of
+from barnabas.groups.streams.topology import Topology
+from barnabas.groups.streams.validating import validate_owned
+
+STANDBY_REPLICAS = "num.standby.replicas"
+"""The one config that decides about tasks, as the group's record names it."""
+
+
+class Circumstances(NamedTuple):
+    """What the answer depends on beside the group and the member."""
+
+    topics: Mapping[str, TopicView]
+    hash_of: Callable[[Topology], int]
+    """What identifies the topics that a topology needs, as they are."""
+    now_ms: int
+    max_size: int
+    standby_replicas: int
+    assignment_interval_ms: int
+    initial_delay: Callable[[], bool]
+    """Whether the group's first assignment waits for more members; asked once the group has a new epoch."""
+
+
+class Step(NamedTuple):
+    """What came of it."""
+
+    records: list[Pair]
+    former: Member
+    member: Member
+    configured: ConfiguredTopology
+    status: list[Problem]
+
+
+def heartbeat(group: StreamsGroup, ask: Heartbeat, around: Circumstances, first: list[Pair]) -> Step:
+    """Take the heartbeat; ``first`` are records that have to come before.
+
+    :raises KafkaError: it is refused
+    """
+    if ask.member_epoch == JOINING and len(group.members) >= around.max_size:
+        raise GroupMaxSizeReached(f"The group has {around.max_size} members, as many as it may have.")
+    former = _member(group, ask)
+    member = _updated(former, ask)
+    _require_place_for(group, member)
+    records = list(first)
+    status: list[Problem] = []
+    if member != former:
+        records.append(member_record(group.group_id, member))
+    topology = _topology(group, ask, records)
+    if group.topology is not None and member.topology_epoch < topology.epoch:
+        detail = f"The group has gone on to topology epoch {topology.epoch}, from {member.topology_epoch}."
+        status.append(Problem(Status.STALE_TOPOLOGY, detail))
+    metadata_hash, configured = _configured(group, topology, around)
+    if configured.is_ready:
+        validate_owned(ask, configured.subtopologies or {})
+    validated = topology.epoch if configured.is_ready else NO_EPOCH
+    configs = {STANDBY_REPLICAS: str(around.standby_replicas)}
+    epoch = group.epoch
+    if (
+        member != former
+        or metadata_hash != group.metadata_hash
+        or validated != group.validated_topology_epoch
+        or configs != group.assignment_configs
+    ):
+        epoch += 1
+        records.append(group_record(group.group_id, epoch, metadata_hash, validated, configs))
+    target_epoch, target = _target(group, member, epoch, configured, around, records, status)
+    reconciled = member
+    if not member.is_reconciled_to(target_epoch):
+        reconciled = next_member(member, target_epoch, target, _owned(ask), group)
+        if reconciled != member:
+            records.append(current_record(group.group_id, reconciled))
+    if configured.problem is not None:
+        status.append(configured.problem)
+    return Step(records, former, reconciled, configured, status)
+
+
+# ---------------------------------------------------------------- the member
+
+
+def _member(group: StreamsGroup, ask: Heartbeat) -> Member:
+    """The member as it was; FENCED_MEMBER_EPOCH where it is not where it believes to be."""
+    if ask.member_epoch == JOINING:
+        return group.members.get(ask.member_id) or Member(ask.member_id)
+    member = group.require_member(ask.member_id)
+    if ask.member_epoch > member.epoch:
+        raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, and has never been in {ask.member_epoch}.")
+    if ask.member_epoch < member.epoch:
+        # It may have missed the answer that gave it its epoch; then it owns nothing that it has to give up.
+        owned = _owned(ask)
+        is_late = ask.member_epoch == member.previous_epoch and owned is not None and owned.is_within(member.assigned)
+        if not is_late:
+            raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, not in {ask.member_epoch} any more.")
+    return member
+
+
+def _updated(member: Member, ask: Heartbeat) -> Member:
+    return member._replace(
+        rack_id=member.rack_id if ask.rack_id is None else ask.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms
+        if ask.rebalance_timeout_ms == -1
+        else ask.rebalance_timeout_ms,
+        topology_epoch=member.topology_epoch if ask.topology is None else ask.topology.epoch,
+        client_id=ask.client_id,
+        client_host=ask.client_host,
+        process_id=member.process_id if ask.process_id is None else ask.process_id,
+        client_tags=member.client_tags if ask.client_tags is None else ask.client_tags,
+        user_endpoint=member.user_endpoint if ask.user_endpoint is None else ask.user_endpoint,
+    )
+
+
+def _require_place_for(group: StreamsGroup, member: Member) -> None:
+    texts = (group.group_id, member.member_id, member.rack_id, member.client_id, member.process_id)
+    if not has_place_for(*texts[:2]) or not has_place_for(*texts[2:]):
+        raise UnknownServerError("ids of that length cannot be kept")
+
+
+def _owned(ask: Heartbeat) -> Target | None:
+    """What the member says that it owns; None where it does not say."""
+    if ask.active is None or ask.standby is None or ask.warmup is None:
+        return None
+    return Target(_tasks(ask.active), _tasks(ask.standby), _tasks(ask.warmup))
+
+
+def _tasks(tasks: TaskIds) -> Mapping[str, frozenset[int]]:
+    return tasks_of(tasks)
+
+
+# ---------------------------------------------------------------- the topology
+
+
+def _topology(group: StreamsGroup, ask: Heartbeat, records: list[Pair]) -> Topology:
+    """The group's: the first that comes is. INVALID_REQUEST for another one."""
+    if ask.topology is None:
+        if group.topology is None:
+            raise UnknownServerError("the group has no topology")
+        return group.topology
+    asked = Topology.of(ask.topology)
+    if group.topology is None:
+        records.append(topology_record(group.group_id, ask.topology))
+        return asked
+    if group.topology.epoch <= asked.epoch and asked != group.topology:
+        raise InvalidRequest("The topology of a streams group cannot be changed yet.")
+    return group.topology
+
+
+def _configured(group: StreamsGroup, topology: Topology, around: Circumstances) -> tuple[int, ConfiguredTopology]:
+    """The topology as it can run, and the hash of the topics that this rests on; looked at anew when these change."""
+    configured = group.configured
+    if group.topology is not None and configured is not None and not group.is_metadata_stale:
+        return group.metadata_hash, configured
+    metadata_hash = around.hash_of(topology)
+    if group.topology is None or configured is None or metadata_hash != group.metadata_hash:
+        configured = configure(topology, around.topics)
+    return metadata_hash, configured
+
+
+# ---------------------------------------------------------------- targets
+
+
+def _target(
+    group: StreamsGroup,
+    member: Member,
+    epoch: int,
+    configured: ConfiguredTopology,
+    around: Circumstances,
+    records: list[Pair],
+    status: list[Problem],
+) -> tuple[int, Target]:
+    """What the member is to run, as of which epoch; where something has changed, everybody's is worked out anew."""
+    if around.initial_delay():
+        status.append(Problem(Status.ASSIGNMENT_DELAYED, "The first assignment waits for more members."))
+        return group.assignment_epoch, NO_TARGET
+    if epoch > group.assignment_epoch:
+        if may_assign(group, around.now_ms, around.assignment_interval_ms):
+            found, targets = assignment(group, epoch, member, configured, around.standby_replicas, around.now_ms)
+            records += found
+            return epoch, targets[member.member_id]
+        status.append(Problem(Status.ASSIGNMENT_DELAYED, "The next assignment waits for the configured interval."))
+    return group.assignment_epoch, group.target(member.member_id)
+
+
+def may_assign(group: StreamsGroup, now_ms: int, interval_ms: int) -> bool:
+    """Whether enough time has passed since tasks were last assigned."""
+    last_ms = group.assignment_timestamp_ms
+    return not last_ms or not interval_ms or now_ms >= last_ms + interval_ms
+
+
+def assignment(
+    group: StreamsGroup,
+    epoch: int,
+    member: Member | None,
+    configured: ConfiguredTopology,
+    standby_replicas: int,
+    now_ms: int,
+) -> tuple[list[Pair], dict[str, Target]]:
+    """Everybody's targets as of that epoch, and the records of those that change (``TargetAssignmentBuilder``)."""
+    members = dict(group.members)
+    if member is not None:
+        members[member.member_id] = member
+    specs = {each.member_id: Spec(each.process_id, group.target(each.member_id)) for each in members.values()}
+    subtopologies = configured.subtopologies or {} if configured.is_ready else {}
+    targets = assign(specs, subtopologies, standby_replicas)
+    records = [
+        target_record(group.group_id, member_id, target)
+        for member_id, target in targets.items()
+        if group.targets.get(member_id) != target
+    ]
+    records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    return records, targets

@@ -1,0 +1,124 @@
+"""Brings a member step by step from the tasks that it has to those that it is to have.
+
+Knows nothing of groups, records or time. A task is given only when nobody else holds it, and what a member has to give
+up it holds until it has said that it did (``CurrentAssignmentBuilder``).
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+from barnabas.errors import FencedMemberEpoch
+from barnabas.groups.streams.member import Member
+from barnabas.groups.streams.states import MemberState
+from barnabas.groups.streams.tasks import NOTHING, Epochs, Held, Target, Tasks
+
+
+class Holders(Protocol):
+    """Who holds tasks now, whether it runs them or is to give them up: processes, by their ids."""
+
+    def active_process(self, subtopology: str, partition: int) -> str | None:
+        """Of the member that holds it as an active task."""
+
+    def other_processes(self, subtopology: str, partition: int) -> Collection[str]:
+        """Of those that hold it as a standby or a warm-up task."""
+
+
+class _Difference(NamedTuple):
+    kept: Tasks
+    revoked: Tasks
+    added: Tasks
+    awaits_others: bool
+
+
+def next_member(member: Member, target_epoch: int, target: Target, owned: Target | None, holders: Holders) -> Member:
+    """The member one step on, or the same where it cannot go on.
+
+    :param owned: what the member says that it has; None where it does not say
+    :raises FencedMemberEpoch: it is in a state that this broker does not know, and has tasks
+    """
+    match member.state:
+        case MemberState.STABLE:
+            if member.epoch == target_epoch:
+                return member
+            epoch = member.epoch
+        case MemberState.UNREVOKED_TASKS:
+            if owned is None or owned.overlaps(member.revoking):
+                return member
+            epoch = member.epoch + 1
+        case MemberState.UNRELEASED_TASKS:
+            epoch = member.epoch
+        case _:
+            if owned is None or not owned.is_empty:
+                raise FencedMemberEpoch("The member is in a state that is not known here: it has to join anew.")
+            epoch = target_epoch
+    return _reconciled(member, epoch, target_epoch, target, owned, holders)
+
+
+def _reconciled(
+    member: Member, epoch: int, target_epoch: int, target: Target, owned: Target | None, holders: Holders
+) -> Member:
+    process = member.process_id
+
+    def is_active_held(subtopology: str, partition: int) -> bool:
+        return holders.active_process(subtopology, partition) is not None or process in holders.other_processes(
+            subtopology, partition
+        )
+
+    def is_copy_held(subtopology: str, partition: int) -> bool:
+        return holders.active_process(subtopology, partition) == process or process in holders.other_processes(
+            subtopology, partition
+        )
+
+    had = member.assigned
+    active = _difference(
+        {each: frozenset(partitions) for each, partitions in had.active.items()}, target.active, is_active_held
+    )
+    standby = _difference(had.standby, target.standby, is_copy_held)
+    warmup = _difference(had.warmup, target.warmup, is_copy_held)
+    revoked = Held(_with_epochs(active.revoked, had.active, target_epoch), standby.revoked, warmup.revoked)
+    kept = Held(_with_epochs(active.kept, had.active, target_epoch), standby.kept, warmup.kept)
+    if not revoked.is_empty and (owned is None or owned.overlaps(revoked)):
+        return member._replace(
+            state=MemberState.UNREVOKED_TASKS,
+            epoch=epoch,
+            previous_epoch=member.epoch,
+            assigned=kept,
+            revoking=revoked,
+        )
+    awaits_others = active.awaits_others or standby.awaits_others or warmup.awaits_others
+    added = Held(_with_epochs(active.added, {}, target_epoch), standby.added, warmup.added)
+    return member._replace(
+        state=MemberState.UNRELEASED_TASKS if awaits_others else MemberState.STABLE,
+        epoch=target_epoch,
+        previous_epoch=member.epoch,
+        assigned=kept.merge(added),
+        revoking=NOTHING,
+    )
+
+
+class _IsHeld(Protocol):
+    def __call__(self, subtopology: str, partition: int, /) -> bool: ...
+
+
+def _difference(current: Tasks, target: Tasks, is_held: _IsHeld) -> _Difference:
+    kept: dict[str, frozenset[int]] = {}
+    revoked: dict[str, frozenset[int]] = {}
+    added: dict[str, frozenset[int]] = {}
+    awaits_others = False
+    for subtopology in current.keys() | target.keys():
+        has = current.get(subtopology, frozenset())
+        wanted = target.get(subtopology, frozenset())
+        missing = wanted - has
+        free = frozenset(each for each in missing if not is_held(subtopology, each))
+        awaits_others |= len(free) < len(missing)
+        for tasks, partitions in ((kept, has & wanted), (revoked, has - wanted), (added, free)):
+            if partitions:
+                tasks[subtopology] = partitions
+    return _Difference(kept, revoked, added, awaits_others)
+
+
+def _with_epochs(tasks: Tasks, former: Epochs, otherwise: int) -> Epochs:
+    return {
+        subtopology: {each: former.get(subtopology, {}).get(each, otherwise) for each in partitions}
+        for subtopology, partitions in tasks.items()
+    }

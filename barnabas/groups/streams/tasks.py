@@ -1,0 +1,80 @@
+"""Sets of tasks: a task is one partition of a subtopology, run as active, standby or warm-up.
+
+Knows nothing of members or groups.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+Tasks = Mapping[str, frozenset[int]]
+"""Partitions by subtopology; none of the sets is empty."""
+
+NO_TASKS: Tasks = {}
+
+Epochs = Mapping[str, Mapping[int, int]]
+"""As :data:`Tasks`, with the epoch of the assignment by which each was given (KIP-1251)."""
+
+
+class Target(NamedTuple):
+    """What a member is to run (``TasksTuple``); also what it says that it owns."""
+
+    active: Tasks = NO_TASKS
+    standby: Tasks = NO_TASKS
+    warmup: Tasks = NO_TASKS
+
+    def overlaps(self, held: "Held") -> bool:
+        """Whether there is a task in both, in the same role."""
+        return (
+            any(not partitions.isdisjoint(held.active.get(each, ())) for each, partitions in self.active.items())
+            or any(not partitions.isdisjoint(held.standby.get(each, ())) for each, partitions in self.standby.items())
+            or any(not partitions.isdisjoint(held.warmup.get(each, ())) for each, partitions in self.warmup.items())
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+    def is_within(self, held: "Held") -> bool:
+        """Whether all of it is held."""
+        return (
+            all(partitions <= held.active.get(each, {}).keys() for each, partitions in self.active.items())
+            and all(partitions <= held.standby.get(each, frozenset()) for each, partitions in self.standby.items())
+            and all(partitions <= held.warmup.get(each, frozenset()) for each, partitions in self.warmup.items())
+        )
+
+
+class Held(NamedTuple):
+    """What a member runs, or has to give up (``TasksTupleWithEpochs``)."""
+
+    active: Epochs = {}
+    standby: Tasks = NO_TASKS
+    warmup: Tasks = NO_TASKS
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+    def merge(self, other: "Held") -> "Held":
+        active = {each: dict(partitions) for each, partitions in self.active.items()}
+        for subtopology, partitions in other.active.items():
+            active.setdefault(subtopology, {}).update(partitions)
+        return Held(active, _union(self.standby, other.standby), _union(self.warmup, other.warmup))
+
+
+NOTHING = Held()
+NO_TARGET = Target()
+
+
+def tasks_of(pairs: Iterable[tuple[str, Collection[int]]]) -> Tasks:
+    """Subtopologies and partitions, as messages list them."""
+    gathered: dict[str, frozenset[int]] = {}
+    for subtopology, partitions in pairs:
+        gathered[subtopology] = gathered.get(subtopology, frozenset()).union(partitions)
+    return {subtopology: partitions for subtopology, partitions in gathered.items() if partitions}
+
+
+def _union(one: Tasks, other: Tasks) -> Tasks:
+    joined = dict(one)
+    for subtopology, partitions in other.items():
+        joined[subtopology] = joined.get(subtopology, frozenset()) | partitions
+    return joined
