@@ -14,13 +14,13 @@ class Settings(Protocol):
 
 
 class ShareCoordinatorConfig(NamedTuple):
-    """Kafka's names, without ``share.coordinator`` and with underscores; times in milliseconds."""
+    """Kafka's names with underscores; times in milliseconds."""
 
-    snapshot_update_records_per_snapshot: int = 500
-    cold_partition_snapshot_interval_ms: int = 300_000
-    state_topic_prune_interval_ms: int = 300_000
+    share_coordinator_snapshot_update_records_per_snapshot: int = 500
+    share_coordinator_cold_partition_snapshot_interval_ms: int = 300_000
+    share_coordinator_state_topic_prune_interval_ms: int = 300_000
 
     @classmethod
     def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
         """Each of them by its dotted name."""
-        return cls(**{name: settings[f"share.coordinator.{name.replace('_', '.')}"] for name in cls._fields})
+        return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})

@@ -75,7 +75,9 @@ class ShareCoordinator:
         prune: Callable[[int, int], object],
     ) -> None:
         """``prune`` rids a partition of the log of what is below an offset."""
-        self._config = config
+        self._most_updates = config.share_coordinator_snapshot_update_records_per_snapshot
+        self._prune_after = config.share_coordinator_state_topic_prune_interval_ms
+        self._cold_after = config.share_coordinator_cold_partition_snapshot_interval_ms
         self._clock = clock
         self._append = append
         self._is_coordinator = is_coordinator
@@ -127,7 +129,7 @@ class ShareCoordinator:
         else:
             state = kept.state
             pair = self._change(key, kept, leader_epoch, state.start_offset, state.delivery_complete_count, ())
-            self._commit(key, pair, Outcome(None, state=state), reply)
+            self._commit(key, pair, Outcome(None, state=state._replace(leader_epoch=leader_epoch)), reply)
 
     def write(
         self,
@@ -198,9 +200,11 @@ class ShareCoordinator:
             logger.warning("%d records of share partitions are of a newer broker's kind, and passed over", unknown)
 
     def start(self) -> None:
-        """All is loaded: from here on the log is kept short."""
-        self._deadlines.set(self._pruning, self._config.state_topic_prune_interval_ms / 1000)
-        self._deadlines.set(self._cold, self._config.cold_partition_snapshot_interval_ms / 1000)
+        """All is loaded: from here on the log is kept short. What it knows of topics that are gone, goes."""
+        for key in [key for key in self._kept if not self._has_partition(key.topic_id, key.partition)]:
+            self._forget(key)
+        self._deadlines.set(self._pruning, self._prune_after / 1000)
+        self._deadlines.set(self._cold, self._cold_after / 1000)
 
     def stop(self) -> None:
         """No deadline strikes any more."""
@@ -225,7 +229,11 @@ class ShareCoordinator:
     def topics_deleted(self, topic_ids: Collection[bytes]) -> None:
         """What is kept about these goes with them."""
         for key in [key for key in self._kept if key.topic_id in topic_ids]:
-            self._commit(key, records.tombstone(key), Outcome(None), _nobody)
+            self._forget(key)
+
+    def _forget(self, key: SharePartitionKey) -> None:
+        """Where the log cannot take it, it is tried again at the next start."""
+        self._commit(key, records.tombstone(key), Outcome(None), _nobody)
 
     # ------------------------------------------------------------ refusing
 
@@ -255,7 +263,7 @@ class ShareCoordinator:
         batches: Sequence[StateBatch],
     ) -> records.Pair:
         """An update; or a snapshot, where there have been as many updates as there may be."""
-        if kept.updates < self._config.snapshot_update_records_per_snapshot:
+        if kept.updates < self._most_updates:
             return records.update(
                 key,
                 snapshot_epoch=kept.snapshot_epoch,
@@ -307,13 +315,13 @@ class ShareCoordinator:
                 return
             if kept is None:
                 kept = self._kept[key] = Kept(index)
-            kept.snapshot(value, offset, self._config.snapshot_update_records_per_snapshot)
+            kept.snapshot(value, offset, self._most_updates)
 
     # ------------------------------------------------------------ keeping the log short
 
     def _prune_all(self) -> None:
         """Drop what newer snapshots have made worthless (``ShareCoordinatorOffsetsManager``)."""
-        self._deadlines.set(self._pruning, self._config.state_topic_prune_interval_ms / 1000)
+        self._deadlines.set(self._pruning, self._prune_after / 1000)
         needed = dict(self._newest)
         for kept in self._kept.values():
             needed[kept.index] = min(needed.get(kept.index, kept.offset), kept.offset)
@@ -327,11 +335,11 @@ class ShareCoordinator:
 
         Where all of a partition of the log has been written so already, it is quiet, and left alone.
         """
-        self._deadlines.set(self._cold, self._config.cold_partition_snapshot_interval_ms / 1000)
+        self._deadlines.set(self._cold, self._cold_after / 1000)
         now_ms = self._clock.time_ms()
         active = {kept.index for kept in self._kept.values() if kept.created_ms == kept.written_ms}
         for key, kept in list(self._kept.items()):
-            if kept.index in active and now_ms - kept.written_ms >= self._config.cold_partition_snapshot_interval_ms:
+            if kept.index in active and now_ms - kept.written_ms >= self._cold_after:
                 state = kept.state
                 pair = records.snapshot(
                     key,

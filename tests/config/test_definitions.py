@@ -76,14 +76,21 @@ def test_a_brokers_config_knows_the_topics_config_that_falls_back_to_it():
 PACKAGE = Path(barnabas.__file__).parent
 #: Where fields of a class are configs, with underscores for dots.
 SETTINGS = {
-    PACKAGE / name for name in ("groups/config.py", "transactions/config.py", "log/housekeeping.py", "log/cleaner.py")
+    PACKAGE / name
+    for name in (
+        "groups/config.py",
+        "transactions/config.py",
+        "share/config.py",
+        "log/housekeeping.py",
+        "log/cleaner.py",
+    )
 }
 #: Names that are made of a prefix and what all internal topics have.
 PREFIXED = {
     f"{prefix}.{name}"
-    for prefix in ("offsets.topic", "transaction.state.log")
+    for prefix in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
     for name in ("num.partitions", "replication.factor", "segment.bytes")
-} | {"transaction.state.log.min.isr"}
+} | {"transaction.state.log.min.isr", "share.coordinator.state.topic.min.isr"}
 
 
 def names_in_code():

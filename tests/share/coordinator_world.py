@@ -1,0 +1,245 @@
+"""A share coordinator, those who ask it, and its log, told in the words of a scenario file.
+
+A share partition is named by group, topic and number: ``g/t/0``. Topics ``t`` and ``u`` have partitions 0 to 2 each.
+Batches of offsets are ``10-14:2x1``: of the offsets 10 to 14, delivery state 2 after one delivery. The log has two
+partitions, and a share partition's number decides which keeps it. What the coordinator answers and writes is printed in
+the order in which it happens; ``log 0@3`` is offset 3 of the log's partition 0.
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+
+from barnabas.clock import ManualClock
+from barnabas.errors import KafkaError, NotEnoughReplicas
+from barnabas.share.config import ShareCoordinatorConfig
+from barnabas.share.coordinator import ShareCoordinator
+from barnabas.share.messages import Outcome, SharePartitionKey, StateBatch
+from barnabas.wire.messages.share_records import ShareSnapshotValue, decode_key, decode_value
+
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+ERRORS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper(): error for error in KafkaError.by_code.values()}
+NAMES = {error: name for name, error in ERRORS.items()}
+PARTITIONS = range(3)
+
+Words = Sequence[str]
+Options = dict[str, str]
+
+
+def milliseconds(text: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)(ms|s|m|h)", text).groups()
+    return int(number) * UNITS[unit]
+
+
+def topic_id(name: str) -> bytes:
+    return name.encode().rjust(16, b"\0")
+
+
+def key_of(text: str) -> SharePartitionKey:
+    group, topic, number = text.split("/")
+    return SharePartitionKey(group, topic_id(topic), int(number))
+
+
+def name_of(key) -> str:
+    return f"{key.group_id}/{key.topic_id.lstrip(bytes(1)).decode()}/{key.partition}"
+
+
+def batch(text: str) -> StateBatch:
+    first, last, state, count = map(int, re.fullmatch(r"(\d+)-(\d+):(\d)x(-?\d+)", text).groups())
+    return StateBatch(first, last, state, count)
+
+
+def told(batches) -> str:
+    return " ".join(
+        f"{each.first_offset}-{each.last_offset}:{each.delivery_state}x{each.delivery_count}" for each in batches
+    )
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock = ManualClock(0)
+        self.settings: dict[str, int] = {}
+        self.topics = {"t", "u"}
+        self.log: dict[int, list[tuple[bytes, bytes | None]]] = {0: [], 1: []}
+        self.starts = {0: 0, 1: 0}
+        self.led = {0, 1}
+        self.printed: list[str] = []
+        self.log_error: type[KafkaError] | None = None
+        self.held: list[Callable[[], object]] | None = None
+        self.coordinator = self.new_coordinator()
+        self.coordinator.start()
+
+    def command(self, line: str) -> str:
+        """Do what one line says; what it printed."""
+        verb, *words = shlex.split(line)
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
+        printed, self.printed = self.printed, []
+        return "\n".join(printed)
+
+    def say(self, text: str) -> None:
+        self.printed.append(text)
+
+    # ---------------------------------------------------------------- around
+
+    def new_coordinator(self) -> ShareCoordinator:
+        return ShareCoordinator(
+            ShareCoordinatorConfig(**self.settings),
+            self.clock,
+            self.clock,
+            append=self.append,
+            is_coordinator=lambda key: self.index_of(key) in self.led,
+            has_partition=lambda topic, index: topic in map(topic_id, self.topics) and index in PARTITIONS,
+            prune=self.prune,
+        )
+
+    @staticmethod
+    def index_of(key: str) -> int:
+        return int(key.rpartition(":")[2]) % 2
+
+    def append(self, key, record_key, value, appended, written) -> None:
+        if self.log_error is not None:
+            self.say("log: refused")
+            written(self.log_error)
+            return
+        index = self.index_of(key)
+        self.log[index].append((record_key, value))
+        offset = len(self.log[index]) - 1
+        self.say(f"log {index}@{offset}: {self.record(record_key, value)}")
+        appended(index, offset)
+        if self.held is None:
+            written(None)
+        else:
+            self.held.append(lambda: written(None))
+
+    def record(self, record_key: bytes, value: bytes | None) -> str:
+        key = decode_key(record_key)
+        if value is None:
+            return f"{name_of(key)} is gone"
+        kept = decode_value(key, value)
+        text = f"{name_of(key)} "
+        if isinstance(kept, ShareSnapshotValue):
+            text += f"snapshot {kept.snapshot_epoch} state {kept.state_epoch}"
+        else:
+            text += f"update of {kept.snapshot_epoch}"
+        text += f" leader {kept.leader_epoch} start {kept.start_offset} done {kept.delivery_complete_count}"
+        if isinstance(kept, ShareSnapshotValue) and kept.create_timestamp != kept.write_timestamp:
+            text += f" of {kept.create_timestamp} at {kept.write_timestamp}"
+        return f"{text} [{told(kept.state_batches)}]"
+
+    def prune(self, index: int, offset: int) -> None:
+        if offset > self.starts[index]:
+            self.starts[index] = offset
+            self.say(f"log {index}: begins at {offset}")
+
+    def do_config(self, _, options: Options) -> None:
+        """``config updates=3 prune=1m cold=1m``."""
+        names = {
+            "updates": "snapshot_update_records_per_snapshot",
+            "prune": "state_topic_prune_interval_ms",
+            "cold": "cold_partition_snapshot_interval_ms",
+        }
+        for name, value in options.items():
+            number = int(value) if name == "updates" else milliseconds(value)
+            self.settings[f"share_coordinator_{names[name]}"] = number
+        self.do_restart()
+
+    def do_advance(self, words: Words, _) -> None:
+        self.clock.advance(milliseconds(words[0]) / 1000)
+
+    def do_restart(self, *_) -> None:
+        """Stop without a word, and come back with what the log has."""
+        self.coordinator.stop()
+        self.held = None
+        self.coordinator = self.new_coordinator()
+        self.load(self.led)
+        self.coordinator.start()
+
+    def load(self, indexes) -> None:
+        for index in sorted(indexes):
+            records = [(offset, *record) for offset, record in enumerate(self.log[index])]
+            self.coordinator.load(index, records[self.starts[index] :])
+
+    def do_stop(self, *_) -> None:
+        """The broker is about to close its logs."""
+        self.coordinator.stop()
+
+    def do_strange(self, words: Words, _) -> None:
+        """Records that a newer broker may write: ``strange 0``, into that partition of the log."""
+        self.log[int(words[0])] += [(b"\0\7whatever", b"\0\0"), (self.log[int(words[0])][0][0], b"\0\1whatever")]
+
+    def do_hold(self, *_) -> None:
+        """What is written from here on is not safe yet."""
+        self.held = []
+
+    def do_release(self, *_) -> None:
+        held, self.held = self.held, None
+        for call in held:
+            call()
+
+    def do_break(self, words: Words, _) -> None:
+        """The log takes nothing from here on: ``break``, or ``break NOT_COORDINATOR``."""
+        self.log_error = ERRORS[words[0]] if words else NotEnoughReplicas
+
+    def do_mend(self, *_) -> None:
+        self.log_error = None
+
+    def do_lose(self, words: Words, _) -> None:
+        """A partition of the log is led elsewhere from here on: ``lose 0``."""
+        self.led.discard(int(words[0]))
+        self.coordinator.resign_lost()
+
+    def do_resign(self, *_) -> None:
+        """The topic is deleted, and made again."""
+        self.coordinator.resign()
+        self.log, self.starts = {0: [], 1: []}, {0: 0, 1: 0}
+
+    def do_drop(self, words: Words, _) -> None:
+        """Those topics are deleted."""
+        self.topics -= set(words)
+        self.coordinator.topics_deleted({topic_id(name) for name in words})
+
+    # ---------------------------------------------------------------- asking
+
+    def reply(self, name: str, what: str) -> Callable[[Outcome], None]:
+        def reply(outcome: Outcome) -> None:
+            if outcome.error is None:
+                self.say(f"{name}: {what}" if what else f"{name}: {self.state(outcome.state)}")
+            else:
+                assert outcome.message
+                self.say(f"{name}: {NAMES[outcome.error]}")
+
+        return reply
+
+    @staticmethod
+    def state(state) -> str:
+        return (
+            f"state {state.state_epoch} leader {state.leader_epoch} start {state.start_offset}"
+            f" done {state.delivery_complete_count} [{told(state.batches)}]"
+        )
+
+    def do_init(self, words: Words, options: Options) -> None:
+        """``init g/t/0 state=1 start=10``."""
+        (name,) = words
+        state, start = int(options.get("state", 0)), int(options.get("start", 0))
+        self.coordinator.initialize(key_of(name), state, start, self.reply(name, "begun"))
+
+    def do_read(self, words: Words, options: Options) -> None:
+        """``read g/t/0 leader=3``."""
+        (name,) = words
+        self.coordinator.read(key_of(name), int(options.get("leader", -1)), self.reply(name, ""))
+
+    def do_write(self, words: Words, options: Options) -> None:
+        """``write g/t/0 state=1 leader=3 start=10 done=4 10-13:2x1``."""
+        name, *batches = words
+        state, leader, start, done = (int(options.get(each, -1)) for each in ("state", "leader", "start", "done"))
+        reply = self.reply(name, "written")
+        self.coordinator.write(key_of(name), state, leader, start, done, list(map(batch, batches)), reply)
+
+    def do_summary(self, words: Words, _) -> None:
+        (name,) = words
+        self.reply(name, "")(self.coordinator.read_summary(key_of(name)))
+
+    def do_delete(self, words: Words, _) -> None:
+        (name,) = words
+        self.coordinator.delete(key_of(name), self.reply(name, "deleted"))
