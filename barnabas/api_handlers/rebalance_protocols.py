@@ -15,9 +15,12 @@ FEATURES: Final = {CONSUMER: "group.version", SHARE: "share.version", STREAMS: "
 
 
 def serves(kind: str, context: Context) -> bool:
-    """Whether groups of that kind are served (``KafkaApis.isStreamsGroupProtocolEnabled`` and its like)."""
+    """Whether groups of that kind are served (``KafkaApis.isStreamsGroupProtocolEnabled`` and its like).
+
+    For share groups the feature alone decides: since Apache Kafka 4.2 they need not be named in the config.
+    """
     broker = context.broker
-    return kind in broker.config["group.coordinator.rebalance.protocols"] and bool(
+    return (kind == SHARE or kind in broker.config["group.coordinator.rebalance.protocols"]) and bool(
         broker.image.features.get(FEATURES[kind])
     )
 

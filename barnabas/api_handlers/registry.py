@@ -99,6 +99,8 @@ _TABLE: Final = (
     Api(69, "consumer_group_describe", "0-1"),
     Api(74, "list_config_resources", "0-1"),
     Api(75, "describe_topic_partitions", "0"),
+    Api(76, "share_group_heartbeat", "1"),
+    Api(77, "share_group_describe", "1"),
     Api(83, "initialize_share_group_state", "0"),
     Api(84, "read_share_group_state", "0"),
     Api(85, "write_share_group_state", "0-1"),
@@ -106,6 +108,9 @@ _TABLE: Final = (
     Api(87, "read_share_group_state_summary", "0-1"),
     Api(88, "streams_group_heartbeat", "0-1"),
     Api(89, "streams_group_describe", "0-1"),
+    Api(90, "describe_share_group_offsets", "0-1"),
+    Api(91, "alter_share_group_offsets", "0"),
+    Api(92, "delete_share_group_offsets", "0"),
     Api(93, "streams_group_topology_description_update", "0"),
 )
 

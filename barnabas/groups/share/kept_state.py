@@ -150,10 +150,6 @@ class KeptStates:
         topics = group.state.initialized
         return {each: sorted(topics[each].partitions) for each in records.uuid_order(topics)}
 
-    def summary(self, group_id: str, partitions: Collection[TopicPartition], done: Done) -> None:
-        """Where share partitions begin, whatever the group is."""
-        self._environment.persister().summary(group_id, partitions, done)
-
     def alter(self, group_id: str, starts: Mapping[bytes, Mapping[int, int]], reply: PartitionsReply) -> None:
         """AlterShareGroupOffsets, of topics and partitions that exist; a group comes into being by it.
 

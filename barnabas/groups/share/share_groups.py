@@ -303,7 +303,7 @@ class _Beat:
 
 def _check_shape(ask: Heartbeat) -> None:
     """:raises InvalidRequest: nobody could take it, in whatever group"""
-    if not ask.group_id or not ask.member_id or len(ask.member_id) > LONGEST_MEMBER_ID:
+    if not ask.member_id or len(ask.member_id) > LONGEST_MEMBER_ID:
         raise InvalidRequest
     for value, name in ((ask.member_id, "MemberId"), (ask.group_id, "GroupId"), (ask.rack_id, "RackId")):
         if value is not None and not value.strip():

@@ -1,0 +1,73 @@
+"""DeleteShareGroupOffsets (API key 92): let a share group that nobody is in forget topics (KIP-932).
+
+Knows nothing of how the share coordinator keeps them.
+"""
+
+from collections.abc import Mapping
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
+from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError, UnknownTopicOrPartition
+from barnabas.groups.share.messages import TopicErrors
+from barnabas.wire.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
+from barnabas.wire.types import ZERO_UUID
+
+Topic = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic
+Answer = DeleteShareGroupOffsetsResponse | Later[DeleteShareGroupOffsetsResponse]
+
+NOTHING_KEPT = "The group has nothing of that topic."
+
+
+@api(DeleteShareGroupOffsetsRequest)
+def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context: Context) -> Answer:
+    """Forget what is kept of the topics; answered when that is gone."""
+    image = context.broker.image
+    names = list(dict.fromkeys(each.topic_name for each in request.topics))
+    ids = {name: image.topics_by_name[name].id for name in names if name in image.topics_by_name}
+    unknown = [_unknown(name) for name in names if name not in ids]
+    later: Later[DeleteShareGroupOffsetsResponse] = Later()
+
+    def forgotten(found: TopicErrors | type[KafkaError]) -> None:
+        if isinstance(found, dict):
+            later.resolve(DeleteShareGroupOffsetsResponse(responses=[*unknown, *_topics(ids, found)]))
+        else:
+            later.resolve(_refused(found()))
+
+    try:
+        require_protocol(SHARE, context)
+        context.broker.groups.share.kept.forget_topics(request.group_id, list(ids.values()), forgotten)
+    except KafkaError as error:
+        return _refused(error)
+    return later
+
+
+def _topics(ids: Mapping[str, bytes], found: TopicErrors) -> list[Topic]:
+    """Those of which there was nothing come first, and without an id."""
+    nothing = [
+        _unknown(name, NOTHING_KEPT) for name, topic_id in ids.items() if found[topic_id] is UnknownTopicOrPartition
+    ]
+    return nothing + [
+        _topic(name, topic_id, found[topic_id])
+        for name, topic_id in ids.items()
+        if found[topic_id] is not UnknownTopicOrPartition
+    ]
+
+
+def _topic(name: str, topic_id: bytes, error: type[KafkaError] | None) -> Topic:
+    if error is None:
+        return Topic(topic_name=name, topic_id=topic_id)
+    return Topic(topic_name=name, topic_id=topic_id, error_code=error.code, error_message=str(error()))
+
+
+def _unknown(name: str, message: str | None = None) -> Topic:
+    error = UnknownTopicOrPartition(message) if message else UnknownTopicOrPartition()
+    return Topic(topic_name=name, topic_id=ZERO_UUID, error_code=error.code, error_message=str(error))
+
+
+def _refused(error: KafkaError) -> DeleteShareGroupOffsetsResponse:
+    return DeleteShareGroupOffsetsResponse(error_code=error.code, error_message=str(error), responses=[])
