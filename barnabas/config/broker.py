@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from barnabas.config import profile
+from barnabas.config.bounds import check_bounds
 from barnabas.config.definition import ConfigDef, ConfigError
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
 from barnabas.config.endpoints import (
@@ -187,7 +188,7 @@ class BrokerConfig:
         """What one config alone cannot tell.
 
         Raises:
-            ConfigError: listeners that cannot be, a time that cannot be, or ids that contradict one another.
+            ConfigError: listeners that cannot be, a time that cannot be, or configs that contradict one another.
         """
         self._check_listeners()
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
@@ -197,6 +198,7 @@ class BrokerConfig:
             if self[name] is not None and self[name] < least:
                 raise ConfigError(name, str(self[name]), f"at least {least}")
         self._check_cleaner()
+        check_bounds(self)
         elsewhere = set(self["cordoned.log.dirs"]) - {*self.log_dirs, "*"}
         if elsewhere:
             raise ConfigError("cordoned.log.dirs", ",".join(elsewhere), f"of log.dirs: {', '.join(self.log_dirs)}")

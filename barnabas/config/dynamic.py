@@ -7,6 +7,7 @@ Knows nothing of requests, nor of where changes are kept. What is refused, and w
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from barnabas.config.bounds import BOUNDED, BOUNDS
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.definition import LIST, PER_BROKER, READ_ONLY, ConfigDef, ConfigError
 from barnabas.config.definitions import BROKER, TOPIC, of_client_metrics, of_groups
@@ -105,14 +106,12 @@ def validate_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -
     """
     values = _parsed(of_groups(), overrides, "A group has no config")
     for name, value in values.items():
-        kind, _, what = name.partition(".")
-        # group.consumer.min.session.timeout.ms bounds consumer.session.timeout.ms, and so on.
-        low, high = (f"group.{kind}.{bound}.{what.removeprefix('num.')}" for bound in ("min", "max"))
-        if low in BROKER and value < config[low]:
-            raise InvalidConfig(f"{name} is {value}, less than {low}, which is {config[low]}")
-        if high in BROKER and value > config[high]:
-            raise InvalidConfig(f"{name} is {value}, more than {high}, which is {config[high]}")
-    for kind in ("consumer", "share", "streams"):
+        least, most = BOUNDS.get(name, (None, None))
+        if least is not None and value < config[least]:
+            raise InvalidConfig(f"{name} is {value}, less than {least}, which is {config[least]}")
+        if most is not None and value > config[most]:
+            raise InvalidConfig(f"{name} is {value}, more than {most}, which is {config[most]}")
+    for kind in BOUNDED:
         interval, timeout = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
         of_interval, of_timeout = (values.get(name, config[f"group.{name}"]) for name in (interval, timeout))
         if of_interval >= of_timeout and (interval in values or timeout in values):
@@ -190,10 +189,6 @@ def _check_together(current: BrokerConfig, proposed: BrokerConfig) -> None:
         now, then = current[name], proposed[name]
         if then != now and (then > 2 * now or then < now // 2 or then < 1):
             raise InvalidRequest(f"{name} is {now} and may be doubled or halved at a time, but not become {then}")
-    for kind in ("consumer", "share", "streams"):
-        name, limit = f"group.{kind}.assignment.interval.ms", f"group.{kind}.max.assignment.interval.ms"
-        if proposed[name] > proposed[limit]:
-            raise InvalidRequest(f"{name} is {proposed[name]}, more than {limit}, which is {proposed[limit]}")
     retention = proposed.topic().retention_ms
     local = proposed["log.local.retention.ms"]
     if retention >= 0 and local > retention:

@@ -1,11 +1,15 @@
 """The configs of a group as they are in effect: its own where they are set, the broker's where they are not.
 
+What is set counts as far as it is within the broker's bounds, and else as the bound that it is beyond (Kafka's
+``GroupConfig.evaluate``).
+
 Knows nothing of groups.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
+from barnabas.config.bounds import BOUNDS
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.definitions import of_groups
 
@@ -28,6 +32,12 @@ class GroupSettings:
     def __getitem__(self, name: str) -> Any:
         definition = of_groups()[name]
         own = self._overrides.get(name)
-        if own is not None:
-            return definition.parse(own)
-        return self._config[definition.synonyms[0].name] if definition.synonyms else definition.default
+        if own is None:
+            return self._config[definition.synonyms[0].name] if definition.synonyms else definition.default
+        value = definition.parse(own)
+        if name in BOUNDS:
+            # The broker's bounds may be others than when this was set.
+            least, most = BOUNDS[name]
+            value = min(value, self._config[most])
+            value = value if least is None else max(value, self._config[least])
+        return value

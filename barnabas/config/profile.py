@@ -6,6 +6,7 @@ Knows nothing of values in effect but what it is handed.
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from barnabas.config.bounds import BOUNDED
 from barnabas.config.definition import ConfigDef, ConfigError
 from barnabas.config.definitions import BROKER, TOPIC
 
@@ -13,6 +14,12 @@ from barnabas.config.definitions import BROKER, TOPIC
 DEV = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "group.initial.rebalance.delay.ms": "0",
+    # A group of the newer kinds settles heartbeat by heartbeat: docs/decisions/0010.
+    **{f"group.{kind}.heartbeat.interval.ms": "200" for kind in BOUNDED},
+    **{f"group.{kind}.min.heartbeat.interval.ms": "100" for kind in BOUNDED},
+    **{f"group.{kind}.min.session.timeout.ms": "6000" for kind in BOUNDED},
+    **{f"group.{kind}.assignment.interval.ms": "0" for kind in BOUNDED},
+    "group.streams.initial.rebalance.delay.ms": "0",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",

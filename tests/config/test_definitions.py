@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import barnabas
+from barnabas.config.bounds import BOUNDS
 from barnabas.config.definition import ConfigDef, text_of
 from barnabas.config.definitions import BROKER, BROKER_MODULES, TOPIC, of_client_metrics, of_groups, topic_name_of
 
@@ -107,6 +108,9 @@ def names_in_code():
                 fields.add(node.attr)
             elif isinstance(node, ast.AnnAssign) and path in SETTINGS:
                 configs.add(ast.unparse(node.target).replace("_", "."))
+    for name in configs & of_groups().keys():
+        configs.update(synonym.name for synonym in of_groups()[name].synonyms)
+        configs.update(bound for bound in BOUNDS.get(name, ()) if bound is not None)
     return configs, fields
 
 

@@ -16,6 +16,7 @@ CONFIGS = (
         "A member of the consumer group that was silent for so long is removed.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.consumer.session.timeout.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "consumer.heartbeat.interval.ms",
@@ -26,6 +27,7 @@ CONFIGS = (
         "How often members of the consumer group send heartbeats.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.consumer.heartbeat.interval.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "consumer.assignment.interval.ms",
@@ -36,6 +38,7 @@ CONFIGS = (
         "The least time between two assignments of the consumer group.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.consumer.assignment.interval.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "share.session.timeout.ms",
@@ -46,6 +49,7 @@ CONFIGS = (
         "A member of the share group that was silent for so long is removed.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.share.session.timeout.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "share.heartbeat.interval.ms",
@@ -56,6 +60,7 @@ CONFIGS = (
         "How often members of the share group send heartbeats.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.share.heartbeat.interval.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "share.record.lock.duration.ms",
@@ -66,6 +71,7 @@ CONFIGS = (
         "How long a member of the share group keeps a record that it does not acknowledge.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.share.record.lock.duration.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "share.delivery.count.limit",
@@ -76,6 +82,7 @@ CONFIGS = (
         "How often a record is given to the share group before it is archived.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.share.delivery.count.limit"),),
+        in_effect=True,
     ),
     ConfigDef(
         "share.partition.max.record.locks",
@@ -86,6 +93,7 @@ CONFIGS = (
         "How many records of a partition the share group may have in hand.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.share.partition.max.record.locks"),),
+        in_effect=True,
     ),
     ConfigDef(
         "share.auto.offset.reset",
@@ -95,6 +103,7 @@ CONFIGS = (
         MEDIUM,
         "Where the share group starts on a partition: earliest, latest, or by_duration: and a time span.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "share.isolation.level",
@@ -104,6 +113,7 @@ CONFIGS = (
         MEDIUM,
         "Whether the share group sees records of transactions that are not committed.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "share.renew.acknowledge.enable",
@@ -113,6 +123,7 @@ CONFIGS = (
         MEDIUM,
         "Whether members of the share group may renew their hold on a record.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "share.assignment.interval.ms",
@@ -123,6 +134,7 @@ CONFIGS = (
         "The least time between two assignments of the share group.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.share.assignment.interval.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "streams.session.timeout.ms",

@@ -14,6 +14,7 @@ CONFIGS = (
         Items(("consumer", "classic", "share", "streams"), may_be_empty=False),
         MEDIUM,
         "Which kinds of group are served.",
+        in_effect=True,
     ),
     ConfigDef("group.coordinator.threads", INT, 4, at_least(1), HIGH, "Threads of the group coordinator."),
     ConfigDef(
@@ -164,6 +165,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "A consumer group's member that was silent for so long is removed.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.min.session.timeout.ms",
@@ -172,6 +174,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The least that consumer.session.timeout.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.max.session.timeout.ms",
@@ -180,6 +183,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The most that consumer.session.timeout.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.heartbeat.interval.ms",
@@ -188,6 +192,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How often members of a consumer group are told to send heartbeats.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.min.heartbeat.interval.ms",
@@ -196,6 +201,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The least that consumer.heartbeat.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.max.heartbeat.interval.ms",
@@ -204,9 +210,16 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The most that consumer.heartbeat.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
-        "group.consumer.max.size", INT, MAX_INT, at_least(1), MEDIUM, "How many members a consumer group may have."
+        "group.consumer.max.size",
+        INT,
+        MAX_INT,
+        at_least(1),
+        MEDIUM,
+        "How many members a consumer group may have.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.assignors",
@@ -215,6 +228,7 @@ CONFIGS = (
         Items(may_be_empty=False),
         MEDIUM,
         "The assignors that consumer groups may choose from; the first is the default.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.migration.policy",
@@ -232,6 +246,7 @@ CONFIGS = (
         MEDIUM,
         "The least time between two assignments of a consumer group.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.min.assignment.interval.ms",
@@ -240,6 +255,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The least that consumer.assignment.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.max.assignment.interval.ms",
@@ -248,6 +264,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The most that consumer.assignment.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.regex.refresh.interval.ms",
@@ -257,6 +274,7 @@ CONFIGS = (
         MEDIUM,
         "How often subscriptions by pattern are matched against the topics again.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.session.timeout.ms",
@@ -307,7 +325,13 @@ CONFIGS = (
         "The most that streams.heartbeat.interval.ms of a group may be.",
     ),
     ConfigDef(
-        "group.streams.max.size", INT, MAX_INT, at_least(1), MEDIUM, "How many members a streams group may have."
+        "group.streams.max.size",
+        INT,
+        MAX_INT,
+        at_least(1),
+        MEDIUM,
+        "How many members a streams group may have.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.num.standby.replicas",

@@ -14,6 +14,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "A share group's member that was silent for so long is removed.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.min.session.timeout.ms",
@@ -22,6 +23,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The least that share.session.timeout.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.max.session.timeout.ms",
@@ -30,6 +32,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The most that share.session.timeout.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.heartbeat.interval.ms",
@@ -38,6 +41,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How often members of a share group are told to send heartbeats.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.min.heartbeat.interval.ms",
@@ -46,6 +50,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The least that share.heartbeat.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.max.heartbeat.interval.ms",
@@ -54,8 +59,17 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The most that share.heartbeat.interval.ms of a group may be.",
+        in_effect=True,
     ),
-    ConfigDef("group.share.max.size", INT, 200, Between(1, 1000), MEDIUM, "How many members a share group may have."),
+    ConfigDef(
+        "group.share.max.size",
+        INT,
+        200,
+        Between(1, 1000),
+        MEDIUM,
+        "How many members a share group may have.",
+        in_effect=True,
+    ),
     ConfigDef(
         "group.share.assignors", LIST, ["simple"], Items(may_be_empty=False), MEDIUM, "The assignors of share groups."
     ),
@@ -67,6 +81,7 @@ CONFIGS = (
         MEDIUM,
         "The least time between two assignments of a share group.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.min.assignment.interval.ms",
@@ -75,6 +90,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The least that share.assignment.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.max.assignment.interval.ms",
@@ -83,6 +99,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The most that share.assignment.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.initialize.retry.interval.ms",
@@ -92,6 +109,7 @@ CONFIGS = (
         LOW,
         "How long a share group waits before it tries to set up a partition's state again.",
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.delivery.count.limit",
@@ -100,6 +118,7 @@ CONFIGS = (
         Between(2, 10),
         MEDIUM,
         "How often a record is given to a share group before it is archived.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.max.delivery.count.limit",
@@ -108,6 +127,7 @@ CONFIGS = (
         Between(5, 25),
         MEDIUM,
         "The most that share.delivery.count.limit of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.min.delivery.count.limit",
@@ -116,6 +136,7 @@ CONFIGS = (
         Between(2, 5),
         MEDIUM,
         "The least that share.delivery.count.limit of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.record.lock.duration.ms",
@@ -124,6 +145,7 @@ CONFIGS = (
         Between(1000, 3_600_000),
         MEDIUM,
         "How long a member of a share group keeps a record that it does not acknowledge.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.min.record.lock.duration.ms",
@@ -132,6 +154,7 @@ CONFIGS = (
         Between(1000, 30_000),
         MEDIUM,
         "The least that share.record.lock.duration.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.max.record.lock.duration.ms",
@@ -140,6 +163,7 @@ CONFIGS = (
         Between(30_000, 3_600_000),
         MEDIUM,
         "The most that share.record.lock.duration.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.partition.max.record.locks",
@@ -148,6 +172,7 @@ CONFIGS = (
         Between(100, 10_000),
         MEDIUM,
         "How many records of a partition a share group may have in hand.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.max.partition.max.record.locks",
@@ -156,6 +181,7 @@ CONFIGS = (
         Between(2000, 10_000),
         MEDIUM,
         "The most that share.partition.max.record.locks of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.min.partition.max.record.locks",
@@ -164,9 +190,16 @@ CONFIGS = (
         Between(100, 2000),
         MEDIUM,
         "The least that share.partition.max.record.locks of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
-        "group.share.max.share.sessions", INT, 2000, at_least(1), MEDIUM, "How many share sessions a broker keeps."
+        "group.share.max.share.sessions",
+        INT,
+        2000,
+        at_least(1),
+        MEDIUM,
+        "How many share sessions a broker keeps.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.share.persister.class.name",
