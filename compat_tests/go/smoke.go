@@ -1,6 +1,6 @@
 // franz-go against a broker: go run . BOOTSTRAP TOPIC writes, reads in a group of two, administers, brings records from
 // topic to topic in transactions, and prints what it saw as one object of JSON. With BOOTSTRAP SOURCE TARGET GROUP ID it is
-// a pipeline that does nothing but that.
+// a pipeline that does nothing but that; with BOOTSTRAP TOPIC newer it tries groups of the newer kinds.
 package main
 
 import (
@@ -123,6 +123,10 @@ func read(ctx context.Context, admin *kadm.Client, topic, group string, found *s
 func main() {
 	if len(os.Args) == 6 {
 		pipeline(context.Background(), os.Args[2], os.Args[3], os.Args[4], os.Args[5])
+	}
+	if len(os.Args) == 4 {
+		newerGroups(os.Args[2])
+		return
 	}
 	topic, group := os.Args[2], os.Args[2]+"-group"
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
