@@ -9,11 +9,13 @@ import itertools
 import json
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer as InnerConsumer
 from confluent_kafka import KafkaException, Producer
 
 from .apache import CURRENT, PREVIOUS, KafkaUnavailable, jars, java_command
@@ -61,6 +63,9 @@ class Tools:
 
     def groups(self, *arguments: str, **more: Any) -> str:
         return self(self.GROUPS, *arguments, **more)
+
+    def shares(self, *arguments: str, **more: Any) -> str:
+        return self(f"{TOOLS}.consumer.group.ShareGroupCommand", *arguments, **more)
 
     def configs(self, *arguments: str, **more: Any) -> str:
         return self("kafka.admin.ConfigCommand", *arguments, **more)
@@ -181,6 +186,77 @@ def test_consumer_groups(tools: Tools, topic: str) -> None:
     assert group not in tools.groups("--list").split()
     _, *streams = tools.run(tools.GROUPS, "--bootstrap-server", tools.bootstrap, "--describe", "--group", group)
     assert "GroupIdNotFoundException" in "".join(streams)
+
+
+def test_groups_of_the_consumer_protocol(tools: Tools, topic: str) -> None:
+    group = f"{topic}-group"
+    tools.topics("--create", "--topic", topic, "--partitions", "2")
+    tools.produce(topic, "a\nb\nc\n")
+    consumer = f"{TOOLS}.consumer.ConsoleConsumer"
+    read = tools(
+        consumer,
+        *("--topic", topic, "--from-beginning", "--group", group, "--max-messages", "3", "--timeout-ms", "20000"),
+        *("--command-property", "group.protocol=consumer"),
+    )
+    assert sorted(read.split()) == ["a", "b", "c"]
+    assert group in tools.groups("--list", "--type", "consumer").split()
+    assert group not in tools.groups("--list", "--type", "classic").split()
+    (state,) = rows(tools.groups("--describe", "--group", group, "--state"))
+    assert "Empty" in state.values()
+    described = rows(tools.groups("--describe", "--group", group))
+    assert sum(int(row["CURRENT-OFFSET"]) for row in described) == 3
+    assert sum(int(row["LAG"]) for row in described) == 0
+    reset = ("--reset-offsets", "--group", group, "--topic", topic)
+    assert {row["NEW-OFFSET"] for row in rows(tools.groups(*reset, "--to-earliest", "--execute"))} == {"0"}
+    member = InnerConsumer(
+        {"bootstrap.servers": tools.bootstrap, "group.id": group, "group.protocol": "consumer", "log_level": 0}
+    )
+    member.subscribe([topic])
+    deadline = time.monotonic() + 60
+    while len(member.assignment()) < 2:
+        assert time.monotonic() < deadline
+        member.poll(0.1)
+    (state,) = rows(tools.groups("--describe", "--group", group, "--state", "--verbose"))
+    assert "Stable" in state.values()
+    (told,) = rows(tools.groups("--describe", "--group", group, "--members", "--verbose"))
+    assert told["#PARTITIONS"] == "2"
+    assert f"{topic}:0,1" in told.values()
+    member.close()
+    assert "was successful" in tools.groups("--delete", "--group", group)
+
+
+def test_share_groups(tools: Tools, topic: str) -> None:
+    group = f"{topic}-share"
+    tools.topics("--create", "--topic", topic, "--partitions", "1")
+    tools.produce(topic, "a\nb\nc\n")
+    configured = tools.configs(
+        *("--alter", "--entity-type", "groups", "--entity-name", group),
+        *("--add-config", "share.auto.offset.reset=earliest"),
+    )
+    assert "Completed updating" in configured
+    assert "share.auto.offset.reset=earliest" in tools.configs(
+        *("--describe", "--entity-type", "groups", "--entity-name", group)
+    )
+    consumer = (f"{TOOLS}.consumer.ConsoleShareConsumer", "--topic", topic, "--group", group, "--timeout-ms", "20000")
+    assert tools(*consumer, "--max-messages", "3").split() == ["a", "b", "c"]
+    assert {"GROUP": group, "STATE": "Empty"} in rows(tools.shares("--list", "--state"))
+    (state,) = rows(tools.shares("--describe", "--group", group, "--state"))
+    assert "Empty" in state.values()
+    tools.produce(topic, "d\ne\n")
+    (row,) = rows(tools.shares("--describe", "--group", group))
+    assert (row["TOPIC"], row["PARTITION"], row["LAG"]) == (topic, "0", "2")
+    reset = ("--reset-offsets", "--group", group, "--topic", topic, "--to-earliest")
+    assert rows(tools.shares(*reset, "--dry-run"))[0]["NEW-OFFSET"] == "0"
+    assert rows(tools.shares(*reset, "--execute"))[0]["NEW-OFFSET"] == "0"
+    (row,) = rows(tools.shares("--describe", "--group", group))
+    assert (row["START-OFFSET"], row["LAG"]) == ("0", "5")
+    assert tools(*consumer, "--max-messages", "5", "--reject").split() == list("abcde")
+    assert "Successful" in tools.shares("--delete-offsets", "--group", group, "--topic", topic)
+    assert rows(tools(f"{TOOLS}.GroupsCommand", "--list", "--share")) == [
+        {"GROUP": group, "TYPE": "Share", "PROTOCOL": "share"}
+    ]
+    assert "was successful" in tools.shares("--delete", "--group", group)
+    assert group not in tools.shares("--list")
 
 
 def test_offsets_and_deleted_records(tools: Tools, topic: str, tmp_path: Path) -> None:
