@@ -6,7 +6,7 @@ Knows nothing of how the state is kept. Brokers ask this; without an authorizer 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of
+from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of, partitions_of
 from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
 
 Result = DeleteShareGroupStateResponse.DeleteStateResult
@@ -17,7 +17,7 @@ Answer = DeleteShareGroupStateResponse | Later[DeleteShareGroupStateResponse]
 def delete_share_group_state(request: DeleteShareGroupStateRequest, context: Context) -> Answer:
     """Forget the state of each partition; where there is none, nothing is wrong either."""
     delete = context.broker.share_state.delete
-    asks = [((topic.topic_id, each.partition), delete) for topic in request.topics for each in topic.partitions]
+    asks = [((topic_id, each.partition), delete) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)
 
 

@@ -6,7 +6,7 @@ Knows nothing of how the state is kept. Brokers ask this; without an authorizer 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each
+from barnabas.api_handlers.share_state import ByTopic, ask_each, partitions_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
 from barnabas.share.messages import Outcome
@@ -22,11 +22,7 @@ Answer = ReadShareGroupStateResponse | Later[ReadShareGroupStateResponse]
 def read_share_group_state(request: ReadShareGroupStateRequest, context: Context) -> Answer:
     """Tell the state of each partition; a leader of a newer epoch fences those before it."""
     coordinator = context.broker.share_state
-    asks = [
-        ((topic.topic_id, each.partition), _ask(coordinator, each))
-        for topic in request.topics
-        for each in topic.partitions
-    ]
+    asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)
 
 

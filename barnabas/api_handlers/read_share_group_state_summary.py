@@ -6,7 +6,7 @@ Knows nothing of how the state is kept. Brokers ask this; without an authorizer 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each
+from barnabas.api_handlers.share_state import ByTopic, ask_each, partitions_of
 from barnabas.share.messages import Outcome, Reply, SharePartitionKey
 from barnabas.wire.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
@@ -26,7 +26,7 @@ def read_share_group_state_summary(request: ReadShareGroupStateSummaryRequest, c
     def ask(key: SharePartitionKey, reply: Reply) -> None:
         reply(coordinator.read_summary(key))
 
-    asks = [((topic.topic_id, each.partition), ask) for topic in request.topics for each in topic.partitions]
+    asks = [((topic_id, each.partition), ask) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)
 
 

@@ -101,6 +101,8 @@ _TABLE: Final = (
     Api(75, "describe_topic_partitions", "0"),
     Api(76, "share_group_heartbeat", "1"),
     Api(77, "share_group_describe", "1"),
+    Api(78, "share_fetch", "1-2"),
+    Api(79, "share_acknowledge", "1-2"),
     Api(83, "initialize_share_group_state", "0"),
     Api(84, "read_share_group_state", "0"),
     Api(85, "write_share_group_state", "0-1"),

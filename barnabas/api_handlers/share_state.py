@@ -4,7 +4,7 @@ Knows nothing of what is asked. An answer names topics and partitions in the ord
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from barnabas.api_handlers.answering import Later
 from barnabas.errors import NONE
@@ -14,6 +14,18 @@ from barnabas.share.messages import Outcome, Outcomes, TopicPartition
 from barnabas.wire.message import Response
 
 R = TypeVar("R", bound=Response)
+P = TypeVar("P", covariant=True)
+
+
+class Topic(Protocol[P]):
+    """A topic, and what is asked of its partitions."""
+
+    @property
+    def topic_id(self) -> bytes: ...
+
+    @property
+    def partitions(self) -> Sequence[P]: ...
+
 
 ByTopic = list[tuple[bytes, list[tuple[int, Outcome]]]]
 
@@ -27,6 +39,16 @@ def ask_each(
     later: Later[R] = Later()
     gather(group_id, asks, lambda outcomes: later.resolve(answer(by_topic(outcomes))))
     return later
+
+
+def partitions_of(topics: Sequence[Topic[P]]) -> list[tuple[bytes, P]]:
+    """What is asked of each partition, beside its topic's id. A topic without partitions spoils it: nothing is asked.
+
+    (Of ``ShareCoordinatorService`` this is all but ``initializeState``.)
+    """
+    if not all(topic.partitions for topic in topics):
+        return []
+    return [(topic.topic_id, each) for topic in topics for each in topic.partitions]
 
 
 def by_topic(outcomes: Outcomes) -> ByTopic:

@@ -6,7 +6,7 @@ Knows nothing of how the state is kept. Brokers ask this; without an authorizer 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of
+from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of, partitions_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
 from barnabas.share.messages import StateBatch
@@ -21,11 +21,7 @@ Answer = WriteShareGroupStateResponse | Later[WriteShareGroupStateResponse]
 def write_share_group_state(request: WriteShareGroupStateRequest, context: Context) -> Answer:
     """Keep what is new of each partition, from the leaders that are not fenced."""
     coordinator = context.broker.share_state
-    asks = [
-        ((topic.topic_id, each.partition), _ask(coordinator, each))
-        for topic in request.topics
-        for each in topic.partitions
-    ]
+    asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)
 
 

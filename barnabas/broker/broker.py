@@ -59,6 +59,7 @@ from barnabas.wire.schema import Versions
 
 if TYPE_CHECKING:
     from barnabas.broker.persister import Persister
+    from barnabas.broker.share_partitions import SharePartitions
     from barnabas.broker.share_state_log import ShareStateLog
     from barnabas.share.coordinator import ShareCoordinator
 
@@ -128,6 +129,7 @@ class Broker:
         self.transaction_log: TransactionLog
         self._share_state_log: ShareStateLog | None = None
         self._persister: Persister | None = None
+        self._share_partitions: SharePartitions | None = None
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
             lambda: FETCH_SESSION_EVICTION_MS,
@@ -215,6 +217,8 @@ class Broker:
     def close(self) -> None:
         """Say that it stops, flush everything, and leave the directories as a clean stop does."""
         self._is_registered = False
+        if self._share_partitions is not None:
+            self._share_partitions.close()
         if self._share_state_log is not None:
             self._share_state_log.stop()
         self.transaction_log.stop()
@@ -268,6 +272,8 @@ class Broker:
         self.transaction_log.on_image(delta)
         if self._share_state_log is not None:
             self._share_state_log.on_image(delta)
+        if self._share_partitions is not None:
+            self._share_partitions.on_image(delta)
         if self._is_registered:
             if METADATA_VERSION in delta.features:
                 self._amend_registrations()
@@ -370,6 +376,15 @@ class Broker:
             self._persister = Persister(lambda: self.share_state_log)
         return self._persister
 
+    @property
+    def share_partitions(self) -> "SharePartitions":
+        """What share groups make of the partitions that this node leads."""
+        if self._share_partitions is None:
+            from barnabas.broker.share_partitions import SharePartitions
+
+            self._share_partitions = SharePartitions(self)
+        return self._share_partitions
+
     def partition(self, topic: str, index: int) -> Partition:
         """The partition, which this node hosts.
 
@@ -415,6 +430,9 @@ class Broker:
         """As new: without topics, groups, transactions, sessions; with the configs and features it was started with."""
         image = self.image
         self.controller.reset_features()
+        if self._share_partitions is not None:
+            self._share_partitions.close()
+            self._share_partitions = None
         if self._share_state_log is not None:
             self._share_state_log.stop()
             self._share_state_log = None

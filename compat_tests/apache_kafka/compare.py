@@ -28,6 +28,7 @@ UNORDERED = {
     "ApiVersions": {"SupportedFeatures", "FinalizedFeatures"},
     "DeleteGroups": {"Results"},
     "DeleteRecords": {"Topics", "Partitions"},
+    "DeleteShareGroupState": {"Results"},
     "DeleteTopics": {"Responses"},
     "CreatePartitions": {"Results"},
     "DescribeGroups": {"Groups", "Members"},
@@ -35,6 +36,7 @@ UNORDERED = {
     "DescribeProducers": {"ActiveProducers"},
     "DescribeTransactions": {"Topics", "Partitions"},
     "ElectLeaders": {"ReplicaElectionResults", "PartitionResult"},
+    "InitializeShareGroupState": {"Results"},
     "JoinGroup": {"Members"},
     "ListConfigResources": {"ConfigResources"},
     "ListGroups": {"Groups"},
@@ -44,7 +46,12 @@ UNORDERED = {
     "OffsetFetch": {"Topics", "Partitions"},
     "OffsetForLeaderEpoch": {"Topics", "Partitions"},
     "Produce": {"Responses", "PartitionResponses"},
+    "StreamsGroupDescribe": {"Members"},
+    "StreamsGroupHeartbeat": {"PartitionsByUserEndpoint", "ActivePartitions", "StandbyPartitions"},
+    "ReadShareGroupState": {"Results"},
+    "ReadShareGroupStateSummary": {"Results"},
     "TxnOffsetCommit": {"Topics", "Partitions"},
+    "WriteShareGroupState": {"Results"},
     "WriteTxnMarkers": {"Markers", "Topics", "Partitions"},
 }
 """Arrays that Apache Kafka fills from hash maps, or shuffles: their order means nothing."""
@@ -133,7 +140,10 @@ class Normal:
             return [self.answer(each) for each in message_sets.parse(data)]
         return [self.answer(each) for each in parse(data) if "rest" not in each]
 
-    def assignment(self, data: bytes) -> str:
+    def assignment(self, data: Any) -> Any:
+        """Bytes of the classic protocol; of the newer ones it is a structure."""
+        if not isinstance(data, bytes):
+            return {each: self.answer(inner, each) for each, inner in data.items()}
         text = data.decode("latin-1")
         return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), text)
 
@@ -164,6 +174,7 @@ RULES: Mapping[str, Any] = {
     "FinalizedFeaturesEpoch": lambda normal, value: value if value < 0 else "an epoch",
     "ErrorMessage": presence,
     "BatchIndexErrorMessage": presence,
+    "StatusDetail": presence,
     "Documentation": presence,
     "LogAppendTimeMs": Normal.timestamp,
     "Timestamp": Normal.timestamp,

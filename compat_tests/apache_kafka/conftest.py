@@ -13,6 +13,8 @@ from compat_tests.running import BarnabasProcess
 
 from .apache import ApacheKafka, KafkaUnavailable, jars
 from .play import Play, error_codes
+from .share_state_steps import NOBODY, summary
+from .share_state_steps import found as share_coordinator
 from .steps import ask
 
 ALIKE = {
@@ -20,6 +22,8 @@ ALIKE = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
     "group.max.size": "2",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.max.size": "3",
     "log.retention.ms": "-1",
     "log.retention.check.interval.ms": "300000",
     "log.initial.task.delay.ms": "600000",
@@ -32,9 +36,11 @@ ALIKE = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.snapshot.update.records.per.snapshot": "5",
 }
 """What both are told: nothing is deleted for its age, and a table's time-outs and limits are within reach."""
 
+UNKNOWN_TOPIC = 3
 UNKNOWN_ID = 105
 """What a coordinator says to a transactional id that nobody uses."""
 
@@ -50,12 +56,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def wake_coordinators(port: int) -> None:
     """Have the topics of the coordinators made, and wait until all their partitions are served."""
     found = [ask("FindCoordinator", within=60, quiet=True, v=3, Key="wake", KeyType=kind) for kind in (0, 1)]
+    found.append(share_coordinator(within=60))
     groups = [ask("OffsetFetch", within=60, quiet=True, v=7, GroupId=f"wake-{n}", Topics=[]) for n in range(200)]
     nobody = ask("DescribeTransactions", within=60, v=0, TransactionalIds=[f"wake-{n}" for n in range(200)])
+    nowhere = summary(*((NOBODY, n) for n in range(200)), within=60, v=0)
     play = Play(("127.0.0.1", port), "", {})
-    play.run([*found, *groups, nobody])
+    play.run([*found, *groups, nobody, nowhere])
     told = [answer for _, _, answer in play.transcript]
-    assert [error_codes(each) for each in told] == [{UNKNOWN_ID}], f"{told!s:.500}"
+    assert [error_codes(each) for each in told] == [{UNKNOWN_ID}, {UNKNOWN_TOPIC}], f"{told!s:.500}"
 
 
 @pytest.fixture(scope="session")

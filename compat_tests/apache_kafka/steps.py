@@ -55,6 +55,13 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "ListTransactions": (0, 2),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
+    "StreamsGroupHeartbeat": (0, 0),
+    "StreamsGroupDescribe": (0, 0),
+    "InitializeShareGroupState": (0, 0),
+    "ReadShareGroupState": (0, 0),
+    "WriteShareGroupState": (0, 1),
+    "DeleteShareGroupState": (0, 0),
+    "ReadShareGroupStateSummary": (0, 1),
 }
 """What Apache Kafka 4.3.1 serves of the APIs at hand (Produce 0 to 2 are listed besides, and refused)."""
 

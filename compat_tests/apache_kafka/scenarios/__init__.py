@@ -14,6 +14,8 @@ from . import (
     metadata,
     producers,
     producing,
+    share_state,
+    streams,
     times,
     topics,
     transaction_lists,
@@ -33,6 +35,7 @@ SCENARIOS = [
     *log_offsets.SCENARIOS,
     *times.SCENARIOS,
     *groups.SCENARIOS,
+    *streams.SCENARIOS,
     *committed.SCENARIOS,
     *cluster.SCENARIOS,
     *effects.SCENARIOS,
@@ -42,4 +45,5 @@ SCENARIOS = [
     *transaction_lists.SCENARIOS,
     *transactional.SCENARIOS,
     *transactional_offsets.SCENARIOS,
+    *share_state.SCENARIOS,
 ]

@@ -4,6 +4,7 @@ import struct
 from typing import Any
 
 from ..codec import Raw, message
+from ..share_state_steps import NOBODY, delete, initialize, read, summary, write
 from ..steps import (
     ADVERTISED,
     ask,
@@ -78,6 +79,18 @@ PLAIN: dict[str, dict[str, Any]] = {
     "ListTransactions": {"StateFilters": ["Ongoing"]},
     "ListConfigResources": {"ResourceTypes": [16]},
     "DescribeTopicPartitions": {"Topics": [{"Name": "~t"}]},
+    **{
+        step.api: dict(step.body) for step in (make((NOBODY, 0)) for make in (initialize, read, write, delete, summary))
+    },
+    "StreamsGroupHeartbeat": {
+        "GroupId": "~g",
+        "MemberId": "~m",
+        "MemberEpoch": 1,
+        "EndpointInformationEpoch": 0,
+        "RebalanceTimeoutMs": -1,
+        "ShutdownApplication": False,
+    },
+    "StreamsGroupDescribe": {"GroupIds": ["~g"], "IncludeAuthorizedOperations": False},
 }
 """A request of each API that every broker answers, in one shape for all its versions."""
 
