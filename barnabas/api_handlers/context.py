@@ -4,6 +4,7 @@ Knows nothing of sockets: the connection fills it in. There is one for each conn
 at hand; a handler that answers later takes what it needs before it returns.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.registry import Promise
@@ -24,6 +25,7 @@ class Context:
         "connection",
         "correlation_id",
         "listener",
+        "on_close",
         "release",
     )
 
@@ -42,6 +44,7 @@ class Context:
         self.listener = listener  #: name of the listener that was asked, as in ``listeners``
         self.client_host = client_host  #: the client's address, "127.0.0.1"
         self.connection = connection  #: its number, of those that were opened; 0 where there is none
+        self.on_close: Callable[[], object] | None = None  #: called when the connection has ended
         # Per request
         self.client_id: str | None = None
         self.api_version = 0

@@ -83,6 +83,8 @@ class Connection(asyncio.BufferedProtocol):
             self._pending.cancel()
             self._pending = None
         self._release()
+        if self.context.on_close is not None:
+            self.context.on_close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._buffer is None:

@@ -30,10 +30,6 @@ class Acquired(NamedTuple):
     last_offset: int
     delivery_count: int
 
-    @property
-    def count(self) -> int:
-        return self.last_offset - self.first_offset + 1
-
 
 class Wanted(NamedTuple):
     """What a member asks for."""
@@ -145,7 +141,7 @@ class _Acquisition:
         return max(counts, default=0) >= throttled_from(self._delivery_limit)
 
     def _some_of(self, batch: InFlightBatch) -> int:
-        """Give records of a batch one by one: how many. Apache Kafka tells of each for itself, and so does this."""
+        """Give records of a batch one by one: how many."""
         limit, threshold, size = self._delivery_limit, throttled_from(self._delivery_limit), batch.count
         taken = 0
         most = self._left if self._wanted.is_record_limit else size
@@ -163,8 +159,7 @@ class _Acquisition:
             count = min(run.count, most - taken, 1 if is_last_chance else run.count)
             for piece in batch.within(run.first, run.first + count - 1):
                 self._take(piece)
-                for offset in range(piece.first, piece.last + 1):
-                    self._tell(offset, offset, piece.delivery_count)
+                self._tell(piece.first, piece.last, piece.delivery_count, goes_on=taken > 0)
             taken += count
             if is_last_chance or taken >= most:
                 break
@@ -230,9 +225,15 @@ class _Acquisition:
             self._until = self._share.lock()
         run.acquire(self._wanted.member_id, self._until)
 
-    def _tell(self, first: int, last: int, delivery_count: int) -> None:
-        self._acquired.append(Acquired(first, last, delivery_count))
+    def _tell(self, first: int, last: int, delivery_count: int, *, goes_on: bool = False) -> None:
+        """``goes_on``: it is of the same batch as what was given before, and told with it where it is like it."""
         self._left -= last - first + 1
+        if goes_on:
+            before = self._acquired[-1]
+            if before.last_offset + 1 == first and before.delivery_count == delivery_count:
+                self._acquired[-1] = before._replace(last_offset=last)
+                return
+        self._acquired.append(Acquired(first, last, delivery_count))
 
 
 def without_aborted(

@@ -4,9 +4,9 @@ Knows nothing of requests, sessions, logs, nor of where its state is kept: that 
 written. Records are acquired for a member under a lock that ends by itself; a member accepts, releases, rejects or
 renews them. What lies below the *start offset* is done with, once and for all.
 
-Of Apache Kafka's rules these are kept otherwise, where only chance would tell: holes in the state that was read back are
-batches like others, which nobody has read; what a log start offset that moves leaves behind is archived at once, and
-not when its lock ends; all locks that end at one moment are written at once.
+These of Apache Kafka's rules are kept otherwise, where only chance would tell: holes in the state that was read back
+are batches like others, which nobody has read; what a log start offset that moves leaves behind is archived at once,
+and not when its lock ends; all locks that end at one moment are written at once.
 """
 
 from bisect import bisect_right
@@ -156,7 +156,7 @@ class SharePartition:
 
     def _locks_end(self) -> None:
         """Whoever has held records for too long has them no more, whether or not that can be written."""
-        now, limit = self._clock.monotonic(), self.limits().delivery_count
+        now = self._clock.monotonic()
         self._locks_end_at = float("inf")
         over: list[Run] = []
         for batch in self.batches:
@@ -164,8 +164,7 @@ class SharePartition:
                 if run.state is not RecordState.ACQUIRED:
                     continue
                 if run.locked_until <= now:
-                    is_over = run.delivery_count >= limit
-                    run.leave(RecordState.ARCHIVED if is_over else RecordState.AVAILABLE)
+                    run.leave(self._released(run))
                     over.append(run)
                 else:
                     self._locks_end_at = min(self._locks_end_at, run.locked_until)
@@ -205,8 +204,8 @@ class SharePartition:
                 batch.is_split = not is_covered or len(said.types) > 1
             first = max(said.first_offset, batch.first, self.start_offset)
             last = min(said.last_offset, batch.last)
-            for kind, first, last in self._types(said, first, last):
-                for run in batch.within(first, last):
+            for kind, start, end in self._types(said, first, last):
+                for run in batch.within(start, end):
                     self._acknowledge_run(member_id, run, kind, change)
 
     def _acknowledge_run(self, member_id: str, run: Run, kind: int, change: Change) -> None:
@@ -218,9 +217,12 @@ class SharePartition:
             run.locked_until = self.lock()
             return
         state = ACKNOWLEDGED_AS[kind]
-        if state is RecordState.AVAILABLE and run.delivery_count >= self.limits().delivery_count:
-            state = RecordState.ARCHIVED
-        change.move(run, state, run.delivery_count)
+        change.move(run, self._released(run) if state is RecordState.AVAILABLE else state, run.delivery_count)
+
+    def _released(self, run: Run) -> RecordState:
+        """What a run is that nobody has any more: it has been given often enough, perhaps."""
+        is_over = run.delivery_count >= self.limits().delivery_count
+        return RecordState.ARCHIVED if is_over else RecordState.AVAILABLE
 
     def _acknowledged(self, said: Acknowledgement) -> list[InFlightBatch]:
         """The batches that an acknowledgement speaks of."""
@@ -251,12 +253,12 @@ class SharePartition:
             first += count
 
     def release(self, member_id: str, done: Done) -> None:
-        """The member goes: all that it holds is for others, as if it had never been given to it."""
+        """The member goes: all that it holds is for others."""
         change = Change()
         for batch in self.batches:
             for run in batch.runs:
-                if run.member_id == member_id and run.change is None:
-                    change.move(run, RecordState.AVAILABLE, run.delivery_count - 1)
+                if run.member_id == member_id:
+                    change.move(run, self._released(run), run.delivery_count)
         self._commit(change, done)
 
     # ------------------------------------------------------------ keeping

@@ -1,0 +1,72 @@
+"""ShareAcknowledge (API key 79): take in what a member of a share group says of records that it has.
+
+Knows nothing of what becomes of records. Rules of Apache Kafka's ``KafkaApis.handleShareAcknowledgeRequest`` (KIP-932;
+KIP-1222: more time for those that a member has).
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.share_answers import acknowledgements, by_topic, key_of, message_of
+from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, TopicPartition
+from barnabas.errors import InvalidShareSessionEpoch, KafkaError
+from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
+
+TopicData = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse
+PartitionData = TopicData.PartitionData
+
+
+@api(ShareAcknowledgeRequest)
+def share_acknowledge(
+    request: ShareAcknowledgeRequest, context: Context
+) -> ShareAcknowledgeResponse | Later[ShareAcknowledgeResponse]:
+    """Each partition is answered for itself, once what became of its records is safe."""
+    try:
+        return answered(request, context)
+    except KafkaError as error:
+        return ShareAcknowledgeResponse(error_code=error.code, responses=[], node_endpoints=[])
+
+
+def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareAcknowledgeResponse]:
+    """The answer of one that can be answered. :raises KafkaError: it can't be"""
+    broker = context.broker
+    key = key_of(request.group_id, request.member_id, context)
+    shares = broker.share_partitions
+    if request.share_session_epoch == INITIAL_EPOCH:
+        raise InvalidShareSessionEpoch
+    is_final = request.share_session_epoch == FINAL_EPOCH
+    session = shares.sessions.get(key) if is_final else shares.sessions.continue_(key, request.share_session_epoch)
+    said, refused = acknowledgements(request.topics, broker.image, is_renewal=request.is_renew_ack)
+    later: Later[ShareAcknowledgeResponse] = Later()
+
+    def answer(results: dict[TopicPartition, KafkaError | None]) -> None:
+        answers = {at: partition_data(at, error) for at, error in (results | refused).items()}
+        later.resolve(
+            ShareAcknowledgeResponse(
+                acquisition_lock_timeout_ms=shares.of_group(key.group_id).lock_ms,
+                responses=[
+                    TopicData(topic_id=topic_id, partitions=partitions)
+                    for topic_id, partitions in by_topic(answers, broker.image)
+                ],
+                node_endpoints=[],
+            )
+        )
+
+    def acknowledged(results: dict[TopicPartition, KafkaError | None]) -> None:
+        if is_final:
+            shares.sessions.remove(key)
+            shares.release(session, lambda: answer(results))
+        else:
+            answer(results)
+
+    shares.acknowledge(key, said, acknowledged)
+    return later
+
+
+def partition_data(at: TopicPartition, error: KafkaError | None) -> PartitionData:
+    return PartitionData(
+        partition_index=at[1],
+        error_code=error.code if error is not None else 0,
+        error_message=message_of(error),
+        current_leader=PartitionData.LeaderIdAndEpoch(leader_id=0, leader_epoch=0),
+    )

@@ -1,0 +1,131 @@
+"""What the answers of ShareFetch and ShareAcknowledge have in common: who asks, what they say, in which order it goes.
+
+Knows nothing of either API's response but what both have.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+from barnabas.api_handlers.context import Context
+from barnabas.broker.share_sessions import SessionKey, TopicPartition
+from barnabas.cluster.image import MetadataImage
+from barnabas.errors import (
+    InvalidRequest,
+    KafkaError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    UnsupportedVersion,
+)
+from barnabas.groups.java_hash import hash_code, table_order, uuid_code
+from barnabas.share.partition import Acknowledgement
+from barnabas.share.states import GAP, REJECT, RENEW
+
+A = TypeVar("A")
+
+LONGEST_MEMBER_ID = 36
+
+SHARE_VERSION = "share.version"
+"""The feature without which there are no share groups (KIP-932)."""
+
+
+class Said(Protocol):
+    """An acknowledgement batch of either request."""
+
+    first_offset: int
+    last_offset: int
+    acknowledge_types: list[int]
+
+
+class Partition(Protocol):
+    """A partition of either request."""
+
+    partition_index: int
+
+    @property
+    def acknowledgement_batches(self) -> Sequence[Said]: ...
+
+
+class Topic(Protocol):
+    """A topic of either request."""
+
+    topic_id: bytes
+
+    @property
+    def partitions(self) -> Sequence[Partition]: ...
+
+
+def key_of(group_id: str | None, member_id: str | None, context: Context) -> SessionKey:
+    """Whose session a request is about.
+
+    :raises UnsupportedVersion: there are no share groups in this cluster
+    :raises InvalidRequest: it does not say
+    """
+    if not context.broker.image.features.get(SHARE_VERSION):
+        raise UnsupportedVersion
+    if group_id is None or not member_id or len(member_id) > LONGEST_MEMBER_ID:
+        raise InvalidRequest
+    return SessionKey(group_id, member_id)
+
+
+def end_session_with(context: Context) -> None:
+    """Let the connection's end be the end of the session that is opened on it."""
+    context.on_close = partial(context.broker.share_partitions.disconnected, context.connection)
+
+
+def acknowledgements(
+    topics: Iterable[Topic], image: MetadataImage, *, is_renewal: bool
+) -> tuple[dict[TopicPartition, list[Acknowledgement]], dict[TopicPartition, KafkaError | None]]:
+    """What a request says of which partitions; and those of which it says something that cannot be."""
+    said: dict[TopicPartition, list[Acknowledgement]] = {}
+    refused: dict[TopicPartition, KafkaError | None] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            at = topic.topic_id, partition.partition_index
+            batches = partition.acknowledgement_batches
+            if not batches:
+                continue
+            known = image.topics_by_id.get(topic.topic_id)
+            if known is None:
+                refused[at] = UnknownTopicId()
+            elif not is_in_shape(batches, is_renewal=is_renewal):
+                refused[at] = InvalidRequest()
+            elif partition.partition_index not in known.partitions:
+                refused[at] = UnknownTopicOrPartition()
+            else:
+                said[at] = [
+                    Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types) for each in batches
+                ]
+    return said, refused
+
+
+def is_in_shape(batches: Sequence[Said], *, is_renewal: bool) -> bool:
+    """Whether acknowledgements can be right, whatever was acquired: in order, with types that are one."""
+    last = -1
+    for batch in batches:
+        types, count = batch.acknowledge_types, batch.last_offset - batch.first_offset + 1
+        if count < 1 or batch.first_offset < last or len(types) not in (1, count):
+            return False
+        if not all(GAP <= kind <= (RENEW if is_renewal else REJECT) for kind in types):
+            return False
+        last = batch.last_offset
+    return True
+
+
+def message_of(error: KafkaError | None) -> str | None:
+    """What is said beside the error: only where somebody has said it."""
+    return str(error) if error is not None and error.args else None
+
+
+def by_topic(answers: Mapping[TopicPartition, A], image: MetadataImage) -> list[tuple[bytes, list[A]]]:
+    """Answers by topics, in the order of Apache Kafka's hash table of ``TopicIdPartition``."""
+    codes = {}
+    for at in answers:
+        topic_id, index = at
+        topic = image.topics_by_id.get(topic_id)
+        of_partition = (31 + index) * 31 + (hash_code(topic.name) if topic is not None else 0)
+        codes[at] = (31 + uuid_code(topic_id)) * 31 + of_partition & 0xFFFFFFFF
+    topics: dict[bytes, list[A]] = {}
+    for at in table_order(codes):
+        topics.setdefault(at[0], []).append(answers[at])
+    return list(topics.items())

@@ -1,0 +1,226 @@
+"""ShareFetch (API key 78): give a member of a share group records of its session's partitions, and hear of others.
+
+Knows nothing of files, nor of what becomes of records. Rules of Apache Kafka's ``KafkaApis.handleShareFetchRequest``
+(KIP-932; KIP-1206: how many records at a time; KIP-1222: more time for those that a member has).
+"""
+
+from typing import TYPE_CHECKING
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.share_answers import acknowledgements, by_topic, end_session_with, key_of, message_of
+from barnabas.broker.share_fetching import Fetched, FetchLimits, ShareFetching
+from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
+from barnabas.errors import (
+    FencedLeaderEpoch,
+    InvalidRequest,
+    KafkaError,
+    NotLeaderOrFollower,
+    ShareSessionLimitReached,
+    UnknownServerError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.share.acquiring import Wanted
+from barnabas.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+
+if TYPE_CHECKING:
+    from barnabas.broker import Broker
+
+TopicData = ShareFetchResponse.ShareFetchableTopicResponse
+PartitionData = TopicData.PartitionData
+
+BATCH_OPTIMIZED, RECORD_LIMIT = range(2)
+
+LEADER_IS_TOLD = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
+"""Errors with which a member is told whom to ask."""
+
+Acknowledged = dict[TopicPartition, KafkaError | None]
+
+
+@api(ShareFetchRequest)
+def share_fetch(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
+    """Take in what the member says of records that it has, then give it others, as soon as there are some."""
+    try:
+        return answered(request, context)
+    except KafkaError as error:
+        return refused(error)
+
+
+def answered(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
+    """The answer of one that can be answered. :raises KafkaError: it can't be"""
+    key = key_of(request.group_id, request.member_id, context)
+    if request.is_renew_ack and (request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms):
+        raise InvalidRequest  # who wants more time for records does not want more records
+    try:
+        session = enter(request, key, context)
+    except ShareSessionLimitReached as error:
+        # Not at once: it would only ask again.
+        later: Later[ShareFetchResponse] = Later()
+        timer = context.broker.scheduler.call_later(max(request.max_wait_ms, 0) / 1000, later.resolve, refused(error))
+        later.on_cancel = timer.cancel
+        return later
+    if request.share_acquire_mode not in (BATCH_OPTIMIZED, RECORD_LIMIT):
+        raise UnknownServerError
+    return Answering(request, key, session, context).later
+
+
+def refused(error: KafkaError) -> ShareFetchResponse:
+    """Nothing of the request is served; nor does Apache Kafka say why in words."""
+    return ShareFetchResponse(error_code=error.code, acquisition_lock_timeout_ms=0, responses=[], node_endpoints=[])
+
+
+def enter(request: ShareFetchRequest, key: SessionKey, context: Context) -> ShareSession:
+    """The session that the request opens, goes on with, or closes; its partitions are up to date.
+
+    :raises KafkaError: it has no such session, or may not have one
+    """
+    sessions = context.broker.share_partitions.sessions
+    wanted = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
+    if request.share_session_epoch == FINAL_EPOCH:
+        return sessions.get(key)
+    if request.share_session_epoch == INITIAL_EPOCH:
+        if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
+            raise InvalidRequest
+        end_session_with(context)
+        return sessions.open(key, wanted, context.connection)
+    session = sessions.continue_(key, request.share_session_epoch)
+    for at in wanted:
+        session.partitions.setdefault(at, True)
+    for topic in request.forgotten_topics_data:
+        for index in topic.partitions:
+            session.partitions.pop((topic.topic_id, index), None)
+    return session
+
+
+class Answering:
+    """One request being answered: what was acknowledged, then what was fetched."""
+
+    __slots__ = (
+        "_acknowledged",
+        "_context",
+        "_epoch",
+        "_fetching",
+        "_key",
+        "_listener",
+        "_request",
+        "_session",
+        "broker",
+        "later",
+    )
+
+    def __init__(self, request: ShareFetchRequest, key: SessionKey, session: ShareSession, context: Context) -> None:
+        self.broker: Broker = context.broker
+        self._request = request
+        self._key = key
+        self._session = session
+        self._listener = context.listener
+        self._epoch = request.share_session_epoch
+        self._acknowledged: Acknowledged = {}
+        self._fetching: ShareFetching | None = None
+        self.later: Later[ShareFetchResponse] = Later()
+        self.later.on_cancel = self._stop
+        said, refused = acknowledgements(request.topics, self.broker.image, is_renewal=request.is_renew_ack)
+
+        def acknowledged(results: Acknowledged) -> None:
+            self._acknowledged = results | refused
+            self._fetch()
+
+        self.broker.share_partitions.acknowledge(key, said, acknowledged)
+
+    def _stop(self) -> None:
+        if self._fetching is not None:
+            self._fetching.stop()
+
+    def _fetch(self) -> None:
+        """Read what the session is about; who closes it, or wants more time, wants nothing else."""
+        if self._epoch == FINAL_EPOCH:
+            self.broker.share_partitions.sessions.remove(self._key)
+            self.broker.share_partitions.release(self._session, lambda: self._answer({}))
+            return
+        if self._request.is_renew_ack:
+            self._answer({})
+            return
+        failed, wanted = self._known()
+        request = self._request
+        most = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
+        self._fetching = ShareFetching(
+            self.broker,
+            self._key.group_id,
+            Wanted(
+                self._key.member_id, request.max_records, request.batch_size, request.share_acquire_mode == RECORD_LIMIT
+            ),
+            FetchLimits(request.max_wait_ms, min(request.min_bytes, most), most),
+            wanted,
+            lambda results: self._answer(failed | results),
+        )
+        self._fetching.start()
+
+    def _known(self) -> tuple[dict[TopicPartition, Fetched], list[TopicPartition]]:
+        """Which partitions of the session there are not, and which there are: another one first each time."""
+        topics, failed = self.broker.image.topics_by_id, {}
+        wanted = []
+        for at in self._session.partitions:
+            topic = topics.get(at[0])
+            if topic is None:
+                failed[at] = Fetched(error=UnknownTopicId())
+            elif at[1] not in topic.partitions:
+                failed[at] = Fetched(error=UnknownTopicOrPartition())
+            else:
+                wanted.append(at)
+        first = self._epoch % len(wanted) if wanted else 0
+        return failed, wanted[first:] + wanted[:first]
+
+    # ------------------------------------------------------------ the response
+
+    def _answer(self, fetched: dict[TopicPartition, Fetched]) -> None:
+        session, acknowledged = self._session, self._acknowledged
+        told = dict(fetched)
+        if self._epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+            told = {
+                at: each
+                for at, each in fetched.items()
+                if session.must_tell(at, has_records=bool(each.records), has_failed=each.error is not None)
+            }
+        for at in acknowledged:
+            told.setdefault(at, Fetched())
+        answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in told.items()}
+        leaders = {each.current_leader.leader_id for each in answers.values() if each.error_code in LEADER_IS_TOLD}
+        response = ShareFetchResponse(
+            acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
+            responses=[
+                TopicData(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in by_topic(answers, self.broker.image)
+            ],
+            node_endpoints=[
+                ShareFetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in self.broker.nodes(self._listener)
+                if node.id in leaders
+            ],
+        )
+        self.later.resolve(response)
+
+    def _partition(self, at: TopicPartition, fetched: Fetched, acknowledge_error: KafkaError | None) -> PartitionData:
+        error = fetched.error
+        leader = PartitionData.LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
+        if error is not None and error.code in LEADER_IS_TOLD:
+            topic = self.broker.image.topics_by_id.get(at[0])
+            partition = topic.partitions.get(at[1]) if topic is not None else None
+            if partition is not None:
+                leader = PartitionData.LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+        return PartitionData(
+            partition_index=at[1],
+            error_code=error.code if error is not None else 0,
+            # Apache Kafka says nothing beside these
+            acknowledge_error_code=acknowledge_error.code if acknowledge_error is not None else 0,
+            acknowledge_error_message=message_of(acknowledge_error),
+            current_leader=leader,
+            records=fetched.records,
+            acquired_records=[
+                PartitionData.AcquiredRecords(
+                    first_offset=each.first_offset, last_offset=each.last_offset, delivery_count=each.delivery_count
+                )
+                for each in fetched.acquired
+            ],
+        )

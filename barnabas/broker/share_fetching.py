@@ -1,0 +1,237 @@
+"""One member's fetch of share partitions: read and acquired at once, or as soon as there is something to acquire.
+
+Knows nothing of requests and responses. Rules of Apache Kafka's ``DelayedShareFetch`` and ``ShareFetchUtils``: a fetch
+that finds too little waits; a batch that is appended, a record that is released, a lock that ends wakes it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.broker.share_partitions import Led
+from barnabas.broker.share_sessions import TopicPartition
+from barnabas.clock import Timer
+from barnabas.cluster.partition import READ_COMMITTED
+from barnabas.errors import KafkaError, UnknownServerError
+from barnabas.log.transaction_index import AbortedTransaction
+from barnabas.log.transactions import marker_of
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.share.acquiring import Acquired, Wanted, acquire, without_aborted
+from barnabas.share.partition import SharePartition
+
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Broker
+
+
+class Fetched(NamedTuple):
+    """What a member is told of one partition."""
+
+    records: bytes | memoryview = b""  #: whole batches of the log, with all that was acquired in them
+    acquired: Sequence[Acquired] = ()
+    error: KafkaError | None = None
+
+
+class FetchLimits(NamedTuple):
+    """How much is wanted, and how long it may take."""
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+
+
+Results = dict[TopicPartition, Fetched]
+Done = Callable[[Results], object]
+
+
+class ShareFetching:
+    """A fetch under way. :meth:`start` it once; ``done`` is called once, unless it is :meth:`stop` ped."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        group_id: str,
+        wanted: Wanted,
+        limits: FetchLimits,
+        partitions: Sequence[TopicPartition],
+        done: Done,
+    ) -> None:
+        self._broker = broker
+        self._group_id = group_id
+        self._wanted = wanted
+        self._limits = limits
+        self._partitions = partitions
+        self._done = done
+        self._isolation_level = broker.share_partitions.of_group(group_id).isolation_level
+        self._led: dict[TopicPartition, Led] = {}
+        self._results: Results = {}
+        self._expiry: Timer | None = None
+        self._look: Timer | None = None
+
+    def start(self) -> None:
+        """Lead what is to be read, and answer if that can be done already."""
+        for at in self._partitions:
+            try:
+                self._led[at] = self._broker.share_partitions.lead(self._group_id, at)
+            except KafkaError as error:
+                self._results[at] = Fetched(error=error)
+        if not self._led or self._limits.max_bytes == 0 or self._wanted.max_records == 0:
+            self._finish()
+        elif self._is_enough():
+            self._read()
+        elif self._limits.max_wait_ms <= 0:
+            self._expire()
+        else:
+            self._wait()
+
+    # ------------------------------------------------------------ waiting
+
+    def _wait(self) -> None:
+        for led in self._led.values():
+            led.waiters[self._something_happened] = None
+            led.partition.add_waiter(self._grown, self._isolation_level)
+        self._expiry = self._broker.scheduler.call_later(self._limits.max_wait_ms / 1000, self._expire)
+
+    def _grown(self, size: int) -> None:
+        self._something_happened()
+
+    def _something_happened(self) -> None:
+        # Not at once: this may be in the middle of an append, or of another member's acknowledgement.
+        if self._look is None:
+            self._look = self._broker.scheduler.call_later(0, self._look_again)
+
+    def _look_again(self) -> None:
+        self._look = None
+        if self._is_enough():
+            self._read()
+
+    def _expire(self) -> None:
+        """Time is up: whatever there is has to do."""
+        self._drop_failed()
+        self._read()
+
+    def stop(self) -> None:
+        """Nobody waits any more."""
+        for timer in (self._expiry, self._look):
+            if timer is not None:
+                timer.cancel()
+        for led in self._led.values():
+            led.waiters.pop(self._something_happened, None)
+            led.partition.remove_waiter(self._grown)
+
+    def _finish(self) -> None:
+        self.stop()
+        self._done(self._results)
+
+    # ------------------------------------------------------------ looking
+
+    def _drop_failed(self) -> None:
+        """Some may have turned out not to be led here."""
+        for at, led in list(self._led.items()):
+            if led.error is not None:
+                self._results[at] = Fetched(error=led.error)
+                led.waiters.pop(self._something_happened, None)
+                led.partition.remove_waiter(self._grown)
+                del self._led[at]
+
+    def _acquirable(self) -> dict[TopicPartition, Led]:
+        return {at: led for at, led in self._led.items() if led.share is not None and led.share.can_acquire()}
+
+    def _is_enough(self) -> bool:
+        """Whether there is enough to answer with, or nothing to wait for."""
+        self._drop_failed()
+        if not self._led:
+            return True
+        acquirable = self._acquirable()
+        if not acquirable:
+            return False
+        size, most = 0, self._limits.max_bytes // len(acquirable)
+        for led in acquirable.values():
+            try:
+                size += self._available(led, most)
+            except KafkaError:
+                return True  # which reading will tell
+        return size >= self._limits.min_bytes
+
+    def _available(self, led: Led, most: int) -> int:
+        """How many bytes there are to read: exactly where it matters. :raises KafkaError: reading fails"""
+        partition, offset = led.partition, _share(led).next_fetch_offset()
+        partition.check_leader(led.leader_epoch)
+        up_to = partition.readable_up_to(self._isolation_level)
+        if offset < partition.log.log_start_offset or most < 0:
+            return self._limits.min_bytes
+        if offset >= up_to:
+            return 0
+        if self._limits.min_bytes <= 1:
+            return 1
+        return min(partition.log.bytes_between(offset, up_to), most)
+
+    # ------------------------------------------------------------ reading
+
+    def _read(self) -> None:
+        acquirable = self._acquirable()
+        left, minimum_one = self._wanted.max_records, True
+        for at, led in acquirable.items():
+            try:
+                fetched = self._read_one(led, left, self._limits.max_bytes // len(acquirable), minimum_one)
+            except KafkaError as error:
+                fetched = Fetched(error=error)
+            left -= sum(each.last_offset - each.first_offset + 1 for each in fetched.acquired)
+            minimum_one = minimum_one and not fetched.records
+            self._results[at] = fetched
+        self._finish()
+
+    def _read_one(self, led: Led, max_records: int, max_bytes: int, minimum_one: bool) -> Fetched:
+        partition, share = led.partition, _share(led)
+        partition.check_leader(led.leader_epoch)
+        offset = share.next_fetch_offset()
+        if offset < partition.log.log_start_offset:
+            share.log_start_moved(partition.log.log_start_offset)
+            return Fetched()  # the next fetch finds what there is
+        up_to = partition.readable_up_to(self._isolation_level)
+        if max_bytes < 0:
+            raise UnknownServerError(f"{max_bytes} bytes cannot be read")
+        data = partition.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one)
+        if not data:
+            return Fetched()
+        read = list(batches(data))
+        acquired = acquire(share, self._wanted._replace(max_records=max_records), offset, read)
+        if acquired and self._isolation_level == READ_COMMITTED:
+            aborted = aborted_batches(read, partition.log.aborted_transactions(offset, data))
+            acquired = without_aborted(share, self._wanted.member_id, acquired, aborted) if aborted else acquired
+        return Fetched(_slice(data, read, acquired), acquired) if acquired else Fetched()
+
+
+def _share(led: Led) -> SharePartition:
+    assert led.share is not None, "only what has been read back is acquirable"
+    return led.share
+
+
+def _slice(data: bytes, read: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> bytes | memoryview:
+    """The batches from the first to the last that something was acquired of."""
+    first, last = acquired[0].first_offset, acquired[-1].last_offset
+    start = end = 0
+    for batch in read:
+        size = batch.size_in_bytes
+        if batch.last_offset < first:
+            start += size
+        if batch.base_offset <= last:
+            end += size
+    return data if end - start == len(data) else memoryview(data)[start:end]
+
+
+def aborted_batches(read: Sequence[RecordBatch], aborted: Sequence[AbortedTransaction]) -> list[RecordBatch]:
+    """The batches whose records belong to transactions that were aborted; their markers are not among them."""
+    to_come = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+    producers: set[int] = set()
+    found = []
+    for batch in read:
+        if not batch.has_producer_id:
+            continue
+        while to_come and to_come[-1].first_offset <= batch.last_offset:
+            producers.add(to_come.pop().producer_id)
+        if batch.is_control:
+            marker = marker_of(batch)
+            if marker is not None and marker.is_abort:
+                producers.discard(batch.producer_id)
+        elif batch.is_transactional and batch.producer_id in producers:
+            found.append(batch)
+    return found

@@ -1,0 +1,112 @@
+"""Share sessions (KIP-932): what a member of a share group reads is remembered, so that it need only say what changes.
+
+Knows nothing of logs, records or requests. The rules are those of Apache Kafka's ``ShareSession``,
+``ShareSessionCache`` and ``SharePartitionManager``: a session belongs to a member of a group and to the connection on
+which it was opened; its epoch goes up by one with each request; none is evicted for another.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from barnabas.errors import InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+MAX_EPOCH = 2**31 - 1
+
+TopicPartition = tuple[bytes, int]
+"""A topic's id and the number of a partition."""
+
+
+class SessionKey(NamedTuple):
+    """Whose session it is."""
+
+    group_id: str
+    member_id: str
+
+
+class ShareSession:
+    """What one member reads, in the order in which it said so."""
+
+    __slots__ = ("connection", "epoch", "key", "partitions")
+
+    def __init__(self, key: SessionKey, partitions: Iterable[TopicPartition], connection: int) -> None:
+        self.key = key
+        self.connection = connection
+        self.epoch = 1
+        #: Whether the member is still to be told something of a partition, even if it is nothing.
+        self.partitions: dict[TopicPartition, bool] = dict.fromkeys(partitions, False)
+
+    def must_tell(self, at: TopicPartition, *, has_records: bool, has_failed: bool) -> bool:
+        """Whether an answer says anything of the partition; keeps in mind that it did."""
+        is_owed = self.partitions.get(at, False)
+        if at in self.partitions:
+            if has_records:  # it comes last next time
+                del self.partitions[at]
+            self.partitions[at] = has_failed
+        return is_owed or has_records or has_failed
+
+
+class ShareSessions:
+    """All share sessions of a broker."""
+
+    def __init__(self, slots: Callable[[], int]) -> None:
+        self._slots = slots
+        self._sessions: dict[SessionKey, ShareSession] = {}
+        self._of_connection: dict[int, ShareSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def get(self, key: SessionKey) -> ShareSession:
+        """:raises ShareSessionNotFound: there is none"""
+        session = self._sessions.get(key)
+        if session is None:
+            raise ShareSessionNotFound
+        return session
+
+    def open(self, key: SessionKey, partitions: Iterable[TopicPartition], connection: int) -> ShareSession:
+        """A new session, in place of the one that the member had. :raises ShareSessionLimitReached: there are enough"""
+        self.remove(key)
+        if len(self._sessions) >= self._slots():
+            raise ShareSessionLimitReached
+        session = self._sessions[key] = ShareSession(key, partitions, connection)
+        self._of_connection[connection] = session
+        return session
+
+    def continue_(self, key: SessionKey, epoch: int) -> ShareSession:
+        """The session that a request goes on with; its epoch is raised for the next one.
+
+        :raises ShareSessionNotFound: it was closed, or never was
+        :raises InvalidShareSessionEpoch: a request was lost, or came twice
+        """
+        session = self.get(key)
+        if session.epoch != epoch:
+            raise InvalidShareSessionEpoch
+        session.epoch = epoch + 1 if epoch < MAX_EPOCH else 1
+        return session
+
+    def remove(self, key: SessionKey) -> ShareSession | None:
+        """Close the member's session, if there is one."""
+        return self._sessions.pop(key, None)
+
+    def disconnected(self, connection: int) -> tuple[str, ShareSession | None]:
+        """A connection has ended: the group that was served on it ("" when there was none), and the session that dies.
+
+        A member that has opened another session since, on another connection, keeps that.
+        """
+        session = self._of_connection.pop(connection, None)
+        if session is None:
+            return "", None
+        group_id = session.key.group_id
+        if self._sessions.get(session.key) is not session:
+            return group_id, None
+        self.remove(session.key)
+        return group_id, session
+
+    def has_members(self, group_id: str) -> bool:
+        """Whether any member of the group has a session here."""
+        return any(key.group_id == group_id for key in self._sessions)
+
+    def clear(self) -> None:
+        self._sessions.clear()
