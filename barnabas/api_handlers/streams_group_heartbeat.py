@@ -141,9 +141,7 @@ def _response(result: HeartbeatResult) -> Response:
         member_epoch=result.member_epoch,
         heartbeat_interval_ms=result.heartbeat_interval_ms,
         task_offset_interval_ms=0,
-        status=None
-        if result.status is None
-        else [Response.Status(status_code=each.status, status_detail=each.detail) for each in result.status],
+        status=[Response.Status(status_code=each.status, status_detail=each.detail) for each in result.status],
         active_tasks=_told(active),
         standby_tasks=_told(standby),
         warmup_tasks=_told(warmup),

@@ -6,7 +6,7 @@ Knows nothing of groups or members (``InternalTopicManager`` and what it calls).
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from barnabas.errors import StreamsInvalidTopology
+from barnabas.errors import StreamsInvalidTopology, UnknownServerError
 from barnabas.groups.environment import TopicView
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.streams.states import Status
@@ -201,7 +201,7 @@ def _task_count(subtopology: Subtopology, partitions_of: PartitionsOf) -> int:
 def _known(partitions_of: PartitionsOf, topic: str) -> int:
     count = partitions_of(topic)
     if count is None:
-        raise StreamsInvalidTopology(f"How many partitions {topic} is to have cannot be told.")
+        raise UnknownServerError(f"how many partitions {topic} is to have cannot be told")
     return count
 
 

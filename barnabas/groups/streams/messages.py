@@ -62,7 +62,7 @@ class HeartbeatResult(NamedTuple):
     member_id: str = ""
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
-    status: Sequence[Problem] | None = None
+    status: Sequence[Problem] = ()
     tasks: tuple[Tasks, Tasks, Tasks] | None = None
     """Active, standby, warm-up; None where they are as they were."""
     endpoint_epoch: int = 0

@@ -5,7 +5,7 @@ Knows nothing of which of these topics there are.
 
 from typing import NamedTuple
 
-from barnabas.errors import StreamsInvalidTopology
+from barnabas.errors import UnknownServerError
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
 
@@ -25,10 +25,12 @@ class Topology(NamedTuple):
 
     @classmethod
     def of(cls, value: StreamsGroupTopologyValue) -> "Topology":
-        """:raises StreamsInvalidTopology: two subtopologies have one id"""
+        """:raises UnknownServerError: its epoch is negative, or two subtopologies have one id"""
         by_id = {each.subtopology_id: each for each in value.subtopologies}
+        if value.epoch < 0:
+            raise UnknownServerError("a topology has a negative epoch")
         if len(by_id) < len(value.subtopologies):
-            raise StreamsInvalidTopology("Two subtopologies have the same id.")
+            raise UnknownServerError("two subtopologies have the same id")
         subtopology_of: dict[str, str] = {}
         for each in value.subtopologies:
             for name in inputs(each):
@@ -50,7 +52,7 @@ def inputs(subtopology: Subtopology) -> list[str]:
 def copartitioned(subtopology: Subtopology) -> list[set[str]]:
     """The groups of topics that must have the same number of partitions.
 
-    :raises StreamsInvalidTopology: a group names a topic by a number that there is not
+    :raises UnknownServerError: a group names a topic by a number that there is not
     """
     repartitioned = subtopology.repartition_source_topics
     try:
@@ -60,4 +62,4 @@ def copartitioned(subtopology: Subtopology) -> list[set[str]]:
             for group in subtopology.copartition_groups
         ]
     except IndexError:
-        raise StreamsInvalidTopology("A copartition group names a topic that the subtopology does not have.") from None
+        raise UnknownServerError("a copartition group names a topic that the subtopology does not have") from None
