@@ -51,6 +51,12 @@ class KeptStates:
     def _commit(self, group: ShareGroup, state: KeptState, written: Written) -> None:
         self._environment.ledger.commit(group.group_id, [records.state_record(group.group_id, state)], written)
 
+    def _commit_change(self, group: ShareGroup, state: KeptState, written: Written) -> None:
+        if state == group.state:
+            written(None)
+        else:
+            self._commit(group, state, written)
+
     def _is_here(self, group: ShareGroup) -> bool:
         """Whether the group is still the one that it was when the persister was asked."""
         return self._environment.groups.get(group.group_id) is group
@@ -125,16 +131,12 @@ class KeptStates:
             initializing=without_partitions(group.state.initializing, outcomes),
             initialized=with_partitions(group.state.initialized, fresh.items()),
         )
-        if state != group.state:
-            self._commit(group, state, written)
-        else:
-            written(None)
+        self._commit_change(group, state, written)
 
     def topics_changed(self, group: ShareGroup) -> None:
         """Of topics that are no more there is no state either: the share coordinator has seen to it."""
         state = group.state.of_topics(self._environment.image().topics_by_id.keys())
-        if state != group.state:
-            self._commit(group, state, _log_failure(group.group_id))
+        self._commit_change(group, state, _log_failure(group.group_id))
 
     # -------------------------------------------------------------- offsets
 
@@ -161,10 +163,10 @@ class KeptStates:
         if not topics:
             reply({})
             return
-        begun = group.state.about_to_have(topics)
 
         def ask(error: type[KafkaError] | None) -> None:
             if error is not None:
+                self.give_up(group, topics)
                 reply(error)
                 return
             there = self._environment.groups.get(group_id)
@@ -176,9 +178,11 @@ class KeptStates:
                 told = {at: outcome.error for at, outcome in outcomes.items()}
                 self._initialized(there, topics, outcomes, lambda failure: reply(told if failure is None else failure))
 
+            self.begin(there, topics)  # who joins now must not have it begin anywhere else
             self._environment.persister().initialize(group_id, starts, there.epoch, initialized)
 
-        self._commit(group, begun, ask)
+        self.begin(group, topics)
+        self._commit(group, group.state.about_to_have(topics), ask)
 
     def _to_be_altered(self, group_id: str) -> ShareGroup:
         """The group, which nobody is in; one that there is not is about to be."""
@@ -212,13 +216,7 @@ class KeptStates:
         def forgotten(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             for (topic_id, _), outcome in outcomes.items():
                 errors[topic_id] = errors[topic_id] or outcome.error
-            if not self._is_here(group):
-                reply(GroupIdNotFound)
-                return
-            left = {each: name for each, name in group.state.deleting.items() if errors.get(each, KafkaError)}
-            self._commit(
-                group, group.state._replace(deleting=left), lambda error: reply(errors if error is None else error)
-            )
+            self._forgotten(group, outcomes, lambda error: reply(errors if error is None else error))
 
         self._forget(group, doomed, _without_initialized(state, doomed), forgotten, reply)
 
@@ -232,14 +230,14 @@ class KeptStates:
 
         def forgotten(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             error = next((each.error for each in outcomes.values() if each.error is not None), None)
-            if error is None and not self._is_here(group):
-                error = GroupIdNotFound
-            if error is None and not group.is_empty:
+            if error is None and not group.is_empty:  # somebody came while it was being done
                 error = NonEmptyGroup
             if error is not None:
-                written(error)
-            else:
+                self._forgotten(group, outcomes, lambda failure: written(failure or error))
+            elif self._is_here(group):
                 self._environment.ledger.commit(group.group_id, group.tombstones(), written)
+            else:
+                written(GroupIdNotFound)
 
         if doomed:
             self._forget(group, doomed, KeptState(), forgotten, written)
@@ -268,6 +266,20 @@ class KeptStates:
                 self._environment.persister().delete(group.group_id, partitions, done)
 
         self._commit(group, state, ask)
+
+    def _forgotten(self, group: ShareGroup, outcomes: Mapping[TopicPartition, Outcome], written: Written) -> None:
+        """Write down of what there is no state any more: what was made before it was deleted is gone, too."""
+        if not self._is_here(group):
+            written(GroupIdNotFound)
+            return
+        gone = [at for at, outcome in outcomes.items() if outcome.error is None]
+        kept = {topic_id for (topic_id, _), outcome in outcomes.items() if outcome.error is not None}
+        asked = {topic_id for topic_id, _ in outcomes}
+        state = group.state._replace(
+            initialized=without_partitions(group.state.initialized, gone),
+            deleting={each: name for each, name in group.state.deleting.items() if each in kept or each not in asked},
+        )
+        self._commit_change(group, state, written)
 
     def _partitions(self, state: KeptState, doomed: Iterable[bytes]) -> Iterable[TopicPartition]:
         """All partitions of those topics that may have state; of what was to be deleted before, all that there are."""
