@@ -252,9 +252,8 @@ def test_share_groups(tools: Tools, topic: str) -> None:
     assert (row["START-OFFSET"], row["LAG"]) == ("0", "5")
     assert tools(*consumer, "--max-messages", "5", "--reject").split() == list("abcde")
     assert "Successful" in tools.shares("--delete-offsets", "--group", group, "--topic", topic)
-    assert rows(tools(f"{TOOLS}.GroupsCommand", "--list", "--share")) == [
-        {"GROUP": group, "TYPE": "Share", "PROTOCOL": "share"}
-    ]
+    listed = rows(tools(f"{TOOLS}.GroupsCommand", "--list", "--share"))
+    assert {"GROUP": group, "TYPE": "Share", "PROTOCOL": "share"} in listed
     assert "was successful" in tools.shares("--delete", "--group", group)
     assert group not in tools.shares("--list")
 

@@ -306,6 +306,7 @@ public class Consumers {
     static KafkaConsumer<String, String> consumer(String... settings) {
         Properties properties = properties();
         properties.put("auto.offset.reset", "earliest");
+        properties.put("allow.auto.create.topics", "false");  // a topic that is deleted is to stay so
         properties.put("enable.auto.commit", "false");
         for (int index = 0; index < settings.length; index += 2) {
             properties.put(settings[index], settings[index + 1]);
