@@ -6,7 +6,7 @@ Knows nothing of the wire, but that a topology has the form that its record has.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import NONE, KafkaError, UnknownServerError
 from barnabas.groups.streams.configuring import ConfiguredTopology, Problem
 from barnabas.groups.streams.member import Endpoint, Member
 from barnabas.groups.streams.tasks import Target, Tasks
@@ -72,7 +72,7 @@ class HeartbeatResult(NamedTuple):
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
-        return cls(error.code, str(error))
+        return cls(error.code, None if isinstance(error, UnknownServerError) else str(error))
 
 
 HeartbeatReply = Callable[[HeartbeatResult], object]
