@@ -43,10 +43,10 @@ from barnabas.groups.messages import (
     SyncReply,
     SyncResult,
 )
-from barnabas.groups.offset_keeping import SHARE, OffsetKeeping
+from barnabas.groups.offset_keeping import CONSUMER, SHARE, OffsetKeeping
 from barnabas.groups.persister import Persister
 from barnabas.groups.rebalance import Rebalance
-from barnabas.groups.records import has_place_for, new_group_record
+from barnabas.groups.records import has_place_for, new_group_pair, new_group_record
 from barnabas.groups.replay import Replay
 from barnabas.offsets.pending import Transaction
 from barnabas.offsets.records import Record
@@ -120,6 +120,7 @@ class GroupCoordinator(OffsetKeeping):
                 image,
                 settings,
                 group_settings,
+                self._rebalance,
                 persister,
                 create_topics,
             )
@@ -170,13 +171,36 @@ class GroupCoordinator(OffsetKeeping):
             if isinstance(group, ClassicGroup):
                 self._joining.join(group, join, reply)
             else:
-                reply(JoinResult.refused(InconsistentGroupProtocol, join.member_id))
+                self._join_newer(group, join, reply)
         elif not self._is_coordinator(join.group_id):
             reply(JoinResult.refused(NotCoordinator, join.member_id))
         elif join.member_id:
             reply(JoinResult.refused(UnknownMemberId, join.member_id))
         else:
             self._join_first(join, reply)
+
+    def _join_newer(self, group: Group, join: Join, reply: JoinReply) -> None:
+        """Of the newer kinds, only consumer groups take members of the classic protocol, or give way when empty."""
+        if group.type != CONSUMER:
+            reply(JoinResult.refused(InconsistentGroupProtocol, ""))
+        elif not group.is_empty:
+            self.consumer.classic.join(join, reply)
+        elif join.member_id:
+            reply(JoinResult.refused(UnknownMemberId, join.member_id))
+        else:
+            self._join_instead(group, join, reply)
+
+    def _join_instead(self, group: Group, join: Join, reply: JoinReply) -> None:
+        """Put a classic group in the place of one that is empty; offsets stay."""
+        successor = ClassicGroup(group.group_id, self._clock.time_ms())
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is None:
+                self.join(join, reply)
+            else:
+                reply(JoinResult.refused(error, join.member_id))
+
+        self._ledger.commit(group.group_id, [*group.tombstones(), new_group_pair(successor)], written)
 
     def _join_first(self, join: Join, reply: JoinReply) -> None:
         """Make the group, and write that it is there before anybody hears of it."""
@@ -199,6 +223,8 @@ class GroupCoordinator(OffsetKeeping):
             reply(SyncResult.refused(InvalidGroupId))
         elif isinstance(group := self._groups.get(sync.group_id), ClassicGroup):
             self._rebalance.sync(group, sync, reply)
+        elif group is not None and group.type == CONSUMER:
+            self.consumer.classic.sync(sync, reply)
         else:
             reply(SyncResult.refused(self._missing(sync.group_id, UnknownMemberId)))
 
@@ -207,6 +233,8 @@ class GroupCoordinator(OffsetKeeping):
         if not group_id:  # no group has members without a name, but offsets may be kept under it
             return InvalidGroupId.code
         group = self._groups.get(group_id)
+        if group is not None and group.type == CONSUMER:
+            return self.consumer.classic.heartbeat(group_id, member_id, group_instance_id, generation_id)
         if not isinstance(group, ClassicGroup):
             return self._missing(group_id, UnknownMemberId).code
         return self._rebalance.heartbeat(group, member_id, group_instance_id, generation_id)
@@ -216,6 +244,8 @@ class GroupCoordinator(OffsetKeeping):
         if not group_id:
             raise InvalidGroupId
         group = self._find(group_id)
+        if group is not None and group.type == CONSUMER:
+            return self.consumer.classic.leave(group_id, leavers)
         if not isinstance(group, ClassicGroup):
             return [Left(each.member_id, each.group_instance_id, UnknownMemberId.code) for each in leavers]
         return self._rebalance.leave(group, leavers)

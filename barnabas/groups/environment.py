@@ -5,7 +5,7 @@ Knows nothing of what any of these is made of.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadlines
@@ -14,6 +14,9 @@ from barnabas.groups.config import Settings
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Ledger
 from barnabas.groups.persister import Persister
+
+if TYPE_CHECKING:
+    from barnabas.groups.rebalance import Rebalance
 
 
 class PartitionView(Protocol):
@@ -105,6 +108,8 @@ class Environment:
     """The broker's configs as they are now, by their dotted names."""
     group_settings: Callable[[str], Settings]
     """The configs of a group as they are in effect: its own where they are set, the broker's where not."""
+    classic: "Rebalance"
+    """What moves classic groups on: one that was a consumer group until now, or is about to be one."""
     persister: Callable[[], Persister] = no_persister
     """Who keeps the state of the share partitions."""
     create_topics: CreateTopics = no_topics

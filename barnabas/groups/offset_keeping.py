@@ -35,7 +35,7 @@ from barnabas.wire.messages.group_records import OffsetCommitKey
 
 logger = logging.getLogger(__name__)
 
-SHARE = "share"
+CONSUMER, SHARE = "consumer", "share"
 """The type of groups that commit no offsets: what they have read stands in the state of their share partitions."""
 
 
@@ -165,12 +165,15 @@ class OffsetKeeping:
         group.validate_offset_commit(commit)
         return group
 
-    def fetch_offsets(self, group_id: str) -> Topics:
+    def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> Topics:
         """OffsetFetch: all that the group has committed, nothing for one that is not there. Not to be changed.
 
-        NOT_COORDINATOR where it would not be here.
+        A member of a newer kind says who it is, and in which epoch it believes to be. KafkaError where it is wrong
+        about that; NOT_COORDINATOR where the group would not be here.
         """
-        self._find(group_id)
+        group = self._find(group_id)
+        if group is not None:
+            group.validate_offset_fetch(member_id, member_epoch)
         return self.offsets.of(group_id)
 
     def unstable_offsets(self, group_id: str) -> Collection[Position]:

@@ -26,6 +26,12 @@ def has_place_for(*texts: str | None, spare: int = 0) -> bool:
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
     """The group as it is, with the assignment of each member (Kafka's ``newGroupMetadataRecord``)."""
+    key, value = group_pair(group, assignments)
+    return encode_key(key), encode_value(value, VERSION)
+
+
+def group_pair(group: ClassicGroup, assignments: Mapping[str, bytes]) -> tuple[GroupMetadataKey, GroupMetadataValue]:
+    """The same before it is bytes."""
     protocol_name = group.protocol_name
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
@@ -47,11 +53,17 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Recor
             for member in group.members.values()
         ],
     )
-    return _key(group.group_id), encode_value(value, VERSION)
+    return GroupMetadataKey(group=group.group_id), value
 
 
 def new_group_record(group: ClassicGroup) -> Record:
     """That there is such a group, before anybody has joined it (Kafka's ``newEmptyGroupMetadataRecord``)."""
+    key, value = new_group_pair(group)
+    return encode_key(key), encode_value(value, VERSION)
+
+
+def new_group_pair(group: ClassicGroup) -> tuple[GroupMetadataKey, GroupMetadataValue]:
+    """The same before it is bytes."""
     value = GroupMetadataValue(
         protocol_type="",
         generation=0,
@@ -60,7 +72,7 @@ def new_group_record(group: ClassicGroup) -> Record:
         current_state_timestamp=NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms,
         members=[],
     )
-    return _key(group.group_id), encode_value(value, VERSION)
+    return GroupMetadataKey(group=group.group_id), value
 
 
 def group_tombstone(group_id: str) -> Record:

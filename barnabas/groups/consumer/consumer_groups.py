@@ -28,6 +28,9 @@ from barnabas.groups.consumer.replay import Replay
 from barnabas.groups.consumer.subscriptions import Topics
 from barnabas.groups.environment import Environment
 from barnabas.groups.java_hash import hash_map_order, timeline_order
+from barnabas.groups.migration.classic_members import ClassicMembers
+from barnabas.groups.migration.downgrading import Downgrading
+from barnabas.groups.migration.upgrading import Upgrading
 
 FEATURE = "group.version"
 
@@ -40,8 +43,11 @@ class ConsumerGroups:
         self._seen = environment.image()
         topics = Topics(environment.image)
         self.directory = Directory(environment, topics)
-        self.leaving = Leaving(self.directory)
-        self.membership = Membership(self.directory, self.leaving)
+        downgrading = Downgrading(self.directory)
+        self.leaving = Leaving(self.directory, downgrading)
+        self.membership = Membership(self.directory, self.leaving, Upgrading(self.directory))
+        self.classic = ClassicMembers(self.membership, self.leaving, downgrading)
+        """The members that speak the classic protocol."""
         self.appliers = Replay(environment.groups, self.directory.new_group).appliers
 
     def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
@@ -55,6 +61,9 @@ class ConsumerGroups:
                 self.membership.heartbeat(beat, reply)
         except KafkaError as error:
             reply(HeartbeatResult.refused(error))
+        finally:
+            # Members of a classic group that has become one of these have been told to join again.
+            self._environment.classic.give_answers()
 
     def _check_enabled(self) -> None:
         """:raises UnsupportedVersion: groups of this kind are not served"""

@@ -95,6 +95,10 @@ class ConsumerGroup:
         self.sessions: dict[str, Deadline] = {}
         self.revocations: dict[str, Deadline] = {}
         """Until when members have to have given up what they have to."""
+        self.joins: dict[str, Deadline] = {}
+        """Until when members of the classic protocol have to join again."""
+        self.syncs: dict[str, Deadline] = {}
+        """Until when those have to ask for their assignment."""
 
     # ------------------------------------------------------------------ state
 
@@ -286,14 +290,14 @@ class ConsumerGroup:
     # -------------------------------------------------------------- deadlines
 
     def forget_deadlines(self, member_id: str) -> None:
-        for deadlines in (self.sessions, self.revocations):
+        for deadlines in (self.sessions, self.revocations, self.joins, self.syncs):
             deadline = deadlines.pop(member_id, None)
             if deadline is not None:
                 deadline.cancel()
 
     def bury(self) -> None:
         """It is no longer here: no deadline of it strikes."""
-        for deadlines in (self.sessions, self.revocations):
+        for deadlines in (self.sessions, self.revocations, self.joins, self.syncs):
             for deadline in deadlines.values():
                 deadline.cancel()
             deadlines.clear()

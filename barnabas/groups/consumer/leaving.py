@@ -4,26 +4,32 @@ Knows nothing of what becomes of their partitions: the next heartbeat of another
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from barnabas.deadlines import Deadline
 from barnabas.errors import KafkaError
 from barnabas.groups.consumer import checks, records
-from barnabas.groups.consumer.directory import Directory, log_failure
+from barnabas.groups.consumer.directory import Directory
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.member import NOTHING, Member
 from barnabas.groups.consumer.member_states import UNREVOKED
 from barnabas.groups.consumer.messages import LEAVING_STATIC, Heartbeat, HeartbeatReply, HeartbeatResult
-from barnabas.groups.ledger import Pair
+from barnabas.groups.ledger import Pair, Written
+from barnabas.groups.migration.downgrading import Downgrading
 
 logger = logging.getLogger(__name__)
+
+RETRY_S: Final = 0.5
+"""After so long a member is taken away that could not be."""
 
 
 class Leaving:
     """The ends of memberships, and the deadlines that bring them about."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, downgrading: Downgrading) -> None:
         self._directory = directory
+        self._downgrading = downgrading
         self._environment = directory.environment
 
     def leave(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
@@ -37,13 +43,23 @@ class Leaving:
             told = [records.assignment_record(group.group_id, _gone_for_a_while(member))]
         else:
             logger.info("group %s: member %s leaves", group.group_id, member.member_id)
-            told = self.tombstones(group, [member])
+            told = None
         result = HeartbeatResult(member_id=beat.member_id, member_epoch=beat.member_epoch)
 
         def done(error: type[KafkaError] | None) -> None:
             reply(result if error is None else HeartbeatResult.refused(error()))
 
-        self._environment.ledger.commit(group.group_id, told, done)
+        if told is None:
+            self.remove(group, [member], done)
+        else:
+            self._environment.ledger.commit(group.group_id, told, done)
+
+    def remove(self, group: ConsumerGroup, members: Sequence[Member], done: Written) -> None:
+        """Take members away; if nobody is left who speaks the consumer protocol, the group is a classic one then."""
+        if self._downgrading.is_due(group, members):
+            self._downgrading.leave(group, members, done)
+        else:
+            self._environment.ledger.commit(group.group_id, self.tombstones(group, members), done)
 
     def tombstones(self, group: ConsumerGroup, members: Iterable[Member]) -> list[Pair]:
         """The records that take members away, and raise the group's epoch for it."""
@@ -55,14 +71,25 @@ class Leaving:
         told.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
         return told
 
-    def fence(self, group_id: str, member_id: str, why: str) -> None:
-        """Take a member away that does not do its part; harmless when it is not here."""
+    def fence(self, group_id: str, member_id: str, why: str, deadline: Deadline | None = None) -> None:
+        """Take a member away that does not do its part; harmless when it is not here.
+
+        Where that cannot be written, ``deadline`` strikes again a little later.
+        """
         group = self._directory.find(group_id)
         member = group.members.get(member_id) if group is not None else None
         if group is None or member is None:
             return
-        logger.info("group %s: member %s is out: %s", group_id, member_id, why)
-        self._environment.ledger.commit(group_id, self.tombstones(group, [member]), log_failure(group_id))
+
+        def done(error: type[KafkaError] | None) -> None:
+            if error is None:
+                logger.info("group %s: member %s is out: %s", group_id, member_id, why)
+                return
+            logger.warning("group %s: member %s cannot be taken out: %s", group_id, member_id, error.__name__)
+            if deadline is not None:
+                self._environment.deadlines.set(deadline, RETRY_S)
+
+        self.remove(group, [member], done)
 
     # -------------------------------------------------------------- deadlines
 
@@ -73,7 +100,7 @@ class Leaving:
             return
         session = group.sessions.get(member_id)
         if session is None:
-            session = group.sessions[member_id] = Deadline(self.fence, group_id, member_id, "its session is over")
+            session = group.sessions[member_id] = Deadline(self._session_is_over, group_id, member_id)
         if timeout_ms is None:
             timeout_ms = self._environment.group_settings(group_id)["consumer.session.timeout.ms"]
         self._environment.deadlines.set(session, timeout_ms / 1000)
@@ -92,21 +119,32 @@ class Leaving:
         group.revocations[member.member_id] = deadline
         self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
 
+    def _session_is_over(self, group_id: str, member_id: str) -> None:
+        group = self._directory.find(group_id)
+        if group is not None:
+            self.fence(group_id, member_id, "its session is over", group.sessions.get(member_id))
+
     def _revocation_is_late(self, group_id: str, member_id: str, epoch: int) -> None:
         group = self._directory.find(group_id)
         member = group.members.get(member_id) if group is not None else None
-        if member is not None and member.epoch == epoch:
-            self.fence(group_id, member_id, f"it has not given up its partitions of epoch {epoch} in time")
+        if group is not None and member is not None and member.epoch == epoch:
+            why = f"it has not given up its partitions of epoch {epoch} in time"
+            self.fence(group_id, member_id, why, group.revocations.get(member_id))
 
     def start(self) -> None:
         """All is loaded: sessions begin anew, and so does the time for giving up partitions."""
         for group in self._directory.all():
-            for member in group.members.values():
-                classic = member.classic
-                timeout_ms = None if classic is None else classic.session_timeout_ms
-                self.expect_heartbeat(group.group_id, member.member_id, timeout_ms)
-                if classic is None:
-                    self.expect_revocation(group.group_id, member)
+            self.expect_all(group.group_id)
+
+    def expect_all(self, group_id: str) -> None:
+        """Nothing was heard of the members so far, for the group is new here: they have all the time that they have."""
+        group = self._directory.find(group_id)
+        for member in group.members.values() if group is not None else ():
+            classic = member.classic
+            timeout_ms = None if classic is None else classic.session_timeout_ms
+            self.expect_heartbeat(group_id, member.member_id, timeout_ms)
+            if classic is None:
+                self.expect_revocation(group_id, member)
 
 
 def _gone_for_a_while(member: Member) -> Member:

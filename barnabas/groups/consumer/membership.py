@@ -6,7 +6,7 @@ ledger; nothing that records keep is changed in any other way. Follows Apache Ka
 
 import base64
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from barnabas.errors import KafkaError, NotCoordinator
@@ -20,6 +20,7 @@ from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply
 from barnabas.groups.consumer.reconciliation import Aim, Owned, reconcile
 from barnabas.groups.consumer.targets import Aimed, assign
 from barnabas.groups.ledger import Pair
+from barnabas.groups.migration.upgrading import Upgrading
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +31,12 @@ REFRESH_INTERVAL_MS: Final = 180_000
 class Membership:
     """The members of all consumer groups that are here."""
 
-    def __init__(self, directory: Directory, leaving: Leaving) -> None:
+    def __init__(self, directory: Directory, leaving: Leaving, upgrading: Upgrading) -> None:
         self.directory = directory
         self.environment = directory.environment
         self.topics = directory.topics
         self._leaving = leaving
+        self._upgrading = upgrading
         self.new_topics_at = self.environment.image().offset
         """Offset of the metadata at which a topic was last made."""
 
@@ -47,12 +49,13 @@ class Membership:
         """
         environment = self.environment
         told: list[Pair] = []
+        found = environment.groups.get(beat.group_id)
         group = (
             self._joined(beat.group_id, told) if beat.member_epoch == JOINING else self.directory.require(beat.group_id)
         )
         checks.check_room(group, beat.member_id, environment.config()["group.consumer.max.size"])
         if not beat.member_id:
-            beat = beat._replace(member_id=self._new_member_id())
+            beat = beat._replace(member_id=self.new_member_id())
         former = self._former(group, beat, told)
         member = former.updated(beat)
 
@@ -87,7 +90,10 @@ class Membership:
             reply(HeartbeatResult.refused(error()))
 
         self.environment.ledger.commit(group.group_id, told, done)
-        self._leaving.expect_heartbeat(group.group_id, member.member_id)
+        if isinstance(found, ClassicGroup):
+            self._leaving.expect_all(group.group_id)
+        else:
+            self._leaving.expect_heartbeat(group.group_id, member.member_id)
         if not member.is_where(former):
             self._leaving.expect_revocation(group.group_id, member)
         if regex.due:
@@ -96,7 +102,7 @@ class Membership:
     def _joined(self, group_id: str, told: list[Pair]) -> ConsumerGroup:
         """The group that somebody comes to; perhaps a new one, of which nobody hears before it is written.
 
-        An empty classic group gives way.
+        A classic group becomes one of this kind; an empty one gives way.
         """
         group = self.environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -105,12 +111,14 @@ class Membership:
             if not self.environment.is_coordinator(group_id):
                 raise NotCoordinator
             return self.directory.new_group(group_id)
-        if isinstance(group, ClassicGroup) and group.is_empty:
+        if isinstance(group, ClassicGroup):
+            if not group.is_empty:
+                return self._upgrading.upgrade(group, told)
             told.append(records.classic_group_tombstone(group_id))
             return self.directory.new_group(group_id)
         raise wrong_kind(group_id)
 
-    def _new_member_id(self) -> str:
+    def new_member_id(self) -> str:
         """As a member that makes its id itself does: a UUID in URL-safe base64, which does not look like an option."""
         member_id = "-"
         while member_id.startswith("-"):
@@ -204,6 +212,6 @@ class Membership:
         self.environment.ledger.commit(group_id, told, log_failure(group_id))
 
 
-def _assignment(member: Member) -> list[tuple[bytes, Sequence[int]]]:
+def _assignment(member: Member) -> list[tuple[bytes, list[int]]]:
     """What the member is told that it has: without what it has to give up."""
     return [(topic_id, sorted(member.assigned[topic_id])) for topic_id in records.in_order(member.assigned)]

@@ -54,7 +54,7 @@ class HeartbeatResult(NamedTuple):
     member_id: str | None = None
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
-    assignment: Sequence[tuple[bytes, Sequence[int]]] | None = None
+    assignment: list[tuple[bytes, list[int]]] | None = None
     """What to own: partitions by topic id; None where nothing is new."""
 
     @classmethod
@@ -64,7 +64,7 @@ class HeartbeatResult(NamedTuple):
 
 HeartbeatReply = Callable[[HeartbeatResult], object]
 
-NamedPartitions = Sequence[tuple[bytes, str, Sequence[int]]]
+NamedPartitions = list[tuple[bytes, str, list[int]]]
 """Topic id, name and partitions."""
 
 
@@ -77,7 +77,7 @@ class DescribedMember(NamedTuple):
     member_epoch: int
     client_id: str
     client_host: str
-    topic_names: Sequence[str]
+    topic_names: list[str]
     topic_regex: str | None
     assignment: NamedPartitions
     target_assignment: NamedPartitions

@@ -14,7 +14,7 @@ from barnabas.groups.consumer import records
 from barnabas.groups.consumer.group import UNRESOLVED, ConsumerGroup, Counts, ResolvedRegex
 from barnabas.groups.consumer.member import Member
 from barnabas.groups.consumer.subscriptions import Topics
-from barnabas.groups.java_hash import hash_map_order
+from barnabas.groups.java_hash import hash_code, hash_map_order, table_order, timeline_order
 from barnabas.groups.ledger import Pair
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ def look_up(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_
     image = topics.image()
     told: list[Pair] = []
     subscribed, has_changed = Counts(group.topics), False
-    for regex in hash_map_order(regexes):
+    for regex in _in_order(regexes):
         if regex not in group.regexes:
             continue
         try:
@@ -103,3 +103,9 @@ def look_up(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_
         return told, group.epoch
     told.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
     return told, group.epoch + 1
+
+
+def _in_order(regexes: Collection[str]) -> list[str]:
+    """As they stand in the hash table that Apache Kafka's results come in, made from two others one after the other."""
+    codes = {regex: hash_code(regex) for regex in hash_map_order(timeline_order(regexes))}
+    return table_order(codes, capacity=len(codes))

@@ -1,0 +1,302 @@
+"""Members of a consumer group that speak the classic protocol: joining, syncing, beating, leaving.
+
+Knows nothing of requests. The broker assigns to them as to all others; what it tells a member of the consumer protocol
+in a heartbeat, one of the classic protocol hears by joining and syncing again. Nobody leads. Follows those parts of
+Apache Kafka's ``GroupMetadataManager`` whose names end in ``ToConsumerGroup`` (KIP-848).
+"""
+
+import logging
+from collections.abc import Sequence
+
+from barnabas.deadlines import Deadline
+from barnabas.errors import (
+    NONE,
+    FencedInstanceId,
+    IllegalGeneration,
+    InconsistentGroupProtocol,
+    KafkaError,
+    MalformedMessage,
+    MemberIdRequired,
+    RebalanceInProgress,
+    UnknownMemberId,
+    UnknownServerError,
+)
+from barnabas.groups.consumer import checks, records
+from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.leaving import Leaving
+from barnabas.groups.consumer.member import ClassicProtocols, Member
+from barnabas.groups.consumer.member_states import UNRELEASED, UNREVOKED
+from barnabas.groups.consumer.membership import Membership
+from barnabas.groups.ledger import Pair
+from barnabas.groups.messages import Join, JoinReply, JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
+from barnabas.groups.migration.downgrading import Downgrading
+from barnabas.groups.migration.embedded import Subscription, assignment_for, preferred, subscription_of
+from barnabas.groups.migration.policy import policy_of
+from barnabas.groups.subscription import CONSUMER_PROTOCOL
+
+logger = logging.getLogger(__name__)
+
+
+class ClassicMembers:
+    """Answers the requests of the classic protocol for consumer groups that have members."""
+
+    def __init__(self, membership: Membership, leaving: Leaving, downgrading: Downgrading) -> None:
+        self._membership = membership
+        self._leaving = leaving
+        self._downgrading = downgrading
+        self._directory = membership.directory
+        self._environment = membership.environment
+
+    # ------------------------------------------------------------------- join
+
+    def join(self, join: Join, reply: JoinReply) -> None:
+        """JoinGroup: answered at once, for a member waits for nobody."""
+        try:
+            self._join(self._directory.require(join.group_id), join, reply)
+        except KafkaError as error:
+            reply(JoinResult.refused(type(error)))
+
+    def _join(self, group: ConsumerGroup, join: Join, reply: JoinReply) -> None:
+        settings = self._environment.config()
+        if not policy_of(settings).allows_both_protocols:
+            raise InconsistentGroupProtocol
+        member_id = join.member_id or self._membership.new_member_id()
+        checks.check_room(group, member_id, settings["group.consumer.max.size"])
+        _check_protocols(group, join)
+        if not join.member_id and join.group_instance_id is None and join.knows_member_id_required:
+            reply(JoinResult.refused(MemberIdRequired, member_id))
+            return
+        told: list[Pair] = []
+        replaced = self._replaced(group, join)
+        former = self._former(group, join, member_id, replaced, told)
+        subscription = self._subscription(join)
+        member = _updated(former, join, subscription)
+        epoch, member = self._advance(group, former, member, subscription, told)
+        result = JoinResult(NONE, member.member_id, member.epoch, CONSUMER_PROTOCOL, preferred(join.protocols)[0])
+
+        def done(error: type[KafkaError] | None) -> None:
+            reply(result if error is None else JoinResult.refused(error))
+
+        if replaced is not None and self._downgrading.is_due(group, [replaced], member):
+            self._downgrading.replace(group, replaced, member, epoch, told, done)
+            return
+        self._environment.ledger.commit(group.group_id, told, done)
+        self._expect_sync(group.group_id, member)
+
+    @staticmethod
+    def _replaced(group: ConsumerGroup, join: Join) -> Member | None:
+        """Who has this instance id until now, if that is somebody else."""
+        return None if join.member_id else group.static_member(join.group_instance_id)
+
+    def _former(
+        self, group: ConsumerGroup, join: Join, member_id: str, replaced: Member | None, told: list[Pair]
+    ) -> Member:
+        """The member as it was before; a new one that is nothing yet; or a static one's successor."""
+        if replaced is not None:
+            return self._membership.replace(group, replaced, member_id, told)
+        if join.group_instance_id is not None and join.member_id:
+            return _require(group, join.member_id, join.group_instance_id)
+        return group.members.get(member_id) or Member(member_id)
+
+    def _subscription(self, join: Join) -> Subscription:
+        try:
+            return subscription_of(preferred(join.protocols)[1], self._environment.image())
+        except MalformedMessage as error:
+            raise UnknownServerError(str(error)) from error
+
+    def _advance(
+        self, group: ConsumerGroup, former: Member, member: Member, subscription: Subscription, told: list[Pair]
+    ) -> tuple[int, Member]:
+        """The group's epoch, and the member one step further on its way, as a heartbeat would take it."""
+        membership = self._membership
+        has_new_topics = member.topic_names != former.topic_names
+        if not member.is_described_as(former):
+            told.append(records.member_record(group.group_id, member))
+        lonely = group.lonely_regexes([former])
+        told += [records.regex_record(group.group_id, regex, None) for regex in lonely]
+        epoch = membership.next_epoch(group, former, member, told, is_due=has_new_topics or bool(lonely))
+        aimed = membership.target(group, epoch, former, member, told)
+        has_changed = has_new_topics or former.topic_regex != member.topic_regex
+        return epoch, membership.reconcile(group, member, aimed, has_changed, subscription.owned, told)
+
+    def _expect_sync(self, group_id: str, member: Member) -> None:
+        """It has joined: its session begins anew, and it has its rebalance time-out to ask for its assignment."""
+        group = self._directory.find(group_id)
+        if group is None or member.member_id not in group.members:
+            return
+        self._expect_heartbeat(group, member)
+        self._forget(group.joins, member)
+        deadline = Deadline(self._leaving.fence, group_id, member.member_id, "it has not asked for its assignment")
+        self._forget(group.syncs, member)
+        group.syncs[member.member_id] = deadline
+        self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
+
+    # -------------------------------------------------------------- heartbeat
+
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> int:
+        """Heartbeat: the error code of the answer, which says whether the member has to join again."""
+        try:
+            group = self._directory.require(group_id)
+            member = _require_classic(group, member_id, instance_id, generation_id)
+        except KafkaError as error:
+            return error.code
+        self._expect_heartbeat(group, member)
+        if _has_to_join(group, member):
+            self._expect_join(group, member)
+            return RebalanceInProgress.code
+        return NONE
+
+    def _expect_heartbeat(self, group: ConsumerGroup, member: Member) -> None:
+        assert member.classic is not None
+        self._leaving.expect_heartbeat(group.group_id, member.member_id, member.classic.session_timeout_ms)
+
+    def _expect_join(self, group: ConsumerGroup, member: Member) -> None:
+        """It was told to join again: from the first time on it has its rebalance time-out for it."""
+        if member.member_id in group.joins:
+            return
+        deadline = Deadline(self._leaving.fence, group.group_id, member.member_id, "it has not joined again")
+        group.joins[member.member_id] = deadline
+        self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
+
+    @staticmethod
+    def _forget(deadlines: dict[str, Deadline], member: Member) -> None:
+        deadline = deadlines.pop(member.member_id, None)
+        if deadline is not None:
+            deadline.cancel()
+
+    # ------------------------------------------------------------------- sync
+
+    def sync(self, sync: Sync, reply: SyncReply) -> None:
+        """SyncGroup: what the member has in its epoch."""
+        try:
+            group = self._directory.require(sync.group_id)
+            member = _require_classic(group, sync.member_id, sync.group_instance_id, sync.generation_id)
+            protocol, metadata = _protocol_of(member)
+            for asked, known in ((sync.protocol_type, CONSUMER_PROTOCOL), (sync.protocol_name, protocol)):
+                if asked is not None and asked != known:
+                    raise InconsistentGroupProtocol
+            if member.epoch < group.assignment_epoch and member.state is not UNREVOKED:
+                # One that has to give something up has joined already: it is to hear what it keeps.
+                self._expect_join(group, member)
+                raise RebalanceInProgress
+            assignment = assignment_for(member.assigned, metadata, self._environment.image())
+        except KafkaError as error:
+            reply(SyncResult.refused(type(error)))
+            return
+        except MalformedMessage:
+            reply(SyncResult.refused(UnknownServerError))
+            return
+        self._forget(group.syncs, member)
+        self._expect_heartbeat(group, member)
+        reply(SyncResult(NONE, sync.protocol_type, sync.protocol_name, assignment))
+
+    # ------------------------------------------------------------------ leave
+
+    def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
+        """LeaveGroup: take members out, whichever protocol they speak."""
+        group = self._directory.require(group_id)
+        answers: list[Left] = []
+        gone: dict[str, Member] = {}
+        for leaver in leavers:
+            try:
+                member = _leaving_member(group, leaver)
+            except KafkaError as error:
+                answers.append(Left(leaver.member_id, leaver.group_instance_id, error.code))
+            else:
+                gone[member.member_id] = member
+                answers.append(Left(leaver.member_id, leaver.group_instance_id))
+        refused: list[int] = []
+
+        def done(error: type[KafkaError] | None) -> None:
+            if error is not None:
+                refused.append(error.code)
+
+        if gone:
+            logger.info("group %s: %s leave", group.group_id, ", ".join(gone))
+            self._leaving.remove(group, list(gone.values()), done)
+        return [each._replace(error_code=each.error_code or refused[0]) for each in answers] if refused else answers
+
+
+def _check_protocols(group: ConsumerGroup, join: Join) -> None:
+    """:raises InconsistentGroupProtocol: nothing is common to it and to all other classic members"""
+    if join.protocol_type != CONSUMER_PROTOCOL:
+        raise InconsistentGroupProtocol
+    common = {name for name, _ in join.protocols}
+    if group.classic_members:
+        for member in group.members.values():
+            if member.classic is not None:
+                common.intersection_update(name for name, _ in member.classic.protocols)
+    if not common:
+        raise InconsistentGroupProtocol
+
+
+def _updated(former: Member, join: Join, subscription: Subscription) -> Member:
+    """The member as it says it is."""
+    return former._replace(
+        instance_id=former.instance_id if join.group_instance_id is None else join.group_instance_id,
+        rack_id=former.rack_id if subscription.rack_id is None else subscription.rack_id,
+        client_id=join.client_id,
+        client_host=join.client_host,
+        topic_names=subscription.topics,
+        topic_regex="",
+        rebalance_timeout_ms=former.rebalance_timeout_ms
+        if join.rebalance_timeout_ms == -1
+        else join.rebalance_timeout_ms,
+        classic=ClassicProtocols(join.session_timeout_ms, tuple(join.protocols)),
+    )
+
+
+def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+    """The member of that id; UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID where the instance has another by now."""
+    if instance_id is None:
+        return group.require(member_id)
+    member = group.static_member(instance_id)
+    if member is None:
+        raise UnknownMemberId
+    if member.member_id != member_id:
+        raise FencedInstanceId
+    return member
+
+
+def _require_classic(group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> Member:
+    """The same, where it speaks the classic protocol, and is in that epoch."""
+    member = _require(group, member_id, instance_id)
+    if member.classic is None:
+        raise UnknownMemberId
+    if generation_id != member.epoch:
+        raise IllegalGeneration
+    return member
+
+
+def _leaving_member(group: ConsumerGroup, leaver: Leaver) -> Member:
+    if leaver.group_instance_id is not None and not leaver.member_id:
+        # An administrator takes the instance out, whoever it is by now.
+        member = group.static_member(leaver.group_instance_id)
+        if member is None:
+            raise UnknownMemberId
+        return member
+    return _require(group, leaver.member_id, leaver.group_instance_id)
+
+
+def _protocol_of(member: Member) -> tuple[str, bytes]:
+    assert member.classic is not None
+    return preferred(member.classic.protocols)
+
+
+def _has_to_join(group: ConsumerGroup, member: Member) -> bool:
+    """Whether there is something for the member to hear, or to say.
+
+    That is a new assignment; that it has given up what it had to; or that what it waits for is free.
+    """
+    if member.epoch < group.assignment_epoch or member.state is UNREVOKED:
+        return True
+    return member.state is UNRELEASED and not _waits(group, member)
+
+
+def _waits(group: ConsumerGroup, member: Member) -> bool:
+    """Whether others still have some of what it is to have (Kafka's ``waitingOnUnreleasedPartition``)."""
+    for topic_id, partitions in group.target_of(member).items():
+        has = member.assigned.get(topic_id, {})
+        if any(each not in has and not group.is_free(topic_id, each) for each in partitions):
+            return True
+    return False

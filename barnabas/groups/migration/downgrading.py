@@ -1,0 +1,133 @@
+"""A consumer group becomes a classic group when the last member of the consumer protocol goes.
+
+Knows nothing of why that member goes. Follows ``convertToClassicGroup`` of Apache Kafka's ``GroupMetadataManager``, and
+``ClassicGroup.fromConsumerGroup``.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+
+from barnabas.groups.classic_group import ClassicGroup, State
+from barnabas.groups.classic_member import ClassicMember
+from barnabas.groups.consumer.directory import Directory
+from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.member import Member
+from barnabas.groups.consumer.records import tombstones_of_group
+from barnabas.groups.java_hash import hash_map_order, timeline_order
+from barnabas.groups.ledger import Pair, Written
+from barnabas.groups.migration.embedded import assignment_for
+from barnabas.groups.migration.policy import policy_of
+from barnabas.groups.records import group_pair
+from barnabas.groups.subscription import CONSUMER_PROTOCOL
+
+logger = logging.getLogger(__name__)
+
+
+class Downgrading:
+    """Makes classic groups of consumer groups."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._environment = directory.environment
+
+    def is_due(self, group: ConsumerGroup, leaving: Collection[Member], joining: Member | None = None) -> bool:
+        """Whether, without some members, and with one that comes for one of them, all speak the classic protocol."""
+        rest = len(group.members) - len(leaving) + (joining is not None)
+        classic = group.classic_members - sum(member.classic is not None for member in leaving) + (joining is not None)
+        if rest == 0 or classic != rest:
+            return False
+        if not policy_of(self._environment.config()).allows_downgrade:
+            logger.info("group %s: stays a consumer group, for it may not become a classic one", group.group_id)
+            return False
+        return rest <= self._environment.classic.config.group_max_size
+
+    def leave(self, group: ConsumerGroup, leaving: Sequence[Member], done: Written) -> None:
+        """Some members go, the others are a classic group that rebalances at once."""
+        gone = {member.member_id for member in leaving}
+        staying = [group.members[each] for each in timeline_order(group.members) if each not in gone]
+        told = tombstones_of_group(
+            group.group_id,
+            timeline_order(group.members),
+            timeline_order(group.target),
+            timeline_order(group.resolved),
+        )
+        restored = self._commit(group, staying, group.epoch, told, done)
+        if restored is not None:
+            self._call_together(restored)
+
+    def replace(
+        self,
+        group: ConsumerGroup,
+        leaving: Member,
+        joining: Member,
+        epoch: int,
+        told: list[Pair],
+        done: Written,
+    ) -> None:
+        """A static member is back, by the classic protocol, and no other speaks the consumer protocol.
+
+        ``told`` are the records that have put it into the place of what it was. As it has all that this had, nobody has
+        to join again, unless it has raised the group's epoch.
+        """
+        names = {leaving.member_id: joining.member_id}
+        others = [each for each in timeline_order(group.members) if each != leaving.member_id]
+        members = [*(group.members[each] for each in others), joining]
+        told = told + tombstones_of_group(
+            group.group_id,
+            [names.get(each, each) for each in timeline_order(group.members)],
+            [names.get(each, each) for each in timeline_order(group.target)],
+            timeline_order(group.resolved),
+        )
+        restored = self._commit(group, members, epoch, told, done)
+        if restored is not None and epoch != group.epoch:
+            self._call_together(restored)
+
+    def _commit(
+        self, group: ConsumerGroup, members: Sequence[Member], epoch: int, told: list[Pair], done: Written
+    ) -> ClassicGroup | None:
+        """Write what the group is from now on; it, where that was possible."""
+        environment, rebalance = self._environment, self._environment.classic
+        image = environment.image()
+        made = self._classic_group(group.group_id, members, epoch)
+        assignments = {
+            member.member_id: assignment_for(
+                group.target_of(member), made.members[member.member_id].metadata(made.protocol_name or ""), image
+            )
+            for member in members
+        }
+        logger.info("group %s: becomes a classic group in generation %d", group.group_id, epoch)
+        environment.ledger.commit(group.group_id, [*told, group_pair(made, assignments)], done)
+        restored = environment.groups.get(group.group_id)
+        if not isinstance(restored, ClassicGroup):
+            return None
+        for member in restored.members.values():
+            # The record keeps what the member said under the protocol that was chosen, and nothing else.
+            restored.change_protocols(member, made.members[member.member_id].protocols)
+            rebalance.expect_heartbeat(member)
+        return restored
+
+    def _classic_group(self, group_id: str, members: Sequence[Member], epoch: int) -> ClassicGroup:
+        environment = self._environment
+        made = ClassicGroup(group_id, environment.clock.time_ms(), generation_id=epoch)
+        made.state = State.STABLE
+        for member in members:
+            assert member.classic is not None
+            classic = ClassicMember(
+                member.member_id,
+                member.instance_id,
+                member.client_id,
+                member.client_host,
+                member.rebalance_timeout_ms,
+                member.classic.session_timeout_ms,
+                member.classic.protocols,
+                environment.classic.session(made, member.member_id),
+            )
+            made.add(classic, CONSUMER_PROTOCOL)
+        made.members = {member_id: made.members[member_id] for member_id in hash_map_order(made.members)}
+        made.protocol_name = made.select_protocol()
+        return made
+
+    def _call_together(self, restored: ClassicGroup) -> None:
+        rebalance = self._environment.classic
+        rebalance.prepare(restored, "it was a consumer group until now")
+        rebalance.give_answers()

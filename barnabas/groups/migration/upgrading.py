@@ -1,0 +1,125 @@
+"""A classic group becomes a consumer group when a member of the consumer protocol comes to it.
+
+Knows nothing of what becomes of that member: to it the group is one as any other. Follows ``convertToConsumerGroup`` of
+Apache Kafka's ``GroupMetadataManager``, and ``ConsumerGroup.fromClassicGroup``.
+"""
+
+import logging
+
+from barnabas.errors import GroupIdNotFound, MalformedMessage, RebalanceInProgress
+from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.classic_member import ClassicMember
+from barnabas.groups.consumer import records
+from barnabas.groups.consumer.directory import Directory
+from barnabas.groups.consumer.group import NEVER, ConsumerGroup
+from barnabas.groups.consumer.member import ClassicProtocols, Epochs, Member
+from barnabas.groups.consumer.replay import Replay
+from barnabas.groups.group import Group
+from barnabas.groups.java_hash import timeline_order
+from barnabas.groups.ledger import Pair
+from barnabas.groups.messages import JoinResult, SyncResult
+from barnabas.groups.migration.embedded import CustomAssignment, partitions_of, subscription_of
+from barnabas.groups.migration.policy import policy_of
+
+logger = logging.getLogger(__name__)
+
+
+class Upgrading:
+    """Makes consumer groups of classic ones."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._environment = directory.environment
+
+    def upgrade(self, classic: ClassicGroup, told: list[Pair]) -> ConsumerGroup:
+        """What the group is from now on, once the records that go to ``told`` are written.
+
+        All members are in the epoch that was the group's generation, and have what they were last assigned. Those that
+        wait are told to join again.
+
+        :raises GroupIdNotFound: it stays what it is
+        """
+        self._check(classic)
+        image = self._environment.image()
+        try:
+            members = [self._member(classic, each) for each in classic.members.values()]
+        except MalformedMessage as error:
+            raise _refused(classic, "the embedded consumer protocol is malformed.") from error
+        except CustomAssignment as error:
+            raise _refused(
+                classic,
+                "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+                "assignor before re-attempting the upgrade.",
+            ) from error
+        logger.info("group %s: becomes a consumer group in epoch %d", classic.group_id, classic.generation_id)
+        changes = self._records(classic, {each.member_id: each for each in members})
+        told.append(records.classic_group_tombstone(classic.group_id))
+        told += changes
+        self._send_on(classic)
+        made: dict[str, Group] = {}
+        appliers = Replay(made, self._directory.new_group).appliers
+        for key, value in changes:
+            appliers[type(key)](key, value)
+        group = made[classic.group_id]
+        assert isinstance(group, ConsumerGroup) and image is self._environment.image()
+        return group
+
+    def _check(self, classic: ClassicGroup) -> None:
+        settings = self._environment.config()
+        if not policy_of(settings).allows_upgrade:
+            raise _refused(classic, "online upgrade is disabled.")
+        if not classic.is_consumer_group:
+            raise _refused(classic, "the group does not use the consumer embedded protocol.")
+        limit: int = settings["group.consumer.max.size"]
+        if len(classic.members) > limit:
+            raise _refused(classic, f"the group size exceeds the consumer group maximum size of {limit}.")
+
+    def _member(self, classic: ClassicGroup, member: ClassicMember) -> Member:
+        image, epoch = self._environment.image(), classic.generation_id
+        # Before the first rebalance is over nothing is chosen; then it is what would be.
+        protocol = classic.protocol_name or classic.select_protocol()
+        subscription = subscription_of(member.metadata(protocol), image)
+        assigned: Epochs = {
+            topic_id: dict.fromkeys(partitions, epoch)
+            for topic_id, partitions in partitions_of(member.assignment, image).items()
+        }
+        return Member(
+            member.member_id,
+            member.group_instance_id,
+            subscription.rack_id,
+            member.client_id,
+            member.client_host,
+            subscription.topics,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            classic=ClassicProtocols(member.session_timeout_ms, member.protocols),
+            epoch=epoch,
+            previous_epoch=epoch,
+            assigned=assigned,
+        )
+
+    def _records(self, classic: ClassicGroup, members: dict[str, Member]) -> list[Pair]:
+        group_id, epoch = classic.group_id, classic.generation_id
+        in_order = [members[member_id] for member_id in timeline_order(members)]
+        topics = dict.fromkeys(name for member in in_order for name in member.topic_names)
+        targets = {
+            member.member_id: {topic_id: frozenset(each) for topic_id, each in member.assigned.items()}
+            for member in in_order
+        }
+        return [
+            *(records.member_record(group_id, member) for member in in_order),
+            records.epoch_record(group_id, epoch, self._directory.topics.hash_of(topics)),
+            *(records.target_record(group_id, member_id, target) for member_id, target in targets.items()),
+            records.target_epoch_record(group_id, epoch, NEVER),
+            *(records.assignment_record(group_id, member) for member in in_order),
+        ]
+
+    def _send_on(self, classic: ClassicGroup) -> None:
+        """Whoever waits for a rebalance of the classic group waits for nothing."""
+        rebalance = self._environment.classic
+        for member in classic.members.values():
+            rebalance.answer_join(classic, member, JoinResult.refused(RebalanceInProgress, member.member_id))
+            rebalance.answer_sync(member, SyncResult.refused(RebalanceInProgress))
+
+
+def _refused(classic: ClassicGroup, why: str) -> GroupIdNotFound:
+    return GroupIdNotFound(f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}")
