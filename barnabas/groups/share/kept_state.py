@@ -101,9 +101,13 @@ class KeptStates:
         starts = {topic_id: dict.fromkeys(sorted(topic.partitions), OPEN) for topic_id, topic in topics.items()}
 
         def done(outcomes: Mapping[TopicPartition, Outcome]) -> None:
-            failed = {at: outcome.error.__name__ for at, outcome in outcomes.items() if outcome.error is not None}
+            failed = [
+                f"{topics[topic_id].name}-{partition} ({outcome.error.__name__})"
+                for (topic_id, partition), outcome in outcomes.items()
+                if outcome.error is not None
+            ]
             if failed:
-                logger.warning("group %s: no state could be made of %s", group.group_id, failed)
+                logger.warning("group %s: no state could be made of %s", group.group_id, ", ".join(failed))
             self._initialized(group, topics, outcomes, _log_failure(group.group_id))
 
         self._environment.persister().initialize(group.group_id, starts, group.epoch, done)
@@ -303,6 +307,8 @@ def _without_initialized(state: KeptState, doomed: Collection[bytes]) -> KeptSta
 def _log_failure(group_id: str) -> Written:
     def written(error: type[KafkaError] | None) -> None:
         if error is not None:
-            logger.warning("group %s: it could not be written of which partitions there is state: %s", group_id, error)
+            logger.warning(
+                "group %s: it could not be written of which partitions there is state: %s", group_id, error.__name__
+            )
 
     return written

@@ -179,7 +179,9 @@ class ShareGroups:
     def _expire(self, group: ShareGroup, member_id: str) -> None:
         def written(error: type[KafkaError] | None) -> None:
             if error is not None and member_id in group.members:
-                logger.warning("group %s: member %s could not be removed: %s", group.group_id, member_id, error)
+                logger.warning(
+                    "group %s: member %s could not be removed: %s", group.group_id, member_id, error.__name__
+                )
                 self._expect(group, member_id)
 
         logger.info("group %s: member %s was not heard of, and is out", group.group_id, member_id)

@@ -233,6 +233,8 @@ class World:
     def do_restart(self, *_) -> None:
         """Stop without a word, and come back with what the log has. Nobody answers what was asked before."""
         self.coordinator.stop()
+        if self.held is not None:
+            self.held = []
         if self.persister.held is not None:
             self.persister.held = []
         self.coordinator = self.new_coordinator()
@@ -248,7 +250,7 @@ class World:
 
     def do_hold(self, *_) -> None:
         """What is written from here on is not safe yet."""
-        self.held = []
+        self.held = self.held or []
 
     def do_release(self, *_) -> None:
         held, self.held = self.held or [], None
@@ -263,7 +265,7 @@ class World:
         elif how == "works":
             self.persister.failing = None
         elif how == "waits":
-            self.persister.held = []
+            self.persister.held = self.persister.held or []
         else:
             assert how == "answers"
             held, self.persister.held = self.persister.held or [], None
