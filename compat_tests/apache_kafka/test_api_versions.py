@@ -1,0 +1,54 @@
+"""What ApiVersions lists, beside Apache Kafka's list: what is missing and what is there beyond it, by name."""
+
+from typing import Any
+
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from tests.raw import Client
+
+MISSING = {
+    17: "SaslHandshake",
+    29: "DescribeAcls",
+    30: "CreateAcls",
+    31: "DeleteAcls",
+    36: "SaslAuthenticate",
+    38: "CreateDelegationToken",
+    39: "RenewDelegationToken",
+    40: "ExpireDelegationToken",
+    41: "DescribeDelegationToken",
+    48: "DescribeClientQuotas",
+    49: "AlterClientQuotas",
+    50: "DescribeUserScramCredentials",
+    51: "AlterUserScramCredentials",
+    64: "UnregisterBroker",
+    80: "AddRaftVoter",
+    81: "RemoveRaftVoter",
+}
+"""What comes with security, quotas and several nodes."""
+
+OLDER = {1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 32: 1, 34: 1, 35: 1}
+"""First versions of Apache Kafka 4 where ours is 0: they are for clients from before 4."""
+
+NEWER = {28: (5, 6), 42: (2, 3), 88: (0, 1), 89: (0, 1), 93: (None, 0)}
+"""Last versions that came with 4.4: Apache Kafka 4.3's, and ours."""
+
+Listed = dict[int, tuple[int, int]]
+
+
+def listed(port: int) -> Listed:
+    request = ApiVersionsRequest(client_software_name="test", client_software_version="1")
+    with Client(port) as client:
+        answer: Any = client.ask(request, 3)
+    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+
+def test_the_list_is_apache_kafkas_but_for_what_is_named_here(apache_kafka: Any, beside: Any) -> None:
+    theirs, ours = listed(apache_kafka.port), listed(beside.port)
+    wanted: Listed = {}
+    for key, (first, last) in theirs.items():
+        if key not in MISSING:
+            assert key not in OLDER or first == OLDER[key]
+            assert key not in NEWER or last == NEWER[key][0]
+            wanted[key] = (0 if key in OLDER else first, NEWER[key][1] if key in NEWER else last)
+    wanted |= {key: (0, ours_last) for key, (theirs_last, ours_last) in NEWER.items() if theirs_last is None}
+    assert ours == wanted
+    assert MISSING.keys() <= theirs.keys()
