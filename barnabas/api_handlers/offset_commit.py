@@ -18,7 +18,7 @@ Topic = OffsetCommitResponse.OffsetCommitResponseTopic
 ASKS_FOR_COORDINATOR = 1
 """Clients that speak an earlier version never ask who coordinates their group."""
 
-KNOWS_GROUP_ID_NOT_FOUND = 9
+KNOWS_GROUP_ID_NOT_FOUND = KNOWS_MEMBER_EPOCHS = 9
 BY_ID = 10
 
 
@@ -39,6 +39,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
         request.group_instance_id,
         request.retention_time_ms,
         context.api_version >= KNOWS_GROUP_ID_NOT_FOUND,
+        knows_member_epochs=context.api_version >= KNOWS_MEMBER_EPOCHS,
     )
 
     def answer(codes: list[int]) -> None:

@@ -1,7 +1,8 @@
 """OffsetFetch (API key 9): how far groups have read.
 
-Knows nothing of groups: what nobody has committed is offset -1 without an error, whether or not the group or the
-partition is there. Version 0, which Apache Kafka 4 has dropped, is answered as version 1 is.
+Knows nothing of groups, who say whether a member may ask: what nobody has committed is offset -1 without an error,
+whether or not the group or the partition is there. Version 0, which Apache Kafka 4 has dropped, is answered as
+version 1 is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
     if context.api_version < ASKS_FOR_COORDINATOR:
         context.broker.group_log.create_topic()
     try:
-        offsets = _offsets(request.group_id, stable, context)
+        offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
     except KafkaError as error:
         return _refused(request, error, context.api_version)
     if request.topics is None:
@@ -77,10 +78,8 @@ class Offsets(NamedTuple):
         return {**committed, **unstable} if unstable else committed
 
 
-def _offsets(group_id: str, stable: bool, context: Context) -> Offsets:
-    """:raises NotCoordinator: the group would not be here"""
+def _offsets(committed: Topics, group_id: str, stable: bool, context: Context) -> Offsets:
     groups = context.broker.groups
-    committed = groups.fetch_offsets(group_id)
     unstable: dict[str, dict[int, CommittedOffset]] = {}
     for topic, partition in groups.unstable_offsets(group_id) if stable else ():
         unstable.setdefault(topic, {})[partition] = UNSTABLE
@@ -102,9 +101,10 @@ def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> Of
 
 def _group(group: AskedGroup, stable: bool, context: Context) -> Group:
     try:
-        offsets = _offsets(group.group_id, stable, context)
+        committed = context.broker.groups.fetch_offsets(group.group_id, group.member_id, group.member_epoch)
     except KafkaError as error:
         return Group(group_id=group.group_id, topics=[], error_code=error.code)
+    offsets = _offsets(committed, group.group_id, stable, context)
     by_id = context.api_version >= BY_ID
     if group.topics is None:
         topics = _all_topics(offsets, by_id, context)

@@ -14,11 +14,13 @@ from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
+    IllegalGeneration,
     InvalidGroupId,
     InvalidProducerEpoch,
     KafkaError,
     NetworkException,
     ProducerFenced,
+    StaleMemberEpoch,
 )
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.offsets.pending import Producer
@@ -34,7 +36,7 @@ KNOWS_LOAD_IN_PROGRESS = 2
 
 KNOWS_TRANSACTION_ABORTABLE = 4
 ADDS_THE_GROUP = 5
-BY_ID = 6
+BY_ID = KNOWS_STALE_MEMBER_EPOCH = 6
 
 TOLD: dict[type[KafkaError], type[KafkaError]] = {
     **COORDINATOR_ERRORS,
@@ -91,6 +93,8 @@ def _membership(version: int) -> Membership:
 
 
 def _told(error: type[KafkaError], version: int) -> type[KafkaError]:
+    if error is StaleMemberEpoch and version < KNOWS_STALE_MEMBER_EPOCH:
+        return IllegalGeneration
     told = TOLD.get(error, error)
     if told is CoordinatorLoadInProgress and version < KNOWS_LOAD_IN_PROGRESS:
         return CoordinatorNotAvailable
