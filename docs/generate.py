@@ -227,7 +227,7 @@ def diagram(path: str) -> str:
     order = list(type(next(iter(previous_states))))
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {title(order[0])}"]
     for state, former_ones in previous_states.items():
-        if former_ones >= set(order) - {state}:  # a deletion, say, which would only be many lines
+        if former_ones == set(order):  # a deletion, say, which would only be many lines
             lines.append(f"    note right of {title(state)}: from every state")
         else:
             lines += [f"    {title(former)} --> {title(state)}" for former in sorted(former_ones, key=order.index)]
