@@ -22,10 +22,19 @@ from barnabas.cli.dumping.logs import Options
 from barnabas.cli.dumping.rows import Source
 from barnabas.cli.layouts.coordinators import TRANSACTION_STATES
 
-from .hand_over import CODECS, TOPIC, admin_of, alter, apache_on, barnabas_on, commit, running, wait, write
+from .hand_over import CODECS, TOPIC, admin_of, alter, apache_on, barnabas_on, commit, play, running, wait
+from .hand_over import write as produce
+from .play import error_codes
+from .share_state_steps import delete, found, initialize, read, write
+from .steps import create
 from .test_console_tools import Tools
 
 Fields = dict[str, Any]
+SETTINGS = {
+    "share.coordinator.state.topic.num.partitions": "2",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
 UNCLOSED = "unclosed"
 
 
@@ -33,9 +42,10 @@ UNCLOSED = "unclosed"
 def data(request: pytest.FixtureRequest, kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with a bit of everything in it, closed, and beside it what it was before it was closed."""
     home = tmp_path_factory.mktemp(request.param)
-    with running(apache_on(home) if request.param == "apache" else barnabas_on(home)) as bootstrap:
+    with running(apache_on(home, SETTINGS) if request.param == "apache" else barnabas_on(home, SETTINGS)) as bootstrap:
         fill(bootstrap)
         transact(bootstrap)
+        share(bootstrap)
         # As a kill would leave it: nobody writes any more, but for the checkpoints that come from time to time.
         shutil.copytree(home / "data", home / UNCLOSED, ignore=shutil.ignore_patterns("*.tmp"))
     return home / "data"
@@ -52,10 +62,10 @@ def fill(bootstrap: str) -> None:
     ]
     wait(admin.create_topics(topics))
     for codec in CODECS:
-        write(bootstrap, f"codec_{codec}", 40, compression_type=codec)
-    write(bootstrap, "orders", 40, size=100_000, batch_num_messages=1)
-    write(bootstrap, "stamped", 5)
-    write(bootstrap, "trimmed", 50)
+        produce(bootstrap, f"codec_{codec}", 40, compression_type=codec)
+    produce(bootstrap, "orders", 40, size=100_000, batch_num_messages=1)
+    produce(bootstrap, "stamped", 5)
+    produce(bootstrap, "trimmed", 50)
     wait(admin.delete_records([TopicPartition("trimmed", 0, 11)]))
     alter(bootstrap, TOPIC, "orders", "max.message.bytes", "2000000")
     for group in ("settled", "billing", "other"):
@@ -73,6 +83,20 @@ def transact(bootstrap: str) -> None:
                 producer.produce("trimmed", b"%d" % number, partition=number % 2)
             producer.flush(60)
             (producer.commit_transaction if turn % 2 else producer.abort_transaction)(60)
+
+
+def share(bootstrap: str) -> None:
+    """What became of records that a share group was given: snapshots, updates and a tombstone."""
+    steps = [
+        found(),
+        initialize(("~shared", 0), start=5, v=0),
+        read(("~shared", 0), leader=1, v=0),
+        write(("~shared", 0), start=6, done=1, batches=[(6, 8, 0, 1), (9, 9, 2, 2)], v=1),
+        initialize(("~shared", 0), state=2, start=-1, v=0),
+        delete(("~shared", 0), v=0),
+    ]
+    answers = play(bootstrap, *create("~shared"), *steps)
+    assert set().union(*map(error_codes, answers)) == {0}
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +236,7 @@ def camel(name: str) -> str:
 DECODED = {
     "__consumer_offsets": ("offsets", "--offsets-decoder", "*.log"),
     "__transaction_state": ("transactions", "--transaction-log-decoder", "*.log"),
+    "__share_group_state": ("shares", "--share-group-state-decoder", "*.log"),
     "__cluster_metadata": ("metadata", "--cluster-metadata-decoder", "*.log"),
 }
 

@@ -26,10 +26,10 @@ class NotSuchARecord(Exception):
 
 def group_record(key: bytes | None, value: bytes | None) -> Decoded:
     """A record of ``__consumer_offsets``."""
-    from barnabas.wire.messages.group_records import CoordinatorKey
+    from barnabas.wire.messages.group_records import GroupKey
 
     kind, rest = _versioned(key, "key")
-    known = CoordinatorKey.by_type.get(kind)
+    known = GroupKey.by_type.get(kind)
     if known is None:
         raise NotSuchARecord(f"no record of groups has type {kind}")
     decoded_key = {"type": known.__name__.removesuffix("Key"), **_parse(declared.read, known, rest, 0)}

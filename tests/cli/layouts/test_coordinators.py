@@ -21,8 +21,8 @@ from barnabas.wire.schema import Struct
 APACHE = Path(__file__).parents[2] / "wire/golden/apache"
 DECLARED = {
     **{cls.__name__: cls for cls in metadata_records.MetadataRecord.by_key.values()},
-    **{cls.__name__: cls for cls in group_records.CoordinatorKey.by_type.values()},
-    **{cls.value.__name__: cls.value for cls in group_records.CoordinatorKey.by_type.values()},
+    **{cls.__name__: cls for cls in group_records.GroupKey.by_type.values()},
+    **{cls.value.__name__: cls.value for cls in group_records.GroupKey.by_type.values()},
 }
 
 
