@@ -46,10 +46,17 @@ UNORDERED = {
     "OffsetFetch": {"Topics", "Partitions"},
     "OffsetForLeaderEpoch": {"Topics", "Partitions"},
     "Produce": {"Responses", "PartitionResponses"},
+    "AlterShareGroupOffsets": {"Responses"},
+    "DeleteShareGroupOffsets": {"Responses"},
+    "DescribeShareGroupOffsets": {"Topics"},
+    "ShareGroupDescribe": {"Members", "SubscribedTopicNames", "TopicPartitions"},
+    "ShareGroupHeartbeat": {"TopicPartitions"},
     "StreamsGroupDescribe": {"Members"},
     "StreamsGroupHeartbeat": {"PartitionsByUserEndpoint", "ActivePartitions", "StandbyPartitions"},
     "ReadShareGroupState": {"Results"},
     "ReadShareGroupStateSummary": {"Results"},
+    "ShareAcknowledge": {"Responses", "Partitions"},
+    "ShareFetch": {"Responses", "Partitions"},
     "TxnOffsetCommit": {"Topics", "Partitions"},
     "WriteShareGroupState": {"Results"},
     "WriteTxnMarkers": {"Markers", "Topics", "Partitions"},
@@ -114,7 +121,7 @@ class Normal:
                 return {"Name": value["Name"], "Value": "its own"}
             return {each: self.answer(inner, each, api) for each, inner in value.items()}
         rule = RULES.get(f"{api}.{name}") or RULES.get(name)
-        if rule is not None:
+        if rule is not None and (rule is not Normal.assignment or isinstance(value, bytes)):
             return rule(self, value)
         if isinstance(value, list):
             items = [self.answer(each, name, api) for each in value]
@@ -140,10 +147,8 @@ class Normal:
             return [self.answer(each) for each in message_sets.parse(data)]
         return [self.answer(each) for each in parse(data) if "rest" not in each]
 
-    def assignment(self, data: Any) -> Any:
-        """Bytes of the classic protocol; of the newer ones it is a structure."""
-        if not isinstance(data, bytes):
-            return {each: self.answer(inner, each) for each, inner in data.items()}
+    def assignment(self, data: bytes) -> str:
+        """Of the classic protocol; of the newer ones it is a structure."""
         text = data.decode("latin-1")
         return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), text)
 
@@ -174,6 +179,7 @@ RULES: Mapping[str, Any] = {
     "FinalizedFeaturesEpoch": lambda normal, value: value if value < 0 else "an epoch",
     "ErrorMessage": presence,
     "BatchIndexErrorMessage": presence,
+    "AcknowledgeErrorMessage": presence,
     "StatusDetail": presence,
     "Documentation": presence,
     "LogAppendTimeMs": Normal.timestamp,

@@ -15,7 +15,9 @@ from . import (
     metadata,
     producers,
     producing,
+    share_groups,
     share_state,
+    sharing,
     streams,
     times,
     topics,
@@ -47,5 +49,7 @@ SCENARIOS = [
     *transaction_lists.SCENARIOS,
     *transactional.SCENARIOS,
     *transactional_offsets.SCENARIOS,
+    *share_groups.SCENARIOS,
     *share_state.SCENARIOS,
+    *sharing.SCENARIOS,
 ]

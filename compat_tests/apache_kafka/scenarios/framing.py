@@ -5,6 +5,7 @@ from typing import Any
 
 from ..codec import Raw, message
 from ..share_state_steps import NOBODY, delete, initialize, read, summary, write
+from ..share_steps import acknowledge, share_fetch
 from ..steps import (
     ADVERTISED,
     ask,
@@ -82,6 +83,11 @@ PLAIN: dict[str, dict[str, Any]] = {
     **{
         step.api: dict(step.body) for step in (make((NOBODY, 0)) for make in (initialize, read, write, delete, summary))
     },
+    "ShareGroupHeartbeat": {"GroupId": "~g", "MemberId": "~m", "MemberEpoch": 1},
+    "ShareGroupDescribe": {"GroupIds": ["~g"], "IncludeAuthorizedOperations": False},
+    "DescribeShareGroupOffsets": {"Groups": [{"GroupId": "~g", "Topics": None}]},
+    "AlterShareGroupOffsets": {"GroupId": "~g", "Topics": []},
+    "DeleteShareGroupOffsets": {"GroupId": "~g", "Topics": [{"TopicName": "~none"}]},
     "StreamsGroupHeartbeat": {
         "GroupId": "~g",
         "MemberId": "~m",
@@ -90,6 +96,8 @@ PLAIN: dict[str, dict[str, Any]] = {
         "RebalanceTimeoutMs": -1,
         "ShutdownApplication": False,
     },
+    "ShareFetch": dict(share_fetch(1, member="nobody").body),
+    "ShareAcknowledge": dict(acknowledge(1, member="nobody").body),
     "StreamsGroupDescribe": {"GroupIds": ["~g"], "IncludeAuthorizedOperations": False},
 }
 """A request of each API that every broker answers, in one shape for all its versions."""
