@@ -11,8 +11,10 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
+from barnabas.cluster.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.cluster.features import first_levels
 from barnabas.config import BrokerConfig
+from barnabas.config.dynamic import GROUP_RESOURCE
 from barnabas.log.files import DiskFiles, Files, MemoryFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
@@ -147,6 +149,17 @@ class Broker:
         """
         given = {key: as_property(value) for key, value in (configs or {}).items()}
         self._call(lambda: self._server.broker.create_topic(name, partitions, given))
+
+    def configure_group(self, group_id: str, configs: Mapping[str, object]) -> None:
+        """Set configs of a group: ``{"share.auto.offset.reset": "earliest"}``. It need not be there yet.
+
+        :raises InvalidConfig: there is no such config of groups, or no such value
+        """
+        changes = [ConfigChange(key, SET, as_property(value)) for key, value in configs.items()]
+        command = IncrementalAlterConfigs([(ConfigResource(GROUP_RESOURCE, group_id), changes)])
+        (altered,) = self._call(lambda: self._server.broker.controller.submit(command))
+        if altered.error is not None:
+            raise altered.error
 
     def topics(self) -> list[str]:
         """The topics there are, internal ones left out."""

@@ -5,7 +5,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from barnabas.cluster.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.config import ConfigError
-from barnabas.config.dynamic import BROKER_RESOURCE
+from barnabas.config.dynamic import BROKER_RESOURCE, GROUP_RESOURCE
 from barnabas.errors import InvalidConfig, TopicAlreadyExists
 from barnabas.testing import Broker
 
@@ -42,6 +42,21 @@ def test_records_are_what_was_produced(on_disk):
             ("orders", 0, 0, b"k", b"one", (("h", b"1"),)),
             ("orders", 0, 1, b"k", b"two", (("h", b"1"),)),
         ]
+
+
+def test_groups_have_configs_until_the_broker_is_reset():
+    with Broker() as broker:
+
+        def configs():
+            return broker._call(lambda: dict(broker._server.broker.image.configs_of(GROUP_RESOURCE, "cooks")))
+
+        wanted = {"share.auto.offset.reset": "earliest", "share.delivery.count.limit": 3}
+        broker.configure_group("cooks", wanted)
+        assert configs() == {"share.auto.offset.reset": "earliest", "share.delivery.count.limit": "3"}
+        with pytest.raises(InvalidConfig):
+            broker.configure_group("cooks", {"share.auto.offset.reset": "sometime"})
+        broker.reset()
+        assert configs() == {}
 
 
 def test_committed_records_are_those_of_readers_of_committed_records():
