@@ -7,8 +7,9 @@ KIP-1222: more time for those that a member has).
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_answers import acknowledgements, by_topic, key_of, message_of
+from barnabas.api_handlers.share_answers import acknowledgements, by_topic, key_of, leader_of, message_of, nodes_told
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, TopicPartition
+from barnabas.cluster.image import MetadataImage
 from barnabas.errors import InvalidShareSessionEpoch, KafkaError
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 
@@ -40,7 +41,7 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
     later: Later[ShareAcknowledgeResponse] = Later()
 
     def answer(results: dict[TopicPartition, KafkaError | None]) -> None:
-        answers = {at: partition_data(at, error) for at, error in (results | refused).items()}
+        answers = {at: partition_data(at, error, broker.image) for at, error in (results | refused).items()}
         later.resolve(
             ShareAcknowledgeResponse(
                 acquisition_lock_timeout_ms=shares.of_group(key.group_id).lock_ms,
@@ -48,7 +49,12 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
                     TopicData(topic_id=topic_id, partitions=partitions)
                     for topic_id, partitions in by_topic(answers, broker.image)
                 ],
-                node_endpoints=[],
+                node_endpoints=[
+                    ShareAcknowledgeResponse.NodeEndpoint(
+                        node_id=node.id, host=node.host, port=node.port, rack=node.rack
+                    )
+                    for node in nodes_told(answers.values(), context)
+                ],
             )
         )
 
@@ -63,10 +69,11 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
     return later
 
 
-def partition_data(at: TopicPartition, error: KafkaError | None) -> PartitionData:
+def partition_data(at: TopicPartition, error: KafkaError | None, image: MetadataImage) -> PartitionData:
+    leader_id, leader_epoch = leader_of(at, error, image)
     return PartitionData(
         partition_index=at[1],
         error_code=error.code if error is not None else 0,
         error_message=message_of(error),
-        current_leader=PartitionData.LeaderIdAndEpoch(leader_id=0, leader_epoch=0),
+        current_leader=PartitionData.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch),
     )

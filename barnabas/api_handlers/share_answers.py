@@ -5,14 +5,16 @@ Knows nothing of either API's response but what both have.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from barnabas.api_handlers.context import Context
 from barnabas.broker.share_sessions import SessionKey, TopicPartition
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
+    FencedLeaderEpoch,
     InvalidRequest,
     KafkaError,
+    NotLeaderOrFollower,
     UnknownTopicId,
     UnknownTopicOrPartition,
     UnsupportedVersion,
@@ -21,12 +23,34 @@ from barnabas.groups.java_hash import hash_code, table_order, uuid_code
 from barnabas.share.partition import Acknowledgement
 from barnabas.share.states import GAP, REJECT, RENEW
 
+if TYPE_CHECKING:
+    from barnabas.broker.broker import Node
+
 A = TypeVar("A")
 
 LONGEST_MEMBER_ID = 36
 
 SHARE_VERSION = "share.version"
 """The feature without which there are no share groups (KIP-932)."""
+
+
+LEADER_IS_TOLD: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
+"""Errors with which a member is told whom to ask."""
+
+
+class Leader(Protocol):
+    """Of a partition, in either response."""
+
+    leader_id: int
+
+
+class Answer(Protocol):
+    """What either response says of a partition."""
+
+    error_code: int
+
+    @property
+    def current_leader(self) -> Leader: ...
 
 
 class Said(Protocol):
@@ -110,6 +134,21 @@ def is_in_shape(batches: Sequence[Said], *, is_renewal: bool) -> bool:
             return False
         last = batch.last_offset
     return True
+
+
+def leader_of(at: TopicPartition, error: KafkaError | None, image: MetadataImage) -> tuple[int, int]:
+    """Who leads a partition, and in which epoch, for a member that asked the wrong one; else what stands for nobody."""
+    topic = image.topics_by_id.get(at[0])
+    partition = topic.partitions.get(at[1]) if topic is not None else None
+    if error is None or error.code not in LEADER_IS_TOLD or partition is None:
+        return 0, 0
+    return partition.leader, partition.leader_epoch
+
+
+def nodes_told(answers: Iterable[Answer], context: Context) -> "list[Node]":
+    """The brokers that the answers name as leaders."""
+    leaders = {each.current_leader.leader_id for each in answers if each.error_code in LEADER_IS_TOLD}
+    return [node for node in context.broker.nodes(context.listener) if node.id in leaders] if leaders else []
 
 
 def message_of(error: KafkaError | None) -> str | None:

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_answers import acknowledgements, by_topic, end_session_with, key_of, message_of
+from barnabas.api_handlers.share_answers import (
+    acknowledgements,
+    by_topic,
+    end_session_with,
+    key_of,
+    leader_of,
+    message_of,
+    nodes_told,
+)
 from barnabas.broker.share_fetching import Fetched, FetchLimits, ShareFetching
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
 from barnabas.errors import (
-    FencedLeaderEpoch,
     InvalidRequest,
     KafkaError,
-    NotLeaderOrFollower,
     ShareSessionLimitReached,
     UnknownServerError,
     UnknownTopicId,
@@ -32,9 +38,6 @@ TopicData = ShareFetchResponse.ShareFetchableTopicResponse
 PartitionData = TopicData.PartitionData
 
 BATCH_OPTIMIZED, RECORD_LIMIT = range(2)
-
-LEADER_IS_TOLD = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
-"""Errors with which a member is told whom to ask."""
 
 Acknowledged = dict[TopicPartition, KafkaError | None]
 
@@ -103,7 +106,6 @@ class Answering:
         "_epoch",
         "_fetching",
         "_key",
-        "_listener",
         "_request",
         "_session",
         "broker",
@@ -115,7 +117,7 @@ class Answering:
         self._request = request
         self._key = key
         self._session = session
-        self._listener = context.listener
+        self._context = context
         self._epoch = request.share_session_epoch
         self._acknowledged: Acknowledged = {}
         self._fetching: ShareFetching | None = None
@@ -186,7 +188,6 @@ class Answering:
         for at in acknowledged:
             told.setdefault(at, Fetched())
         answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in told.items()}
-        leaders = {each.current_leader.leader_id for each in answers.values() if each.error_code in LEADER_IS_TOLD}
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
             responses=[
@@ -195,27 +196,21 @@ class Answering:
             ],
             node_endpoints=[
                 ShareFetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in self.broker.nodes(self._listener)
-                if node.id in leaders
+                for node in nodes_told(answers.values(), self._context)
             ],
         )
         self.later.resolve(response)
 
     def _partition(self, at: TopicPartition, fetched: Fetched, acknowledge_error: KafkaError | None) -> PartitionData:
         error = fetched.error
-        leader = PartitionData.LeaderIdAndEpoch(leader_id=0, leader_epoch=0)
-        if error is not None and error.code in LEADER_IS_TOLD:
-            topic = self.broker.image.topics_by_id.get(at[0])
-            partition = topic.partitions.get(at[1]) if topic is not None else None
-            if partition is not None:
-                leader = PartitionData.LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+        leader_id, leader_epoch = leader_of(at, error, self.broker.image)
         return PartitionData(
             partition_index=at[1],
             error_code=error.code if error is not None else 0,
             # Apache Kafka says nothing beside these
             acknowledge_error_code=acknowledge_error.code if acknowledge_error is not None else 0,
             acknowledge_error_message=message_of(acknowledge_error),
-            current_leader=leader,
+            current_leader=PartitionData.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch),
             records=fetched.records,
             acquired_records=[
                 PartitionData.AcquiredRecords(

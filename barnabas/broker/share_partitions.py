@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_HOSTED = "This server does not host this topic-partition."
+NOT_HOSTED = "Nothing of this partition has been given to the group."
 
 ERRORS_OF_THE_PERSISTER: dict[type[KafkaError], type[KafkaError]] = {
     NotCoordinator: CoordinatorNotAvailable,
@@ -62,7 +62,6 @@ class GroupLimits(NamedTuple):
     limits: Limits
     isolation_level: int
     lock_ms: int
-    may_renew: bool
     auto_offset_reset: str
 
 
@@ -105,11 +104,13 @@ class SharePartitions:
             is_committed = settings["share.isolation.level"] == "read_committed"
             found = self._group_limits[group_id] = GroupLimits(
                 Limits(
-                    lock_ms / 1000, settings["share.delivery.count.limit"], settings["share.partition.max.record.locks"]
+                    lock_ms / 1000,
+                    settings["share.delivery.count.limit"],
+                    settings["share.partition.max.record.locks"],
+                    settings["share.renew.acknowledge.enable"],
                 ),
                 READ_COMMITTED if is_committed else READ_UNCOMMITTED,
                 lock_ms,
-                settings["share.renew.acknowledge.enable"],
                 settings["share.auto.offset.reset"],
             )
         return found

@@ -21,13 +21,14 @@ from barnabas.share.in_flight import Change, InFlightBatch, Run
 from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.states import ACKNOWLEDGED_AS, RENEW, RecordState
 
-NOT_FOUND = "Batch record not found. The request batch offsets are not found in the cache."
-FIRST_IS_PAST = "Batch record not found. The first offset in request is past acquired records."
-LAST_IS_PAST = "Batch record not found. The last offset in request is past acquired records."
-NOT_ACQUIRED = "The batch cannot be acknowledged. The batch is not in the acquired state."
-OFFSET_NOT_ACQUIRED = "The offset cannot be acknowledged. The offset is not acquired."
-NOT_THE_OWNER = "Member is not the owner of batch record"
-NOT_THE_OWNER_OF_OFFSET = "Member is not the owner of offset"
+NOT_FOUND = "None of these records is in flight."
+FIRST_IS_PAST = "The first of these records was never given to the group."
+LAST_IS_PAST = "The last of these records was never given to the group."
+NOT_ACQUIRED = "Nobody has these records."
+OFFSET_NOT_ACQUIRED = "Nobody has some of these records."
+NOT_THE_OWNER = "Another member has these records."
+NO_RENEWAL = "Members of this group get no more time for their records."
+NOT_THE_OWNER_OF_OFFSET = "Another member has some of these records."
 
 Done = Callable[[KafkaError | None], object]
 """Called once, at once or when what was written is safe; with the error where nothing has changed."""
@@ -42,6 +43,7 @@ class Limits(NamedTuple):
     lock_seconds: float  #: ``share.record.lock.duration.ms``
     delivery_count: int  #: ``share.delivery.count.limit``
     record_locks: int  #: ``share.partition.max.record.locks``
+    may_renew: bool = True  #: ``share.renew.acknowledge.enable``
 
 
 class Acknowledgement(NamedTuple):
@@ -214,6 +216,8 @@ class SharePartition:
         if run.member_id != member_id:
             raise InvalidRecordState(NOT_THE_OWNER_OF_OFFSET)
         if kind == RENEW:
+            if not self.limits().may_renew:
+                raise InvalidRecordState(NO_RENEWAL)
             run.locked_until = self.lock()
             return
         state = ACKNOWLEDGED_AS[kind]
