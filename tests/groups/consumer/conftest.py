@@ -1,6 +1,6 @@
 """Consumer groups, their members and their log, told in the words of a scenario file.
 
-Everybody is in group ``g`` unless ``group=`` says otherwise, and a member goes by its name, which is its member id, too:
+Everybody is in group ``g`` unless ``group=`` says otherwise, and a member goes by its name, its member id, too:
 ``a`` remembers the epoch and the partitions that it was last told. What is answered and written is printed in the order
 in which it happens; records of one batch stand under one ``log:``.
 """

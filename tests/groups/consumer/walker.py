@@ -170,6 +170,7 @@ class Walker:
         }
         self.machine = Machine(**settings)
         self.turns = dict.fromkeys(TOPICS, 0)
+        self.new_topics_at = 0
         for name in ("t", "u"):
             self.topic(name)
         instances = (None, None, "i", None)
@@ -247,6 +248,8 @@ class Walker:
             self.machine.change_topic(name, 0)
         if count:
             self.machine.change_topic(name, count)
+            if count > now or now == 0:
+                self.new_topics_at = self.machine.image.offset
 
     def advance(self, seconds: int) -> None:
         self.machine.clock.advance(seconds)
@@ -310,13 +313,11 @@ class Walker:
             for consumer in living:
                 self.run(consumer)
                 self.check()
+            if self.is_at_rest(living):
+                break
         group = self.machine.group(GROUP)
-        assert group is not None and group.state_name == "Stable", group and group.state_name
-        assert group.members.keys() == {consumer.member_id for consumer in living}
+        assert group is not None and self.is_at_rest(living), group and group.state_name
         topics = self.machine.image.topics_by_name
-        for consumer in living:
-            member = group.members[consumer.member_id]
-            assert consumer.hand == _hand(member.assigned.items()) == _hand(group.target_of(member).items())
         everything = {
             (topics[name].id, index) for name in group.topics if name in topics for index in topics[name].partitions
         }
@@ -326,6 +327,24 @@ class Walker:
             self.run(consumer)
         assert len(self.machine.log) == before, "there is rest, and yet something is written"
         self.restart(len(living))
+
+    def is_at_rest(self, living: list[Consumer]) -> bool:
+        """The group is stable, nobody else is in it, patterns are looked up, and everybody has what it is to have."""
+        group = self.machine.group(GROUP)
+        if group is None or group.state_name != "Stable" or group.members.keys() != {each.member_id for each in living}:
+            return False
+        looked_up = all(
+            regex in group.resolved and group.resolved[regex].image_offset >= self.new_topics_at
+            for regex in group.regexes
+        )
+        return looked_up and all(
+            consumer.waiting is None
+            and not consumer.wants_all
+            and consumer.hand
+            == _hand(group.members[consumer.member_id].assigned.items())
+            == _hand(group.target_of(group.members[consumer.member_id]).items())
+            for consumer in living
+        )
 
 
 CLUSTERS_VERBS = {"topic", "advance", "hold", "release", "refuse", "restart"}
