@@ -43,12 +43,13 @@ class ConsumerGroups:
         self._seen = environment.image()
         topics = Topics(environment.image)
         self.directory = Directory(environment, topics)
-        downgrading = Downgrading(self.directory)
+        self._downgrading = downgrading = Downgrading(self.directory)
         self.leaving = Leaving(self.directory, downgrading)
         self.membership = Membership(self.directory, self.leaving, Upgrading(self.directory))
         self.classic = ClassicMembers(self.membership, self.leaving, downgrading)
         """The members that speak the classic protocol."""
-        self.appliers = Replay(environment.groups, self.directory.new_group).appliers
+        self._replay = Replay(environment.groups, self.directory.new_group)
+        self.appliers = self._replay.appliers
 
     def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
         """ConsumerGroupHeartbeat: answered when what it changes is written."""
@@ -117,8 +118,10 @@ class ConsumerGroups:
         ]
 
     def start(self) -> None:
-        """All that the log holds has been applied: sessions begin."""
+        """All that the log holds has been applied: sessions begin, and so do rebalances that a stop has cut short."""
         self.leaving.start()
+        self._downgrading.resume(self._replay.ended or {})
+        self._replay.ended = None
 
     def topics_changed(self, names: Collection[str]) -> None:
         """Topics of these names were made, deleted, or have more partitions: who reads them hears of it at the next

@@ -5,7 +5,7 @@ Knows nothing of why that member goes. Follows ``convertToClassicGroup`` of Apac
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
@@ -81,6 +81,18 @@ class Downgrading:
         restored = self._commit(group, members, epoch, told, done)
         if restored is not None and epoch != group.epoch:
             self._call_together(restored)
+
+    def resume(self, ended: Mapping[str, int]) -> None:
+        """The log is read. Classic groups that had just been consumer groups have to rebalance still.
+
+        No record says so: without that, what the last members had that spoke the consumer protocol would be nobody's.
+
+        :param ended: the consumer groups that were, and the epochs that they were in
+        """
+        for group_id, epoch in ended.items():
+            group = self._environment.groups.get(group_id)
+            if isinstance(group, ClassicGroup) and group.state is State.STABLE and group.generation_id == epoch:
+                self._call_together(group)
 
     def _commit(
         self, group: ConsumerGroup, members: Sequence[Member], epoch: int, told: list[Pair], done: Written

@@ -1,0 +1,14 @@
+"""Migration, told in scenario files: how they are read is in tests/scenarios.py, their words in conftest.py."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios import play
+
+SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_scenario(path: Path, world, request: pytest.FixtureRequest) -> None:
+    play(path, world.command, rewrite=request.config.getoption("--rewrite"))
