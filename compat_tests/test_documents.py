@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
+from compat_tests.groups.conftest import QUICK
 from compat_tests.hanging import leave_transactions
 from compat_tests.running import Running
 
@@ -120,6 +123,17 @@ def test_how_to_choose_features(own_broker: Callable[..., Running], tmp_path: Pa
     for kind, body in blocks("docs/how-to/features.md"):
         if kind == "python":
             run_program(body, tmp_path)
+        else:
+            for command, printed in commands(body):
+                reader.type(command, printed)
+
+
+@pytest.mark.parametrize("page", ["use-the-consumer-protocol", "use-share-groups"])
+def test_how_to_use_groups_of_the_newer_kinds(own_broker: Callable[..., Running], tmp_path: Path, page: str) -> None:
+    reader = Reader(tmp_path, own_broker(QUICK))
+    for kind, body in blocks(f"docs/how-to/{page}.md"):
+        if kind == "python":
+            reader.paste(body)
         else:
             for command, printed in commands(body):
                 reader.type(command, printed)

@@ -89,12 +89,21 @@ def configs() -> str:
                 ((*facts(config), CHANGES[config.scope]) for config in module.CONFIGS if not config.internal),
             )
         )
-    for title, those in (
-        ("Configs of a group", definitions.of_groups()),
-        ("Configs of a subscription to clients' metrics", definitions.of_client_metrics()),
+    for title, words, those in (
+        (
+            "Configs of a group",
+            "Where a group has none of its own, the broker's config of that name with `group.` before it counts, if there "
+            "is one: those of [share groups](../how-to/use-share-groups.md), and the others.",
+            definitions.of_groups(),
+        ),
+        (
+            "Configs of a subscription to clients' metrics",
+            "They are kept and told; the telemetry that goes by them is yet to come.",
+            definitions.of_client_metrics(),
+        ),
     ):
         parts.append(f"## {title}\n")
-        parts.append("They are kept and told; the groups and the telemetry that go by them are yet to come.\n")
+        parts.append(f"{words}\n")
         parts.append(table(("", "name", "meaning", "type", "default", "must be"), map(facts, those.values())))
     hidden = [
         config for those in (definitions.BROKER, definitions.TOPIC) for config in those.values() if config.internal
