@@ -3,8 +3,8 @@
 Knows nothing of who asks, nor of how records are written.
 """
 
-from barnabas.share.combining import combine
-from barnabas.share.messages import NO_EPOCH, UNKNOWN_START_OFFSET, SharePartitionState
+from barnabas.share.combining import add, combine, is_settled
+from barnabas.share.messages import NO_EPOCH, UNKNOWN_START_OFFSET, SharePartitionState, StateBatch
 from barnabas.share.records import batches_of
 from barnabas.wire.messages.share_records import ShareSnapshotValue, ShareUpdateValue
 
@@ -15,6 +15,7 @@ class Kept:
     __slots__ = (
         "created_ms",
         "index",
+        "is_settled",
         "max_leader_epoch",
         "max_state_epoch",
         "offset",
@@ -28,6 +29,7 @@ class Kept:
         self.index = index  #: the partition of the log that keeps it
         self.offset = 0  #: of its newest snapshot
         self.state = SharePartitionState()
+        self.is_settled = True  #: of its batches no two that touch say the same
         self.snapshot_epoch = 0
         self.updates = 0  #: since a snapshot that was due
         self.max_leader_epoch = NO_EPOCH
@@ -46,6 +48,7 @@ class Kept:
             value.delivery_complete_count,
             tuple(batches_of(value)),
         )
+        self.is_settled = False
         self.created_ms, self.written_ms = value.create_timestamp, value.write_timestamp
         self.max_leader_epoch = max(self.max_leader_epoch, value.leader_epoch)
         self.max_state_epoch = max(self.max_state_epoch, value.state_epoch)
@@ -63,7 +66,16 @@ class Kept:
             leader_epoch,
             start,
             value.delivery_complete_count,
-            combine([*state.batches, *batches], start) if batches or start != state.start_offset else state.batches,
+            self._with(batches, start),
         )
         self.max_leader_epoch = max(self.max_leader_epoch, value.leader_epoch)
         self.updates += 1
+
+    def _with(self, batches: list[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
+        """The batches that are kept, and new ones."""
+        if self.is_settled:
+            combined, self.is_settled = add(self.state.batches, batches, start_offset)
+        else:
+            combined = combine([*self.state.batches, *batches], start_offset)
+            self.is_settled = is_settled(combined)
+        return combined

@@ -3,7 +3,7 @@
 Knows nothing of the wire, nor of records of ``__share_group_state``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.errors import KafkaError
@@ -42,7 +42,7 @@ class SharePartitionState(NamedTuple):
     start_offset: int = UNKNOWN_START_OFFSET
     delivery_complete_count: int = UNKNOWN_COUNT
     """Records from the start offset on that are acknowledged or archived."""
-    batches: Sequence[StateBatch] = ()
+    batches: tuple[StateBatch, ...] = ()
     """In the order of their offsets; no two overlap. A summary has none."""
 
 

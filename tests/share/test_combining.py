@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.share.combining import combine
+from barnabas.share.combining import add, combine, is_settled
 from barnabas.share.messages import StateBatch
 
 
@@ -41,8 +41,21 @@ def test_what_is_combined_piece_by_piece_says_the_same_as_at_once(before, after,
     assert offsets(piece_by_piece) == offsets(combine([*before, *after], start_offset))
 
 
+@given(BATCHES, st.lists(BATCHES, max_size=4), st.integers(-1, 40))
+def test_what_is_added_is_combined(before, added, start_offset):
+    known = combine(before, -1)
+    for batches in added:
+        if is_settled(known):
+            assert add(known, batches, start_offset)[0] == combine([*known, *batches], start_offset)
+            known, settled = add(known, batches, start_offset)
+            assert settled == is_settled(known)
+        else:
+            known = combine([*known, *batches], start_offset)
+
+
 SHAPES = {
     "nothing": ("", -1, ""),
+    "none that ends before it begins": ("9-5:0x1", -1, ""),
     "alone": ("5-9:0x1", -1, "5-9:0x1"),
     "below": ("5-9:0x1", 10, ""),
     "cut": ("5-9:0x1", 7, "7-9:0x1"),
