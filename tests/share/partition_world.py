@@ -125,7 +125,7 @@ class World:
     # ------------------------------------------------------------ members
 
     def member(self, name: str, verb: str, *rest: str) -> None:
-        """``anna fetches max=5 batch=2 limit aborted=3-4``, ``anna accepts 0-4 7``, ``anna says 0-2 accepts,renews,…``"""
+        """``anna fetches max=5 batch=2 limit aborted=3-4``, ``anna accepts 0-4 7``, ``anna says 0-1 accepts,renews``"""
         if verb == "fetches":
             self.fetch(name, *rest)
         elif verb == "leaves":

@@ -1,0 +1,373 @@
+"""ShareFetch and ShareAcknowledge: what waits and what wakes it, sessions, and what outlives a broker."""
+
+import pytest
+
+from barnabas.api_handlers.share_answers import is_in_shape
+from barnabas.cluster.commands import DeleteTopics
+from barnabas.errors import (
+    InvalidRecordState,
+    InvalidRequest,
+    InvalidShareSessionEpoch,
+    ShareSessionLimitReached,
+    ShareSessionNotFound,
+    UnknownServerError,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    UnsupportedVersion,
+)
+from barnabas.records.batch import RecordBatch, batches
+from barnabas.records.builder import build_batch
+from tests.api_handlers.share_node import ACCEPT, REJECT, RELEASE, RENEW, ShareNode, acquired, errors
+from tests.broker.opening import opened
+
+
+@pytest.fixture
+def node():
+    return ShareNode()
+
+
+def test_records_are_the_logs_own_bytes(node):
+    node.produce(2, 3)
+    answer = node.fetch(0, 0)
+    log = node.partition.log
+    assert acquired(answer) == {0: [(0, 4, 1)]}
+    (data,) = [bytes(each.records) for each in answer.responses[0].partitions]
+    assert data == log.read(0, 1 << 20, up_to=log.high_watermark, minimum_one=True)
+    assert answer.acquisition_lock_timeout_ms == 30_000
+
+
+def test_only_batches_with_something_acquired_are_sent(node):
+    node.produce(2, 2, 2, 2)
+    node.fetch(0, 0)
+    node.acknowledge(1, (0, 2, 3, [RELEASE]))
+    answer = node.fetch(2)
+    assert acquired(answer) == {0: [(2, 3, 2)]}
+    assert [batch.base_offset for batch in batches(answer.responses[0].partitions[0].records)] == [2]
+
+
+# ---------------------------------------------------------------- waiting
+
+
+def test_a_fetch_waits_until_something_is_produced(node):
+    promise = node.fetching(0, 0)
+    node.clock.advance(0.3)
+    assert promise.response is None
+    node.produce(2)
+    node.clock.advance(0)
+    assert acquired(node.answer(promise)) == {0: [(0, 1, 1)]}
+
+
+def test_a_fetch_waits_no_longer_than_it_wants_to(node):
+    promise = node.fetching(0, 0)
+    node.clock.advance(0.499)
+    assert promise.response is None
+    node.clock.advance(0.002)
+    assert acquired(node.answer(promise)) == {0: []}
+    assert not node.partition._waiters
+
+
+def test_a_fetch_waits_for_enough_bytes(node):
+    promise = node.fetching(0, 0, min_bytes=200)
+    node.produce(1)
+    node.clock.advance(0)
+    assert promise.response is None
+    node.produce(1, 1)
+    node.clock.advance(0)
+    assert acquired(node.answer(promise)) == {0: [(0, 2, 1)]}
+
+
+def test_what_another_member_releases_wakes_a_fetch(node):
+    node.produce(2)
+    node.fetch(0, 0)
+    promise = node.fetching(0, 0, member="ben", connection=2)
+    node.clock.advance(0.1)
+    assert promise.response is None
+    node.acknowledge(1, (0, 0, 1, [RELEASE]))
+    node.clock.advance(0)
+    assert acquired(node.answer(promise)) == {0: [(0, 1, 2)]}
+
+
+def test_a_lock_that_ends_wakes_a_fetch(node):
+    node.configure(share_record_lock_duration_ms="20000")
+    node.produce(2)
+    assert node.fetch(0, 0).acquisition_lock_timeout_ms == 20_000
+    promise = node.fetching(0, 0, member="ben", connection=2, max_wait_ms=60_000)
+    node.clock.advance(19.9)
+    assert promise.response is None
+    node.clock.advance(0.2)
+    assert acquired(node.answer(promise)) == {0: [(0, 1, 2)]}
+    assert node.acknowledge(1, (0, 0, 1, [ACCEPT])) == {0: InvalidRecordState.code}
+
+
+def test_room_that_is_made_wakes_a_fetch(node):
+    node.configure(share_partition_max_record_locks="100")
+    node.produce(100, 1)
+    assert acquired(node.fetch(0, 0)) == {0: [(0, 99, 1)]}
+    promise = node.fetching(0, 0, member="ben", connection=2)
+    assert promise.response is None
+    node.acknowledge(1, (0, 0, 9, [ACCEPT]))
+    node.clock.advance(0)
+    assert acquired(node.answer(promise)) == {0: [(100, 100, 1)]}
+
+
+def test_who_hangs_up_is_not_waited_for(node):
+    promise = node.fetching(0, 0)
+    assert node.partition._waiters
+    promise.cancel()
+    assert not node.partition._waiters
+    node.produce(1)
+    node.clock.advance(1)
+    assert acquired(node.fetch(0, 0, member="ben", connection=2)) == {0: [(0, 0, 1)]}
+
+
+def test_a_topic_that_goes_ends_the_wait(node):
+    promise = node.fetching(0, 0)
+    node.broker.controller.submit(DeleteTopics([(None, node.topic_id)]))
+    node.clock.advance(0)
+    assert errors(node.answer(promise)) == {0: (UnknownTopicOrPartition.code, 0)}
+    assert errors(node.fetch(1)) == {0: (UnknownTopicId.code, 0)}
+
+
+def test_a_topic_that_there_is_not_spoils_nothing(node):
+    """Apache Kafka 4.3.1 fails the whole fetch with UNKNOWN_SERVER_ERROR, and forever."""
+    node.produce(1)
+    unknown = node.fetch(0, 0, topic_id=b"\5" * 16)
+    assert errors(unknown) == {0: (UnknownTopicId.code, 0)}
+    assert acquired(node.fetch(1, 0)) == {0: [(0, 0, 1)]}
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def test_there_are_only_so_many_sessions():
+    node = ShareNode(**{"group.share.max.share.sessions": "1", "group.share.max.size": "1"})
+    node.produce(1)
+    node.fetch(0, 0)
+    promise = node.fetching(0, 0, member="ben", connection=2)
+    assert promise.response is None, "it would ask again at once"
+    node.clock.advance(0.5)
+    assert node.answer(promise).error_code == ShareSessionLimitReached.code
+    assert node.fetch(0, 0, max_wait_ms=0).error_code == 0, "anna's new session takes the place of her old one"
+    node.fetch(-1)
+    assert node.fetch(0, 0, member="ben", connection=2).error_code == 0
+
+
+def test_a_connection_that_ends_gives_back_what_was_acquired_on_it(node):
+    node.produce(2)
+    node.fetch(0, 0)
+    promise = node.fetching(0, 0, member="ben", connection=2)
+    node.contexts[1].on_close()
+    node.clock.advance(0)
+    assert acquired(node.answer(promise)) == {0: [(0, 1, 2)]}
+    assert node.fetch(1).error_code == ShareSessionNotFound.code
+
+
+def test_a_session_that_moved_to_another_connection_outlives_the_first(node):
+    node.produce(2)
+    node.fetch(0, 0)
+    node.fetching(0, 0, connection=2).cancel()
+    node.contexts[1].on_close()
+    assert node.acknowledge(1, (0, 0, 1, [ACCEPT]), connection=2) == {0: 0}
+
+
+def test_with_the_last_member_goes_what_is_known_of_a_group(node):
+    node.produce(1)
+    node.fetch(0, 0)
+    node.fetching(0, 0, member="ben", connection=2).cancel()
+    at = (node.topic_id, 0)
+    node.contexts[1].on_close()
+    assert node.broker.share_partitions.find("g", at) is not None
+    node.contexts[2].on_close()
+    assert node.broker.share_partitions.find("g", at) is None
+    assert len(node.broker.share_partitions.sessions) == 0
+
+
+def test_a_member_that_leaves_its_group_loses_its_session(node):
+    node.produce(1)
+    node.fetch(0, 0)
+    node.broker.share_partitions.member_left("g", "anna")
+    node.broker.share_partitions.member_left("g", "nobody")
+    assert node.fetch(1).error_code == ShareSessionNotFound.code
+    assert acquired(node.fetch(0, 0, member="ben")) == {0: [(0, 0, 2)]}
+
+
+def test_epochs_come_one_after_the_other(node):
+    node.produce(1)
+    node.fetch(0, 0)
+    assert node.fetch(2).error_code == InvalidShareSessionEpoch.code
+    session = node.broker.share_partitions.sessions._sessions["g", "anna"]
+    session.epoch = 2**31 - 1
+    assert node.fetching(2**31 - 1, max_wait_ms=0).response.error_code == 0
+    assert session.epoch == 1
+
+
+@pytest.mark.parametrize("fields", [{"group_id": None}, {"member": None}, {"member": ""}, {"member": "m" * 37}])
+def test_it_has_to_say_whose_session_it_is(node, fields):
+    assert node.fetch(0, 0, **fields).error_code == InvalidRequest.code
+
+
+def test_a_mode_that_is_none_costs_an_epoch(node):
+    node.produce(1)
+    assert node.fetch(0, 0, share_acquire_mode=2).error_code == UnknownServerError.code
+    assert acquired(node.fetch(1)) == {0: [(0, 0, 1)]}
+
+
+def test_without_the_feature_there_are_no_share_groups(node):
+    without = {name: level for name, level in node.broker.image.features.items() if name != "share.version"}
+    node.broker.controller.image = node.broker.image._replace(features=without)
+    assert node.fetch(0, 0).error_code == UnsupportedVersion.code
+
+
+def test_partitions_take_turns(node):
+    node.produce(1, 1, 1)
+    node.produce(1, 1, 1, partition=1)
+    first = acquired(node.fetch(0, 0, 1, max_bytes=1))
+    second = acquired(node.fetch(1, max_bytes=1))
+    assert sorted(index for answer in (first, second) for index, each in answer.items() if each) == [0, 1]
+
+
+# ---------------------------------------------------------------- what is acknowledged
+
+
+def test_what_is_said_along_with_a_fetch_comes_first(node):
+    node.produce(2)
+    node.fetch(0, 0)
+    answer = node.fetch(1, said=[(0, 0, 1, [RELEASE])])
+    assert (acquired(answer), errors(answer)) == ({0: [(0, 1, 2)]}, {0: (0, 0)})
+    answer = node.fetch(2, said=[(0, 5, 5, [ACCEPT])], max_wait_ms=0)
+    assert errors(answer) == {0: (0, InvalidRequest.code)}
+
+
+def test_more_time_is_given_on_request(node):
+    node.produce(2)
+    node.fetch(0, 0)
+    node.clock.advance(29)
+    assert node.acknowledge(1, (0, 0, 1, [RENEW]), is_renewal=True) == {0: 0}
+    node.clock.advance(29)
+    nothing = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0, "is_renew_ack": True}
+    assert errors(node.fetch(2, said=[(0, 0, 1, [RENEW, REJECT])], **nothing)) == {0: (0, 0)}
+    node.clock.advance(29)
+    assert node.acknowledge(3, (0, 0, 0, [ACCEPT])) == {0: 0}
+    assert node.fetch(4, **(nothing | {"max_records": 1})).error_code == InvalidRequest.code
+
+
+def test_shapes():
+    class Said:
+        def __init__(self, first, last, *types):
+            self.first_offset, self.last_offset, self.acknowledge_types = first, last, types
+
+    assert is_in_shape([Said(0, 4, 1), Said(4, 6, 1, 2, 3)], is_renewal=False)
+    assert is_in_shape([Said(0, 1, 4, 1)], is_renewal=True)
+    for wrong in (
+        [Said(1, 0, 1)],
+        [Said(0, 1)],
+        [Said(0, 1, 1, 1, 1)],
+        [Said(0, 0, 4)],
+        [Said(0, 3, 1), Said(2, 4, 1)],
+    ):
+        assert not is_in_shape(wrong, is_renewal=False)
+
+
+# ---------------------------------------------------------------- transactions
+
+
+def transactional(node, producer_id, count):
+    data = build_batch(
+        [(None, b"v", node.clock.time_ms())] * count,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    node.partition.append(RecordBatch.parse(data), node.clock.time_ms())
+
+
+def end(node, producer_id, *, commits):
+    """The marker of a transaction."""
+    value = b"\0\0\0\0\0\0"
+    data = build_batch(
+        [(b"\0\0" + (b"\0\1" if commits else b"\0\0"), value, node.clock.time_ms())],
+        producer_id=producer_id,
+        producer_epoch=0,
+        is_transactional=True,
+        is_control=True,
+    )
+    node.partition.append(RecordBatch.parse(data), node.clock.time_ms(), by_coordinator=True)
+
+
+def test_who_reads_what_is_committed_sees_nothing_else(node):
+    node.configure(share_isolation_level="read_committed")
+    transactional(node, 7, 2)
+    promise = node.fetching(0, 0)
+    node.clock.advance(0)
+    assert promise.response is None
+    end(node, 7, commits=False)
+    transactional(node, 8, 1)
+    end(node, 8, commits=True)
+    node.clock.advance(0)
+    # Markers are given, and members say that there is nothing at their offsets.
+    assert acquired(node.answer(promise)) == {0: [(2, 4, 1)]}
+
+
+def test_who_reads_everything_sees_it_at_once(node):
+    transactional(node, 7, 2)
+    assert acquired(node.fetch(0, 0)) == {0: [(0, 1, 1)]}
+
+
+# ---------------------------------------------------------------- where a group begins
+
+
+@pytest.mark.parametrize(
+    ("reset", "first"), [("earliest", 0), ("latest", 4), ("by_duration:PT10S", 2), ("by_duration:P1D", 0)]
+)
+def test_a_group_that_never_read_begins_where_its_config_says(node, reset, first):
+    node.configure(share_auto_offset_reset=reset)
+    node.produce(2)
+    node.clock.advance(20)
+    node.produce(2)
+    node.initialize("g", -1, state_epoch=1)
+    promise = node.fetching(0, 0)
+    node.produce(1)
+    node.clock.advance(0)
+    assert acquired(node.answer(promise))[0][0][0] == first
+
+
+# ---------------------------------------------------------------- what outlives a broker
+
+
+def test_what_is_done_with_stays_so_and_the_rest_is_given_again(node):
+    node.produce(3, 3, 3)
+    node.fetch(0, 0)
+    node.acknowledge(1, (0, 0, 1, [ACCEPT]), (0, 4, 4, [REJECT]), (0, 6, 6, [RELEASE]))
+    again = ShareNode.__new__(ShareNode)
+    again.clock, again.files, again.contexts = node.clock, node.files, {}
+    again.topic_id = node.topic_id
+    again.broker = opened(node.broker.config, crashed(node), node.clock)
+    assert acquired(again.fetch(0, 0)) == {0: [(2, 3, 1), (5, 5, 1), (6, 6, 2), (7, 8, 1)]}
+
+
+def crashed(node):
+    """The files as a process leaves them that is killed."""
+    node.broker.log_manager.close(-1)
+    return node.files
+
+
+def test_who_is_fenced_begins_anew(node):
+    node.produce(2, 2)
+    node.fetch(0, 0)
+    node.initialize("g", 1, state_epoch=9)
+    assert node.acknowledge(1, (0, 0, 3, [ACCEPT])) == {0: 6}
+    assert acquired(node.fetch(2)) == {0: [(1, 3, 1)]}
+
+
+def test_a_broker_that_is_reset_knows_nobody(node):
+    node.produce(1)
+    node.fetch(0, 0)
+    node.broker.reset()
+    assert node.fetch(1).error_code == ShareSessionNotFound.code
+    assert len(node.broker.share_partitions.sessions) == 0
+
+
+def test_a_partition_that_was_not_read_has_nothing_to_acknowledge(node):
+    node.fetch(0, 0, max_wait_ms=0)
+    assert node.acknowledge(1, (1, 0, 0, [ACCEPT])) == {1: UnknownTopicOrPartition.code}

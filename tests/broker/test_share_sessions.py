@@ -1,0 +1,79 @@
+"""Share sessions: epochs, places, connections."""
+
+import pytest
+
+from barnabas.broker.share_sessions import SessionKey, ShareSessions
+from barnabas.errors import InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound
+
+ANNA, BEN = SessionKey("g", "anna"), SessionKey("g", "ben")
+AT, OTHER = (b"t" * 16, 0), (b"t" * 16, 1)
+
+
+@pytest.fixture
+def sessions():
+    return ShareSessions(lambda: 2)
+
+
+def test_epochs_go_up_by_one(sessions):
+    sessions.open(ANNA, [AT], 1)
+    assert sessions.continue_(ANNA, 1).epoch == 2
+    with pytest.raises(InvalidShareSessionEpoch):
+        sessions.continue_(ANNA, 1)
+    assert sessions.continue_(ANNA, 2).epoch == 3
+
+
+def test_a_session_that_there_is_not(sessions):
+    with pytest.raises(ShareSessionNotFound):
+        sessions.continue_(ANNA, 1)
+    with pytest.raises(ShareSessionNotFound):
+        sessions.get(ANNA)
+    assert sessions.remove(ANNA) is None
+
+
+def test_places_are_not_taken_from_others(sessions):
+    sessions.open(ANNA, [], 1)
+    sessions.open(BEN, [], 2)
+    with pytest.raises(ShareSessionLimitReached):
+        sessions.open(SessionKey("h", "anna"), [], 3)
+    sessions.open(ANNA, [], 4)
+    assert len(sessions) == 2
+
+
+def test_a_connection_takes_its_session_along(sessions):
+    sessions.open(ANNA, [], 1)
+    sessions.open(BEN, [], 2)
+    assert sessions.disconnected(7) == ("", None)
+    group_id, session = sessions.disconnected(1)
+    assert group_id == "g" and session is not None and session.key == ANNA
+    assert sessions.disconnected(1) == ("", None)
+    assert sessions.has_members("g")
+    sessions.remove(BEN)
+    assert sessions.disconnected(2) == ("g", None)
+    assert not sessions.has_members("g")
+
+
+def test_a_connection_leaves_alone_what_was_opened_on_another(sessions):
+    sessions.open(ANNA, [], 1)
+    sessions.open(ANNA, [], 2)
+    assert sessions.disconnected(1) == ("g", None)
+    assert sessions.get(ANNA).connection == 2
+
+
+def test_what_is_told(sessions):
+    session = sessions.open(ANNA, [AT], 1)
+    session.partitions[OTHER] = True  # added later: owed a word
+    tell = {"has_records": False, "has_failed": False}
+    assert not session.must_tell(AT, **tell)
+    assert session.must_tell(OTHER, **tell)
+    assert not session.must_tell(OTHER, **tell)
+    assert session.must_tell(AT, has_records=False, has_failed=True)
+    assert session.must_tell(AT, **tell), "that it is well again"
+    assert not session.must_tell(AT, **tell)
+
+
+def test_what_gave_records_comes_last(sessions):
+    session = sessions.open(ANNA, [AT, OTHER], 1)
+    assert session.must_tell(AT, has_records=True, has_failed=False)
+    assert list(session.partitions) == [OTHER, AT]
+    session.must_tell((b"x" * 16, 0), has_records=True, has_failed=False)
+    assert list(session.partitions) == [OTHER, AT]
