@@ -92,8 +92,7 @@ def configs() -> str:
     for title, words, those in (
         (
             "Configs of a group",
-            "Where a group has none of its own, the broker's config of that name with `group.` before it counts, if there "
-            "is one: those of [share groups](../how-to/use-share-groups.md), and the others.",
+            "Where a group has none of its own, the broker's of that name with `group.` before it counts, if there is one.",
             definitions.of_groups(),
         ),
         (
