@@ -92,7 +92,7 @@ def configs() -> str:
     for title, words, those in (
         (
             "Configs of a group",
-            "Where a group has none of its own, the broker's of that name with `group.` before it counts, if there is one.",
+            "Where a group has none of its own, the broker's with `group.` before its name counts, if there is one.",
             definitions.of_groups(),
         ),
         (
