@@ -128,7 +128,9 @@ class GroupNode(QuietNode):
     def __init__(self, **properties: str) -> None:
         defaults = {"offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "4"}
         defaults |= {"transaction.state.log.replication.factor": "1", "transaction.state.log.num.partitions": "4"}
-        defaults |= {"transaction.state.log.min.isr": "1"}
+        defaults |= {"transaction.state.log.min.isr": "1", "share.coordinator.state.topic.min.isr": "1"}
+        defaults |= {"share.coordinator.state.topic.replication.factor": "1"}
+        defaults |= {"share.coordinator.state.topic.num.partitions": "2"}
         defaults["group.initial.rebalance.delay.ms"] = "0"
         super().__init__(**(defaults | properties))
         self.create_topic("t", 3)
