@@ -1,7 +1,7 @@
 """Where a group's offsets are to be reset to, and resetting and deleting them.
 
-Knows nothing of what is printed. Rules are those of kafka-consumer-groups: the group must have no members, and an
-offset that is not there becomes the nearest that is.
+Knows nothing of what is printed. Rules are those of kafka-consumer-groups and kafka-share-groups: the group must
+have no members, and an offset that is not there becomes the nearest that is.
 """
 
 import csv
@@ -13,38 +13,44 @@ from typing import Any
 
 import click
 
+from barnabas.cli.group_views import SHARE, Place, state_of
+from barnabas.cli.share_offsets import alter_share_offsets, delete_share_offsets, share_offsets
 from barnabas.clock import SystemClock
-
-Place = tuple[str, int]
 
 _TARGETS = ("target", "to_offset", "shift_by", "to_datetime", "by_duration", "from_file")
 _ONE_TARGET = (
     "One of --to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, --by-duration and "
     "--from-file must be given"
 )
+_OF_SHARE_GROUPS = "A share group is reset by one of --to-earliest, --to-latest and --to-datetime"
 
 
-def reset_offsets(admin: Any, group: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def reset_offsets(admin: Any, group: str, type_: str | None, given: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each partition with its new offset; set only if ``execute`` is among the options.
+
+    ``type_`` is the group's, None where there is none yet.
 
     Raises:
         click.ClickException: the group has members, or what was asked for cannot be.
     """
     if sum(given[name] is not None for name in _TARGETS) != 1:
         raise click.UsageError(_ONE_TARGET)
-    state = admin.describe_groups([group])[group]["group_state"]
+    if type_ == SHARE and given["to_datetime"] is None and given["target"] not in ("earliest", "latest"):
+        raise click.UsageError(_OF_SHARE_GROUPS)
+    state = state_of(admin, group, type_)
     if state not in ("Empty", "Dead"):
         raise click.ClickException(f"Group {group} has members (it is {state}): its offsets cannot be reset")
-    committed = {tuple(place): it.offset for place, it in admin.list_group_offsets(group)[group].items()}
+    committed, wanted = _committed(admin, group, type_), {}
     if given["from_file"] is not None:
         wanted = read_file(given["from_file"], group)
         places = sorted(wanted)
     else:
         places = chosen(admin, given["topics"], committed, all_topics=given["all_topics"])
-        wanted = {}
     bounds = Bounds(admin, places)
     offsets = {place: bounds.nearest(place, new_offset(place, given, committed, wanted, bounds)) for place in places}
-    errors = _commit(admin, group, offsets) if given["execute"] else {}
+    errors: Mapping[Place, str | None] = {}
+    if given["execute"]:
+        errors = (alter_share_offsets if type_ == SHARE else _commit)(admin, group, offsets)
     return [
         {
             "group": group,
@@ -57,10 +63,23 @@ def reset_offsets(admin: Any, group: str, given: Mapping[str, Any]) -> list[dict
     ]
 
 
-def delete_offsets(admin: Any, group: str, topics: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A row for each partition whose offset was to be deleted."""
+def _committed(admin: Any, group: str, type_: str | None) -> dict[Place, int]:
+    if type_ == SHARE:
+        return {place: each.start_offset or 0 for place, each in share_offsets(admin, group).items()}
+    return {(topic, index): it.offset for (topic, index), it in admin.list_group_offsets(group)[group].items()}
+
+
+def delete_offsets(admin: Any, group: str, type_: str, topics: tuple[str, ...]) -> list[dict[str, Any]]:
+    """A row for each partition whose offset was to be deleted; a share group forgets whole topics."""
     from kafka import TopicPartition
 
+    if type_ == SHARE:
+        if not topics or any(":" in topic for topic in topics):
+            raise click.UsageError("--topic must be given, without partitions: share groups forget whole topics")
+        errors = delete_share_offsets(admin, group, topics)
+        return [
+            {"group": group, "topic": topic, "partition": None, "error": errors.get(topic)} for topic in sorted(errors)
+        ]
     places = chosen(admin, topics, {}, all_topics=False)
     answers = admin.delete_group_offsets(group, [TopicPartition(*place) for place in places])
     return [

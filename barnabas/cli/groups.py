@@ -1,22 +1,18 @@
-"""``barnabas groups``: what kafka-consumer-groups does, by its options.
+"""``barnabas groups``: what kafka-consumer-groups, kafka-share-groups and kafka-streams-groups do, by their options.
 
 Knows nothing of the broker but what an admin client tells.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from barnabas.cli.client import Cluster, cluster_options, words_of
 from barnabas.cli.group_offsets import delete_offsets, reset_offsets
+from barnabas.cli.group_tables import member_tables, offset_tables, state_tables
+from barnabas.cli.group_views import CLASSIC, CONSUMER, SHARE, STREAMS, describe, types_of
 from barnabas.cli.output import json_option, show_json, show_table
-
-OFFSET_COLUMNS = (
-    "group", "topic", "partition", "current_offset", "log_end_offset", "lag", "consumer_id", "host", "client_id",
-)  # fmt: skip
-MEMBER_COLUMNS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
-STATE_COLUMNS = ("group", "assignment_strategy", "state", "members")
 
 _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-offsets must be given"
 
@@ -29,12 +25,16 @@ _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-off
 @click.option("--reset-offsets", "action", flag_value="reset_offsets", help="Set a group's offsets.")
 @click.option("--group", "groups_", multiple=True, help="The group; may be given several times.")
 @click.option("--all-groups", is_flag=True, help="All groups.")
-@click.option("--topic", "topics", multiple=True, help="A topic, or some of its partitions: topic:0,1.")
-@click.option("--all-topics", is_flag=True, help="All topics that the group has offsets of.")
+@click.option("--consumer", "kinds", flag_value="consumer", help="Consumer groups only, by either protocol.")
+@click.option("--share", "kinds", flag_value="share", help="Share groups only.")
+@click.option("--streams", "kinds", flag_value="streams", help="Streams groups only.")
+@click.option("--type", "types", is_flag=False, flag_value="", help="With --list: the type. Or groups of these types.")
+@click.option("--topic", "--input-topic", "topics", multiple=True, help="A topic, or partitions of it: topic:0,1.")
+@click.option("--all-topics", "--all-input-topics", is_flag=True, help="All topics that the group has offsets of.")
 @click.option("--offsets", is_flag=True, help="With --describe: offsets and lag; as if nothing was said.")
 @click.option("--members", is_flag=True, help="With --describe: the members.")
 @click.option("--state", is_flag=False, flag_value="", help="With --describe: the state. With --list: groups in it.")
-@click.option("--verbose", is_flag=True, help="With --members: their partitions, too.")
+@click.option("--verbose", is_flag=True, help="With --describe: epochs, partitions and more.")
 @click.option("--to-earliest", "target", flag_value="earliest", help="Reset to the oldest record.")
 @click.option("--to-latest", "target", flag_value="latest", help="Reset to the end.")
 @click.option("--to-current", "target", flag_value="current", help="Reset to where the group is.")
@@ -48,10 +48,13 @@ _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-off
 @click.option("--export", is_flag=True, help="With --reset-offsets: print lines for --from-file.")
 @json_option
 @cluster_options
-def groups(cluster: Cluster, action: str | None, groups_: tuple[str, ...], all_groups: bool, **given: Any) -> None:
-    """List, describe, delete groups, and reset their offsets.
+def groups(
+    cluster: Cluster, action: str | None, groups_: tuple[str, ...], all_groups: bool, kinds: str | None, **given: Any
+) -> None:
+    """List, describe, delete groups of every kind, and reset their offsets.
 
     \b
+    barnabas groups --list --state --type
     barnabas groups --describe --group billing
     barnabas groups --reset-offsets --group billing --topic orders --to-earliest --execute
     """
@@ -60,118 +63,85 @@ def groups(cluster: Cluster, action: str | None, groups_: tuple[str, ...], all_g
     if action != "list" and not groups_ and not all_groups:
         raise click.UsageError("--group or --all-groups must be given")
     with cluster.admin() as admin:
-        names = [group["group_id"] for group in admin.list_groups()] if all_groups else list(groups_)
+        names = list(groups_)
+        if all_groups or action == "list":
+            rows = [row for row in _listed(admin) if _is_of(row, kinds)]
+            if action == "list":
+                _list(rows, given)
+                return
+            names = [row["group"] for row in rows]
         _ACTIONS[action](admin, sorted(names), **given)
 
 
-def _list(admin: Any, names: list[str], **given: Any) -> None:
+# -------------------------------------------------------------------- listing
+
+
+def _listed(admin: Any) -> list[dict[str, Any]]:
     found = sorted(admin.list_groups(), key=lambda group: str(group["group_id"]))
-    rows = [
+    return [
         {
             "group": group["group_id"],
-            "type": group.get("group_type"),
+            "type": None if group.get("group_type") is None else str(group["group_type"]).lower(),
             "protocol": group["protocol_type"],
             "state": group.get("group_state"),
         }
         for group in found
     ]
-    wanted = {state.strip().lower() for state in (given["state"] or "").split(",") if state.strip()}
-    rows = [row for row in rows if not wanted or str(row["state"]).lower() in wanted]
+
+
+def _is_of(row: Mapping[str, Any], kinds: str | None) -> bool:
+    """Whether the group is of those that ``--consumer``, ``--share`` or ``--streams`` names."""
+    if kinds != CONSUMER:
+        return kinds is None or row["type"] == kinds
+    # As kafka-groups has it: a group that only keeps offsets has no protocol, and counts too.
+    return row["type"] == CONSUMER or (row["type"] not in (SHARE, STREAMS) and row["protocol"] in ("consumer", ""))
+
+
+def _words(text: str | None) -> set[str]:
+    return {word.strip().lower() for word in (text or "").split(",") if word.strip()}
+
+
+def _list(rows: list[dict[str, Any]], given: Mapping[str, Any]) -> None:
+    states, types = _words(given["state"]), _words(given["types"])
+    rows = [
+        row
+        for row in rows
+        if (not states or str(row["state"]).lower() in states) and (not types or str(row["type"]).lower() in types)
+    ]
+    columns = [name for name, option in (("type", "types"), ("state", "state")) if given[option] is not None]
     if given["as_json"]:
         show_json(rows)
-    elif given["state"] is not None:
-        show_table(rows, ["group", "state"], empty="No groups")
+    elif columns:
+        show_table(rows, ["group", *columns], empty="No groups")
     else:
         for row in rows:
             click.echo(row["group"])
 
 
+# ----------------------------------------------------------------- describing
+
+
 def _describe(admin: Any, names: list[str], **given: Any) -> None:
-    described = admin.describe_groups(names) if names else {}
-    rows: list[dict[str, Any]] = []
-    for name in names:
-        group = described[name]
-        if group["group_state"] == "Dead":
-            raise click.ClickException(f"There is no group {name}")
-        if given["state"] is not None:
-            rows.append(_state(group))
-        elif given["members"]:
-            rows.extend(_members(group))
-        else:
-            rows.extend(_offsets(admin, group))
-    columns: Sequence[str] = OFFSET_COLUMNS
+    found = describe(admin, names) if names else []
     if given["state"] is not None:
-        columns = STATE_COLUMNS
+        tables = state_tables(admin, found)
     elif given["members"]:
-        columns = MEMBER_COLUMNS if given["verbose"] else MEMBER_COLUMNS[:-1]
-    if given["as_json"]:
-        show_json(rows)
+        tables = member_tables(admin, found)
     else:
-        show_table(rows, columns, empty="No members" if given["members"] else "No offsets and no members")
+        tables = offset_tables(admin, found)
+    if given["as_json"]:
+        show_json([row for table in tables for row in table.rows])
+        return
+    tables = [table for table in tables if table.rows]
+    for index, table in enumerate(tables):
+        if index:
+            click.echo()
+        show_table(table.rows, table.columns.chosen(verbose=given["verbose"]))
+    if not tables:
+        click.echo("No members" if given["members"] else "No offsets and no members")
 
 
-def _state(group: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "group": group["group_id"],
-        "assignment_strategy": group["protocol_data"] or None,
-        "state": group["group_state"],
-        "members": len(group["members"]),
-    }
-
-
-def _members(group: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "group": group["group_id"],
-            "consumer_id": member["member_id"],
-            "group_instance_id": member.get("group_instance_id"),
-            "host": member["client_host"],
-            "client_id": member["client_id"],
-            "partitions": [f"{topic}-{partition}" for topic, partition in _assigned(member)],
-        }
-        for member in group["members"]
-    ]
-
-
-def _assigned(member: dict[str, Any]) -> list[tuple[str, int]]:
-    assignment = member.get("member_assignment")
-    if not isinstance(assignment, dict):
-        # A protocol that is not the consumers': only its members can read it.
-        return []
-    return [
-        (each["topic"], partition) for each in assignment["assigned_partitions"] for partition in each["partitions"]
-    ]
-
-
-def _offsets(admin: Any, group: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each partition that the group has an offset of, or a member for."""
-    from kafka import TopicPartition
-    from kafka.admin import OffsetSpec
-
-    name = group["group_id"]
-    committed = {tuple(place): it.offset for place, it in admin.list_group_offsets(name)[name].items()}
-    members = {place: member for member in group["members"] for place in _assigned(member)}
-    places = sorted({*committed, *members})
-    ends = (
-        admin.list_partition_offsets({TopicPartition(*place): OffsetSpec.LATEST for place in places}) if places else {}
-    )
-    rows = []
-    for topic, partition in places:
-        current = committed.get((topic, partition))
-        end = ends[TopicPartition(topic, partition)].offset
-        member = members.get((topic, partition), {})
-        rows.append({
-            "group": name,
-            "topic": topic,
-            "partition": partition,
-            "current_offset": current,
-            "log_end_offset": end,
-            "lag": None if current is None else end - current,
-            "consumer_id": member.get("member_id"),
-            "host": member.get("client_host"),
-            "client_id": member.get("client_id"),
-        })  # fmt: skip
-    return rows
+# ------------------------------------------------------------------- changing
 
 
 def _delete(admin: Any, names: list[str], **given: Any) -> None:
@@ -189,14 +159,16 @@ def _delete(admin: Any, names: list[str], **given: Any) -> None:
 
 
 def _delete_offsets(admin: Any, names: list[str], **given: Any) -> None:
-    rows = [row for name in names for row in delete_offsets(admin, name, given["topics"])]
+    types = types_of(admin)
+    rows = [row for name in names for row in delete_offsets(admin, name, types.get(name, CLASSIC), given["topics"])]
     _show_changes(rows, ["group", "topic", "partition", "error"], as_json=given["as_json"])
 
 
 def _reset_offsets(admin: Any, names: list[str], **given: Any) -> None:
     if given["execute"] and given["dry_run"]:
         raise click.UsageError("One of --dry-run and --execute must be given, not both")
-    rows = [row for name in names for row in reset_offsets(admin, name, given)]
+    types = types_of(admin)
+    rows = [row for name in names for row in reset_offsets(admin, name, types.get(name), given)]
     if given["export"]:
         for row in rows:
             click.echo(f"{row['topic']},{row['partition']},{row['new_offset']}")
@@ -217,7 +189,6 @@ def _show_changes(rows: list[dict[str, Any]], columns: list[str], *, as_json: bo
 
 
 _ACTIONS: dict[str, Callable[..., None]] = {
-    "list": _list,
     "describe": _describe,
     "delete": _delete,
     "delete_offsets": _delete_offsets,

@@ -1,0 +1,98 @@
+"""Requests that kafka-python has no classes of: Barnabas' own, in the shape that its connections send and read.
+
+Knows nothing of what is asked. That way they go where that client goes: over TLS, as the user it logs in as, to the
+coordinator that it finds.
+"""
+
+import struct
+from typing import Any
+
+from barnabas.wire.headers import RequestHeader, ResponseHeader
+from barnabas.wire.message import Request, Response
+
+
+def ask_coordinator(admin: Any, group_id: str, request: Request) -> Any:
+    """What the group's coordinator answers, at the newest version that both sides know.
+
+    Raises:
+        kafka.errors.KafkaError: the broker cannot be reached, or knows no such request.
+    """
+
+    async def ask() -> Any:
+        node_id = await admin._find_coordinator_id(group_id)
+        return await admin._manager.send(Asked(request), node_id=node_id)
+
+    return admin._manager.run(ask)
+
+
+def coordinators(admin: Any, group_ids: list[str]) -> dict[str, str]:
+    """Of each group where its coordinator is, and its id: ``localhost:9092 (1)``."""
+
+    async def find() -> Any:
+        return await admin._find_coordinator_ids(group_ids)
+
+    found = admin._manager.run(find) if group_ids else {}
+    brokers = {broker.node_id: broker for broker in admin._manager.cluster.brokers()}
+    return {
+        group_id: f"{brokers[node_id].host}:{brokers[node_id].port} ({node_id})"
+        for group_id, node_id in found.items()
+        if node_id in brokers
+    }
+
+
+class Asked:
+    """A request as kafka-python's ``ApiMessage`` has it, its header and the class of its response."""
+
+    _min_version = _max_version = None
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._response: type[Response] = type(request).response
+        self.name = type(request).__name__
+        self.API_KEY = type(request).api_key
+        self.API_VERSION: int | None = None  #: found out by the connection, from what the broker knows
+        self.min_version, self.max_version = type(request).versions
+        self.correlation_id = 0
+
+    # ------------------------------------------------------ as a request
+
+    def with_header(self, correlation_id: int, client_id: str) -> None:
+        self.correlation_id, self._client_id = correlation_id, client_id
+
+    def expect_response(self) -> bool:
+        return True
+
+    def encode(self, *, framed: bool, header: bool) -> bytes:
+        assert framed and header and self.API_VERSION is not None
+        version = self.API_VERSION
+        head = RequestHeader(
+            request_api_key=self.API_KEY,
+            request_api_version=version,
+            correlation_id=self.correlation_id,
+            client_id=self._client_id,
+        ).encode(version=2 if self._is_flexible else 1)
+        body = self._request.encode(version=version)
+        return struct.pack(">i", len(head) + len(body)) + head + body
+
+    @property
+    def _is_flexible(self) -> bool:
+        return self.API_VERSION in type(self._request).flexible
+
+    # ------------------------------------------------------ as its header, and as the class of the response
+
+    @property
+    def header(self) -> "Asked":
+        return self
+
+    def get_response_class(self) -> "Asked":
+        return self
+
+    def parse_header(self, buffer: Any) -> ResponseHeader:
+        flexible = int(self._is_flexible)
+        head, end = ResponseHeader.decode_from(bytes(buffer), 0, version=flexible)
+        buffer.seek(end)
+        return head
+
+    def decode(self, buffer: Any) -> Response:
+        assert self.API_VERSION is not None
+        return self._response.decode(buffer.read(), version=self.API_VERSION)
