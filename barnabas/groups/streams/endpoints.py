@@ -36,6 +36,6 @@ def _partitions(
             continue
         partitions = sorted(tasks[each])
         read = subtopologies[each].source_topics | subtopologies[each].repartition_sources.keys()
-        # A topic with fewer partitions than there are tasks is read by the first of them.
+        # Of a topic with fewer partitions than the member has tasks, as many as there are: so Apache Kafka counts.
         found += [(name, partitions[: len(topics[name].partitions)]) for name in hash_map_order(read) if name in topics]
     return found

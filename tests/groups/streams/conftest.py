@@ -8,8 +8,3 @@ from tests.groups.streams.machine import World
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-@pytest.fixture
-def new_world() -> type[World]:
-    return World

@@ -1,0 +1,141 @@
+"""Applications that join, run tasks, fall silent and come back, and a judge of who runs what at any moment."""
+
+from collections import Counter
+
+from barnabas.groups.streams.states import GroupState
+from tests.groups.streams.machine import Client, World
+
+Task = tuple[str, int]
+
+PROCESSES = 3
+ROUNDS = 60
+
+
+class Runner(Client):
+    """A member on its own machine: what it was told to give up it runs until it says that it does not."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(f"m{index}")
+        self.process = f"p{index % PROCESSES}"
+        self.is_in = False
+        self.running: set[Task] = set()
+
+    @property
+    def told(self) -> set[Task]:
+        return {(subtopology, each) for subtopology, partitions in self.tasks[0].items() for each in partitions}
+
+
+class Walker:
+    def __init__(self, world: World, members: int) -> None:
+        self.world = world
+        self.runners = [Runner(index) for index in range(members)]
+        world.clients = {runner.name: runner for runner in self.runners}
+        for line in (
+            "topic t 3",
+            "subtopology 0 from=t write=r",
+            "subtopology 1 read=r keep=c",
+        ):
+            world.command(line)
+        self.size = 3
+
+    def do(self, verb: str, index: int) -> None:
+        getattr(self, verb)(self.runners[index % len(self.runners)])
+        self.judge()
+
+    # ------------------------------------------------------------- what may happen
+
+    def join(self, runner: Runner) -> None:
+        runner.running = set()
+        self.heed(runner, self.world.command(f"join {runner.name} process={runner.process}"))
+
+    def beat(self, runner: Runner) -> None:
+        if runner.is_in:
+            self.heed(runner, self.world.command(f"beat {runner.name}"))
+
+    def ack(self, runner: Runner) -> None:
+        """It stops what it was told to stop, and says so."""
+        if runner.is_in:
+            runner.running = runner.told
+            self.heed(runner, self.world.command(f"ack {runner.name}"))
+
+    def lose(self, runner: Runner) -> None:
+        """The answer does not come, and it asks again."""
+        if runner.is_in:
+            epoch, tasks = runner.epoch, runner.tasks
+            self.world.command(f"beat {runner.name}")
+            runner.epoch, runner.tasks = epoch, tasks
+            self.ack(runner)
+
+    def leave(self, runner: Runner) -> None:
+        if runner.is_in:
+            runner.running = set()
+            told = self.world.command(f"leave {runner.name}")
+            runner.is_in = "epoch -1" not in told and "UNKNOWN" not in told
+
+    def wait(self, runner: Runner) -> None:
+        """Time goes by: enough for whoever does not give up its tasks, or is silent for long."""
+        self.world.command("advance 8s")
+
+    def restart(self, runner: Runner) -> None:
+        self.world.command("restart")
+
+    def trouble(self, runner: Runner) -> None:
+        self.world.command("log fine" if self.world.is_broken else "log broken")
+
+    def grow(self, runner: Runner) -> None:
+        """The topic, and with it those that follow from it."""
+        self.size = self.size % 5 + 1
+        for name in "trc":
+            self.world.command(f"topic {name} {self.size}")
+
+    def copy(self, runner: Runner) -> None:
+        replicas = 1 - self.world.settings["streams.num.standby.replicas"]
+        self.world.command(f"config num.standby.replicas={replicas}")
+
+    def heed(self, runner: Runner, told: str) -> None:
+        if f"{runner.name}: epoch" in told:
+            runner.is_in = True
+            runner.running |= runner.told
+        elif "FENCED_MEMBER_EPOCH" in told or "UNKNOWN_MEMBER_ID" in told or "GROUP_ID_NOT_FOUND" in told:
+            runner.is_in, runner.running, runner.tasks = False, set(), ({}, {}, {})
+
+    # ------------------------------------------------------------- what must hold
+
+    def judge(self) -> None:
+        """No active task is run by two members of the group; nor does a process have a task in two roles."""
+        group = self.world.group
+        members = {} if group is None else group.members
+        running = Counter(task for each in self.runners if each.name in members for task in each.running)
+        assert all(count == 1 for count in running.values()), running
+        held = Counter(
+            (member.process_id, subtopology, each)
+            for member in members.values()
+            for part in (member.assigned, member.revoking)
+            for role in part
+            for subtopology, partitions in role.items()
+            for each in partitions
+        )
+        assert all(count == 1 for count in held.values()), held
+
+    def settle(self, living: set[int]) -> None:
+        """Those that live go on; then everybody has its share, and every task is run once."""
+        self.world.command("log fine")
+        chosen = [self.runners[index] for index in sorted(living) if index < len(self.runners)]
+        for runner in self.runners:
+            if runner not in chosen:
+                self.leave(runner)
+        for _ in range(ROUNDS):
+            for runner in chosen:
+                (self.ack if runner.is_in else self.join)(runner)
+                self.judge()
+            self.world.clock.advance(1)
+        group = self.world.group
+        assert group is not None and group.state is GroupState.STABLE, group and group.state
+        assert set(group.members) == {runner.name for runner in chosen}
+        every = Counter(task for runner in chosen for task in runner.running)
+        wanted = {(subtopology, each) for subtopology in "01" for each in range(self.size)}
+        assert every == Counter(wanted)
+        shares = [len(runner.running) for runner in chosen]
+        if not self.world.settings["streams.num.standby.replicas"]:
+            assert max(shares) - min(shares) <= 1, shares
+        self.world.command("restart")
