@@ -16,6 +16,8 @@ from .codec import ZERO_UUID, message
 from .steps import ADVERTISED
 
 MEMBER_ID = re.compile(r"^(.*-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+MADE_UP_ID = re.compile(r"[0-9A-Za-z_-]{22}")
+"""A UUID as Kafka writes its own."""
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 UNORDERED = {
@@ -51,6 +53,8 @@ UNORDERED = {
     "DescribeShareGroupOffsets": {"Topics"},
     "ShareGroupDescribe": {"Members", "SubscribedTopicNames", "TopicPartitions"},
     "ShareGroupHeartbeat": {"TopicPartitions"},
+    "ConsumerGroupDescribe": {"Members", "SubscribedTopicNames", "TopicPartitions"},
+    "ConsumerGroupHeartbeat": {"TopicPartitions"},
     "StreamsGroupDescribe": {"Members"},
     "StreamsGroupHeartbeat": {"PartitionsByUserEndpoint", "ActivePartitions", "StandbyPartitions"},
     "ReadShareGroupState": {"Results"},
@@ -157,6 +161,12 @@ def positive(kind: str) -> Any:
     return lambda normal, value: normal.name(kind, value) if isinstance(value, int) and value > 0 else value
 
 
+def member_id(normal: Normal, value: Any) -> Any:
+    if isinstance(value, str) and MADE_UP_ID.fullmatch(value):
+        return normal.name("member id", value)
+    return normal.answer(value)
+
+
 def presence(_: Normal, value: Any) -> Any:
     return "some text" if value else value
 
@@ -180,6 +190,7 @@ RULES: Mapping[str, Any] = {
     "ErrorMessage": presence,
     "BatchIndexErrorMessage": presence,
     "AcknowledgeErrorMessage": presence,
+    "ConsumerGroupHeartbeat.MemberId": member_id,
     "StatusDetail": presence,
     "Documentation": presence,
     "LogAppendTimeMs": Normal.timestamp,

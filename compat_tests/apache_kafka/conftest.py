@@ -22,6 +22,7 @@ ALIKE = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
     "group.max.size": "2",
+    "group.consumer.max.size": "4",
     "group.streams.initial.rebalance.delay.ms": "0",
     "group.streams.max.size": "3",
     "log.retention.ms": "-1",

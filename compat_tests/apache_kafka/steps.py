@@ -55,6 +55,8 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "ListTransactions": (0, 2),
     "ListConfigResources": (0, 1),
     "DescribeTopicPartitions": (0, 0),
+    "ConsumerGroupHeartbeat": (0, 1),
+    "ConsumerGroupDescribe": (0, 1),
     "StreamsGroupHeartbeat": (0, 0),
     "StreamsGroupDescribe": (0, 0),
     "ShareGroupHeartbeat": (1, 1),

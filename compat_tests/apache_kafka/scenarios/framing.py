@@ -83,6 +83,8 @@ PLAIN: dict[str, dict[str, Any]] = {
     **{
         step.api: dict(step.body) for step in (make((NOBODY, 0)) for make in (initialize, read, write, delete, summary))
     },
+    "ConsumerGroupHeartbeat": {"GroupId": "~g", "MemberId": "~m", "MemberEpoch": 1, "RebalanceTimeoutMs": -1},
+    "ConsumerGroupDescribe": {"GroupIds": ["~g"], "IncludeAuthorizedOperations": False},
     "ShareGroupHeartbeat": {"GroupId": "~g", "MemberId": "~m", "MemberEpoch": 1},
     "ShareGroupDescribe": {"GroupIds": ["~g"], "IncludeAuthorizedOperations": False},
     "DescribeShareGroupOffsets": {"Groups": [{"GroupId": "~g", "Topics": None}]},
