@@ -13,7 +13,7 @@ from tests.groups.consumer.walker import Walker
 CONSUMERS = 4
 
 QUIET = {"talk": 8, "run": 3, "finish": 4, "send": 2, "hear": 2, "lose": 1, "revoke": 2}
-LOUD = {"die": 1, "leave": 1, "away": 2, "change": 1, "advance": 3, "topic": 1, "hold": 1, "release": 2, "refuse": 1}
+LOUD = {"die": 1, "leave": 1, "away": 2, "change": 2, "advance": 3, "topic": 2, "hold": 1, "release": 2, "refuse": 1}
 LOUD |= {"restart": 1}
 """How often each step is taken, those that upset the group apart from the others."""
 
@@ -32,4 +32,6 @@ def test_it_settles_whatever_was_done(seed, loudness, interval_ms, length):
         walker.do(verb, index)
     living = random.sample(walker.consumers, random.randint(1, CONSUMERS))
     note(f"settle {[consumer.name for consumer in living]}")
+    walker.settle(living)
+    walker.topic(random.randrange(4))
     walker.settle(living)

@@ -173,7 +173,7 @@ class Walker:
         self.new_topics_at = 0
         for name in ("t", "u"):
             self.topic(name)
-        instances = (None, None, "i", None)
+        instances = (None, "j", "i", None)
         self.consumers = [
             Consumer(self.machine, "abcd"[at], instance, at // 3) for at, instance in enumerate(instances)
         ]
@@ -248,7 +248,7 @@ class Walker:
             self.machine.change_topic(name, 0)
         if count:
             self.machine.change_topic(name, count)
-            if count > now or now == 0:
+            if count < now or now == 0:
                 self.new_topics_at = self.machine.image.offset
 
     def advance(self, seconds: int) -> None:
@@ -357,5 +357,5 @@ def snapshot(group: ConsumerGroup | None) -> Any:
     return {
         name: dict(value) if isinstance(value, dict) else value
         for name, value in vars(group).items()
-        if name not in ("sessions", "revocations", "refresh_at_ms", "_topic_id_of")
+        if name not in ("sessions", "revocations", "joins", "syncs", "refresh_at_ms", "_topic_id_of")
     }
