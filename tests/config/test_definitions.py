@@ -108,6 +108,8 @@ def names_in_code():
                 fields.add(node.attr)
             elif isinstance(node, ast.AnnAssign) and path in SETTINGS:
                 configs.add(ast.unparse(node.target).replace("_", "."))
+    # Streams groups name theirs without what all of them begin with.
+    configs.update(name for name in of_groups() if name.partition("streams.")[2] in configs)
     for name in configs & of_groups().keys():
         configs.update(synonym.name for synonym in of_groups()[name].synonyms)
         configs.update(bound for bound in BOUNDS.get(name, ()) if bound is not None)

@@ -145,6 +145,7 @@ CONFIGS = (
         "A member of the streams group that was silent for so long is removed.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.streams.session.timeout.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "streams.heartbeat.interval.ms",
@@ -155,6 +156,7 @@ CONFIGS = (
         "How often members of the streams group send heartbeats.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.streams.heartbeat.interval.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "streams.num.standby.replicas",
@@ -165,6 +167,7 @@ CONFIGS = (
         "How many standby copies of its state the streams group keeps.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.streams.num.standby.replicas"),),
+        in_effect=True,
     ),
     ConfigDef(
         "streams.initial.rebalance.delay.ms",
@@ -175,6 +178,7 @@ CONFIGS = (
         "How long the empty streams group waits for more members before its first assignment.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.streams.initial.rebalance.delay.ms"),),
+        in_effect=True,
     ),
     ConfigDef(
         "streams.assignment.interval.ms",
@@ -185,5 +189,6 @@ CONFIGS = (
         "The least time between two assignments of the streams group.",
         CLUSTER_WIDE,
         synonyms=(Synonym("group.streams.assignment.interval.ms"),),
+        in_effect=True,
     ),
 )

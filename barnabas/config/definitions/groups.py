@@ -237,6 +237,7 @@ CONFIGS = (
         OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ignore_case=True),
         MEDIUM,
         "Whether groups may change between the classic and the consumer protocol while in use.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.consumer.assignment.interval.ms",
@@ -283,6 +284,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "A streams group's member that was silent for so long is removed.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.min.session.timeout.ms",
@@ -291,6 +293,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The least that streams.session.timeout.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.max.session.timeout.ms",
@@ -299,6 +302,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The most that streams.session.timeout.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.heartbeat.interval.ms",
@@ -307,6 +311,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How often members of a streams group are told to send heartbeats.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.min.heartbeat.interval.ms",
@@ -315,6 +320,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The least that streams.heartbeat.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.max.heartbeat.interval.ms",
@@ -323,6 +329,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "The most that streams.heartbeat.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.max.size",
@@ -340,6 +347,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "How many standby copies of its state a streams group keeps.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.max.standby.replicas",
@@ -348,6 +356,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The most that streams.num.standby.replicas of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.initial.rebalance.delay.ms",
@@ -356,6 +365,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "How long an empty streams group waits for more members before its first assignment.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.assignment.interval.ms",
@@ -365,6 +375,7 @@ CONFIGS = (
         MEDIUM,
         "The least time between two assignments of a streams group.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.min.assignment.interval.ms",
@@ -373,6 +384,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The least that streams.assignment.interval.ms of a group may be.",
+        in_effect=True,
     ),
     ConfigDef(
         "group.streams.max.assignment.interval.ms",
@@ -381,5 +393,6 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The most that streams.assignment.interval.ms of a group may be.",
+        in_effect=True,
     ),
 )
