@@ -120,6 +120,18 @@ def _member(group: StreamsGroup, ask: Heartbeat) -> Member:
     return member
 
 
+def knows_its_tasks(ask: Heartbeat, member: Member) -> bool:
+    """Whether the member has been told what it was given until now.
+
+    Apache Kafka 4.3 tells tasks once: a member that misses that answer never runs them. Here it is told again, when it
+    is an epoch late, or says that it owns less than it was given.
+    """
+    if ask.member_epoch != member.epoch or ask.member_epoch == JOINING:
+        return False
+    owned = _owned(ask)
+    return owned is None or owned.has_all(member.assigned)
+
+
 def _updated(member: Member, ask: Heartbeat) -> Member:
     return member._replace(
         rack_id=member.rack_id if ask.rack_id is None else ask.rack_id,

@@ -100,7 +100,7 @@ class StreamsGroups:
             detail = f"Member {group.shutdown_requested_by} has failed, and wants the whole application to stop."
             status.append(Problem(Status.SHUTDOWN_APPLICATION, detail))
         tasks = None
-        if ask.member_epoch == JOINING or step.former.assigned != member.assigned:
+        if step.former.assigned != member.assigned or not heartbeating.knows_its_tasks(ask, step.former):
             tasks = _tasks(member.assigned)
             if member.user_endpoint is not None:
                 group.endpoint_epoch += 1

@@ -34,6 +34,14 @@ class Target(NamedTuple):
     def is_empty(self) -> bool:
         return not (self.active or self.standby or self.warmup)
 
+    def has_all(self, held: "Held") -> bool:
+        """Whether all that is held is here."""
+        return (
+            all(partitions.keys() <= self.active.get(each, frozenset()) for each, partitions in held.active.items())
+            and all(partitions <= self.standby.get(each, frozenset()) for each, partitions in held.standby.items())
+            and all(partitions <= self.warmup.get(each, frozenset()) for each, partitions in held.warmup.items())
+        )
+
     def is_within(self, held: "Held") -> bool:
         """Whether all of it is held."""
         return (
