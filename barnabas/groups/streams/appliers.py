@@ -10,8 +10,8 @@ from barnabas.groups.group import Group
 from barnabas.groups.ledger import Applier
 from barnabas.groups.streams.group import NO_EPOCH, StreamsGroup
 from barnabas.groups.streams.member import Member
+from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.records import target_of, with_current, with_metadata
-from barnabas.groups.streams.states import MemberState
 from barnabas.groups.streams.tasks import NOTHING
 from barnabas.groups.streams.topology import Topology
 from barnabas.wire.coordinator_records import CoordinatorKey

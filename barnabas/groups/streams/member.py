@@ -6,7 +6,7 @@ Knows nothing of the group; it never changes: what follows is another one.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barnabas.groups.streams.states import MemberState
+from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.tasks import NOTHING, Held
 
 

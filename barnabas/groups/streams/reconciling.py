@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from barnabas.errors import FencedMemberEpoch
 from barnabas.groups.streams.member import Member
-from barnabas.groups.streams.states import MemberState
+from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.tasks import NOTHING, Epochs, Held, Target, Tasks
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from barnabas.groups.ledger import Pair
 from barnabas.groups.streams.member import Endpoint, Member
-from barnabas.groups.streams.states import MemberState
+from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.tasks import Epochs, Held, Target, Tasks, tasks_of
 from barnabas.wire.messages.group_records import (
     StreamsGroupCurrentMemberAssignmentKey,

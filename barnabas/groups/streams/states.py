@@ -1,6 +1,6 @@
-"""The states of a streams group, of its members, and what a member may be told beside its tasks.
+"""The states of a streams group, which can follow which, and what a member may be told beside its tasks.
 
-Knows nothing of what leads from one to another, but for which can follow which.
+Knows nothing of what leads from one to another.
 """
 
 import enum
@@ -34,27 +34,6 @@ PREVIOUS_STATES = {
     GroupState.DEAD: {GroupState.EMPTY},
 }
 """From which states each can be reached."""
-
-
-class MemberState(enum.IntEnum):
-    """Where a member stands on its way to its target; the values are those of the records (``MemberState``)."""
-
-    STABLE = 1
-    """Has all of its target as of its epoch."""
-    UNREVOKED_TASKS = 2
-    """Has to give up tasks first, and has not said that it did."""
-    UNRELEASED_TASKS = 3
-    """Waits for tasks that others still hold."""
-    UNKNOWN = 127
-    """What a newer broker wrote, perhaps."""
-
-    @classmethod
-    def of(cls, value: int) -> "MemberState":
-        """As a record says it."""
-        try:
-            return cls(value)
-        except ValueError:
-            return cls.UNKNOWN
 
 
 class Status(enum.IntEnum):

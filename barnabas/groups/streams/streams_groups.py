@@ -20,6 +20,7 @@ from barnabas.groups.streams.endpoints import endpoints_of
 from barnabas.groups.streams.group import StreamsGroup
 from barnabas.groups.streams.heartbeating import STANDBY_REPLICAS, Circumstances, Step
 from barnabas.groups.streams.member import Member
+from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.messages import (
     JOINING,
     LEAVING,
@@ -30,7 +31,7 @@ from barnabas.groups.streams.messages import (
     HeartbeatResult,
 )
 from barnabas.groups.streams.records import group_record, member_tombstones
-from barnabas.groups.streams.states import MemberState, Status
+from barnabas.groups.streams.states import Status
 from barnabas.groups.streams.tasks import Held, Tasks
 from barnabas.groups.streams.topology import Topology
 from barnabas.groups.streams.validating import validate
