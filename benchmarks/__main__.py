@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, transactions
+from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, shares, transactions
 from benchmarks.measure import Row
 
 MEASUREMENTS = {
@@ -25,6 +25,7 @@ MEASUREMENTS = {
     "recovery": recovery.after_a_kill,
     "large-groups": groups.large,
     "many-groups": groups.replay,
+    "share": shares.throughput,
     "transactions": transactions.small,
     "large-transactions": transactions.large,
     "transactional-ids": transactions.start_with_ids,

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
 
+FIRST_READ = 65_536
+"""How many bytes are read before it is known whether there are enough records in them."""
+
+
+MAX_RECORDS = 2**31 - 1
+
+
 class Fetched(NamedTuple):
     """What a member is told of one partition."""
 
@@ -189,15 +196,39 @@ class ShareFetching:
         up_to = partition.readable_up_to(self._isolation_level)
         if max_bytes < 0:
             raise UnknownServerError(f"{max_bytes} bytes cannot be read")
-        data = partition.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one)
-        if not data:
+        data, read = self._data(led, offset, up_to, max_records, max_bytes, minimum_one)
+        if not read:
             return Fetched()
-        read = list(batches(data))
         acquired = acquire(share, self._wanted._replace(max_records=max_records), offset, read)
         if acquired and self._isolation_level == READ_COMMITTED:
             aborted = aborted_batches(read, partition.log.aborted_transactions(offset, data))
             acquired = without_aborted(share, self._wanted.member_id, acquired, aborted) if aborted else acquired
         return Fetched(_slice(data, read, acquired), acquired) if acquired else Fetched()
+
+    def _data(
+        self, led: Led, offset: int, up_to: int, max_records: int, max_bytes: int, minimum_one: bool
+    ) -> tuple[bytes, list[RecordBatch]]:
+        """Batches of the log from ``offset`` on; of those that nobody has had no more than can be acquired."""
+        partition, share = led.partition, _share(led)
+        are_new = offset == share.next_offset
+        enough = min(max_records, share.limits().record_locks - share.in_flight_count) if are_new else MAX_RECORDS
+        first = min(max_bytes, FIRST_READ) if are_new else max_bytes
+        data = partition.read(offset, first, up_to=up_to, minimum_one=minimum_one)
+        read = until(offset + enough, data)
+        if first < max_bytes and read and (at := read[-1].next_offset) < min(offset + enough, up_to):
+            data += partition.read(at, max_bytes - len(data), up_to=up_to, minimum_one=False)
+            read = until(offset + enough, data)
+        return data, read
+
+
+def until(offset: int, data: bytes) -> list[RecordBatch]:
+    """The batches up to the one that reaches that offset."""
+    read = []
+    for batch in batches(data):
+        read.append(batch)
+        if batch.next_offset >= offset:
+            break
+    return read
 
 
 def _share(led: Led) -> SharePartition:
@@ -215,6 +246,8 @@ def _slice(data: bytes, read: Sequence[RecordBatch], acquired: Sequence[Acquired
             start += size
         if batch.base_offset <= last:
             end += size
+        else:
+            break
     return data if end - start == len(data) else memoryview(data)[start:end]
 
 
