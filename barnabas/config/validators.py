@@ -153,3 +153,9 @@ replica_list = Matching("* or a list of partition:broker", _is_replica_list)
 voters = Matching("a list of id@host:port", lambda items: all(map(_is_voter, items)))
 hosts_and_ports = Matching("a list of host:port", lambda items: all(map(_is_host_and_port, items)))
 share_reset = Matching("earliest, latest, or by_duration: and a span as PnDTnHnMn.nS", _is_share_reset)
+
+
+def assignors(*names: str) -> Items:
+    """Assignors by the names that members give them, or by Kafka's classes, as Kafka 3 had them."""
+    classes = tuple(f"org.apache.kafka.coordinator.group.assignor.{name.title()}Assignor" for name in names)
+    return Items((*names, *classes), may_be_empty=False)

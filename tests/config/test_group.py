@@ -61,7 +61,8 @@ def test_all_bounds_are_configs():
         *((f"group.{kind}.assignment.interval.ms", "15001") for kind in KINDS),
         ("group.share.min.delivery.count.limit", "6"),
         ("group.share.max.share.sessions", "199"),
-        ("group.share.assignors", "simple,other"),
+        ("group.share.assignors", "other"),
+        ("group.consumer.assignors", "uniform,org.example.MyAssignor"),
         ("group.streams.num.standby.replicas", "3"),
     ],
 )
@@ -84,3 +85,10 @@ def test_in_development_groups_settle_at_once(kind):
     assert found[f"{kind}.heartbeat.interval.ms"] == 200
     assert found[f"{kind}.assignment.interval.ms"] == 0
     assert found[f"{kind}.session.timeout.ms"] == 6000
+
+
+def test_assignors_may_be_named_as_kafka_3_named_them():
+    names = [f"org.apache.kafka.coordinator.group.assignor.{each}Assignor" for each in ("Uniform", "Range", "Simple")]
+    BrokerConfig.from_properties({"group.consumer.assignors": ",".join(names[:2]), "group.share.assignors": names[2]})
+    with pytest.raises(ConfigError, match="one assignor"):
+        BrokerConfig.from_properties({"group.share.assignors": f"simple,{names[2]}"})

@@ -4,7 +4,7 @@ Knows nothing but the declarations.
 """
 
 from barnabas.config.definition import CLUSTER_WIDE, HIGH, INT, LIST, LONG, MAX_INT, MEDIUM, SHORT, STRING, ConfigDef
-from barnabas.config.validators import Items, OneOf, at_least
+from barnabas.config.validators import Items, OneOf, assignors, at_least
 
 CONFIGS = (
     ConfigDef(
@@ -225,7 +225,7 @@ CONFIGS = (
         "group.consumer.assignors",
         LIST,
         ["uniform", "range"],
-        Items(may_be_empty=False),
+        assignors("uniform", "range"),
         MEDIUM,
         "The assignors that consumer groups may choose from; the first is the default.",
         in_effect=True,

@@ -4,7 +4,7 @@ Knows nothing but the declarations.
 """
 
 from barnabas.config.definition import CLUSTER_WIDE, HIGH, INT, LIST, LOW, MEDIUM, SHORT, STRING, ConfigDef
-from barnabas.config.validators import Between, Items, at_least
+from barnabas.config.validators import Between, assignors, at_least
 
 CONFIGS = (
     ConfigDef(
@@ -70,9 +70,7 @@ CONFIGS = (
         "How many members a share group may have.",
         in_effect=True,
     ),
-    ConfigDef(
-        "group.share.assignors", LIST, ["simple"], Items(may_be_empty=False), MEDIUM, "The assignors of share groups."
-    ),
+    ConfigDef("group.share.assignors", LIST, ["simple"], assignors("simple"), MEDIUM, "The assignor of share groups."),
     ConfigDef(
         "group.share.assignment.interval.ms",
         INT,

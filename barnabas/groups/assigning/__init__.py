@@ -11,16 +11,25 @@ may be what it had; all of a broker's answers come out as Apache Kafka's would, 
 {'one': [0, 1], 'two': [2]}
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from barnabas.groups.assigning.ranges import assign_ranges
 from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsView
 from barnabas.groups.assigning.uniform import assign_uniformly
 
-__all__ = ["ASSIGNORS", "Assignment", "Subscriber", "TopicsView"]
+__all__ = ["ASSIGNORS", "Assignment", "Subscriber", "TopicsView", "names_of"]
 
 #: Those of consumer groups, by the names that ``group.consumer.assignors`` and members give them.
 ASSIGNORS: dict[str, Callable[[Mapping[str, Subscriber], TopicsView], Assignment]] = {
     "uniform": assign_uniformly,
     "range": assign_ranges,
 }
+
+
+def names_of(configured: Iterable[str]) -> list[str]:
+    """Assignors by their names, whether ``group.consumer.assignors`` has these or the names of Kafka's classes.
+
+    >>> names_of(["org.apache.kafka.coordinator.group.assignor.RangeAssignor", "uniform"])
+    ['range', 'uniform']
+    """
+    return [each.rpartition(".")[2].removesuffix("Assignor").lower() for each in configured]

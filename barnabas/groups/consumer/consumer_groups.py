@@ -7,6 +7,7 @@ it is about consumer groups.
 from collections.abc import Collection, Mapping
 
 from barnabas.errors import InvalidGroupId, KafkaError, UnsupportedVersion
+from barnabas.groups.assigning import names_of
 from barnabas.groups.consumer import checks
 from barnabas.groups.consumer.directory import Directory
 from barnabas.groups.consumer.group import GROUP_TYPE, ConsumerGroup
@@ -55,7 +56,7 @@ class ConsumerGroups:
         """ConsumerGroupHeartbeat: answered when what it changes is written."""
         try:
             self._check_enabled()
-            checks.check_shape(beat, self._environment.config()["group.consumer.assignors"])
+            checks.check_shape(beat, names_of(self._environment.config()["group.consumer.assignors"]))
             if beat.member_epoch in (LEAVING, LEAVING_STATIC):
                 self.leaving.leave(beat, reply)
             else:

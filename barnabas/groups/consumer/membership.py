@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from barnabas.errors import KafkaError, NotCoordinator
+from barnabas.groups.assigning import names_of
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import checks, records, regexes
 from barnabas.groups.consumer.directory import Directory, log_failure, wrong_kind
@@ -178,7 +179,7 @@ class Membership:
         return Aimed(group.assignment_epoch, group.target_of(member))
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
-        default: str = self.environment.config()["group.consumer.assignors"][0]
+        default = names_of(self.environment.config()["group.consumer.assignors"])[0]
         return group.assignor(former, member) or default
 
     def reconcile(
