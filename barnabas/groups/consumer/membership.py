@@ -170,13 +170,30 @@ class Membership:
 
     def target(self, group: ConsumerGroup, epoch: int, former: Member, member: Member, told: list[Pair]) -> Aimed:
         """What the member is to have: worked out anew if the group's epoch asks for it, but not all the time."""
-        if epoch > group.assignment_epoch:
+        if epoch > group.assignment_epoch and self._may_assign(group):
+            assignor = self.assignor_of(group, former, member)
             now_ms = self.environment.clock.time_ms()
-            interval_ms: int = self.environment.group_settings(group.group_id)["consumer.assignment.interval.ms"]
-            if group.assignment_time_ms == NEVER or now_ms >= group.assignment_time_ms + interval_ms:
-                assignor = self.assignor_of(group, former, member)
-                return assign(group, epoch, member, self.topics, assignor, now_ms, told)
+            return assign(group, epoch, member, self.topics, assignor, now_ms, told)
         return Aimed(group.assignment_epoch, group.target_of(member))
+
+    def _may_assign(self, group: ConsumerGroup) -> bool:
+        """Not all the time: the last assignment is old enough for another one."""
+        if group.assignment_time_ms == NEVER:
+            return True
+        interval_ms: int = self.environment.group_settings(group.group_id)["consumer.assignment.interval.ms"]
+        return self.environment.clock.time_ms() >= group.assignment_time_ms + interval_ms
+
+    def is_assignment_due(self, group: ConsumerGroup) -> bool:
+        """Whether the next member that comes with something to say would have another target assignment made."""
+        if group.epoch > group.assignment_epoch:
+            return self._may_assign(group)
+        now_ms = self.environment.clock.time_ms()
+        if now_ms < group.refresh_at_ms:
+            return False
+        if self.topics.hash_of(group.topics) != group.metadata_hash:
+            return True
+        group.refresh_at_ms = now_ms + REFRESH_INTERVAL_MS
+        return False
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
         default = names_of(self.environment.config()["group.consumer.assignors"])[0]

@@ -141,10 +141,18 @@ class ClassicMembers:
         except KafkaError as error:
             return error.code
         self._expect_heartbeat(group, member)
-        if _has_to_join(group, member):
+        if _has_to_join(group, member) or self._has_to_lead(group):
             self._expect_join(group, member)
             return RebalanceInProgress.code
         return NONE
+
+    def _has_to_lead(self, group: ConsumerGroup) -> bool:
+        """Whether members have to join for another assignment to be made: with nobody else here, nothing else does.
+
+        Apache Kafka 4.3.1 tells them nothing; where a group may not become a classic one, what its last member of the
+        consumer protocol had stays nobody's.
+        """
+        return group.classic_members == len(group.members) and self._membership.is_assignment_due(group)
 
     def _expect_heartbeat(self, group: ConsumerGroup, member: Member) -> None:
         assert member.classic is not None

@@ -67,7 +67,8 @@ class Downgrading:
         """A static member is back, by the classic protocol, and no other speaks the consumer protocol.
 
         ``told`` are the records that have put it into the place of what it was. As it has all that this had, nobody has
-        to join again, unless it has raised the group's epoch.
+        to join again, unless the group was on its way to another assignment: that one may not be told while somebody
+        still has what it is to give up.
         """
         names = {leaving.member_id: joining.member_id}
         others = [each for each in timeline_order(group.members) if each != leaving.member_id]
@@ -78,8 +79,9 @@ class Downgrading:
             [names.get(each, each) for each in timeline_order(group.target)],
             timeline_order(group.resolved),
         )
+        is_settled = epoch == group.assignment_epoch and all(member.is_reconciled_to(epoch) for member in members)
         restored = self._commit(group, members, epoch, told, done)
-        if restored is not None and epoch != group.epoch:
+        if restored is not None and not is_settled:
             self._call_together(restored)
 
     def resume(self, ended: Mapping[str, int]) -> None:
