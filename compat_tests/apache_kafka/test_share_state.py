@@ -126,17 +126,17 @@ class Client:
 
 
 def test_both_write_the_same_and_read_each_others(kafka_jars: Path, tmp_path: Path) -> None:
-    """The same walk on both; then each goes on with the other's directory, and so again."""
+    """The same walk on both; then each goes on with the other's directory, which nobody may have closed."""
     homes = [tmp_path / "one", tmp_path / "other"]
     clients = [Client(), Client()]
     brokers: list[Any] = [apache_on(homes[0], SETTINGS), barnabas_on(homes[1], SETTINGS)]
     known: list[Any] = [None, None]
-    for turn in range(3):
+    for turn in range(2):
         first = [create("~t", 2), create("~u", 2), found()] if turn == 0 else []
         walk = [*flat(first), *steps(seed=turn, count=150)]
         seen = []
         for at in (0, 1):
-            with running(brokers[at], kill=turn == 1 and isinstance(brokers[at], BarnabasProcess)) as bootstrap:
+            with running(brokers[at], kill=turn == 0 and isinstance(brokers[at], BarnabasProcess)) as bootstrap:
                 client = clients[at]
                 if turn:
                     assert client.play(bootstrap, everything()) == known[at]
