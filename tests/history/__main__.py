@@ -32,6 +32,9 @@ def main() -> int:
         default=True,
         help="whether EndTxn and TxnOffsetCommit of transaction.version 1 may be late, too",
     )
+    parser.add_argument(
+        "--consumer-protocol", action="store_true", help="most of librdkafka's members speak that of KIP-848"
+    )
     parser.add_argument("--plant", metavar="MISTAKE", help="one of planted.py, to see whether it is found")
     parser.add_argument("--directory", type=Path, help="where the broker's data and the history go; a new one")
     arguments = parser.parse_args()
@@ -42,6 +45,7 @@ def main() -> int:
         arguments.level,
         without=frozenset(arguments.without),
         late_of_old=arguments.late_of_old,
+        consumer_protocol=arguments.consumer_protocol,
     )
     home = arguments.directory or Path(tempfile.mkdtemp(prefix="history-"))
     outcome = run(made, home, arguments.broker, arguments.plant)

@@ -14,6 +14,11 @@ from tests.history.proxy import Proxy
 HASTE = {
     "auto.create.topics.enable": "false",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.assignment.interval.ms": "0",
 }
 
 

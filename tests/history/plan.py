@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
+from tests.history.clients import NEWER
+
 TOPICS = {"ledger": 3, "journal": 2, "inputs": 3, "outputs": 3, "inputs-alone": 2, "outputs-alone": 2}
 """Topics and their partitions. The outputs are written by transformers only."""
 
@@ -77,13 +79,24 @@ WEIGHTS = {"kill": 6, "restart": 2, "cut": 4, "delay": 3, "silence": 2, "late": 
 
 
 def plan(
-    seed: int, seconds: float, level: int, *, without: frozenset[str] = frozenset(), late_of_old: bool = True
+    seed: int,
+    seconds: float,
+    level: int,
+    *,
+    without: frozenset[str] = frozenset(),
+    late_of_old: bool = True,
+    consumer_protocol: bool = False,
 ) -> Plan:
-    """The plan of so many seconds at a level of transaction.version, without some kinds of faults."""
+    """The plan of so many seconds at a level of transaction.version, without some kinds of faults.
+
+    With ``consumer_protocol`` all but one of librdkafka's processes speak that in their groups, one of which they share
+    with a process that does not.
+    """
     raw = f"raw-v{level}"
-    clients = ["confluent-kafka", "confluent-kafka", "confluent-kafka", "kafka-python", "aiokafka", raw]
+    newer = NEWER if consumer_protocol else "confluent-kafka"
+    clients = [newer, newer, "confluent-kafka", "kafka-python", "aiokafka", raw]
     workers = [Worker(f"{number}-{name}", name) for number, name in enumerate(clients)]
-    for number, name in enumerate(["confluent-kafka", "confluent-kafka", "kafka-python"]):
+    for number, name in enumerate([newer, newer, "kafka-python"]):
         workers.append(Worker(f"t{number}-{name}", name, "inputs", "outputs", "transformers"))
     workers.append(Worker(f"t3-{raw}", raw, "inputs-alone", "outputs-alone", "transformer-alone"))
     faults = tuple(_faults(Random(f"{seed}/faults"), seconds, without))

@@ -27,9 +27,10 @@ def carried_out(request, tmp_path, *options):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("level", "seconds"), [("2", "35"), ("1", "15")])
-def test_clients_under_faults_see_nothing_that_is_wrong(request, tmp_path, level, seconds):
-    code, said, history = carried_out(request, tmp_path, "--level", level, "--seconds", seconds)
+@pytest.mark.parametrize("options", [("2", "25"), ("2", "20", "--consumer-protocol"), ("1", "15")], ids=" ".join)
+def test_clients_under_faults_see_nothing_that_is_wrong(request, tmp_path, options):
+    level, seconds, *more = options
+    code, said, history = carried_out(request, tmp_path, "--level", level, "--seconds", seconds, *more)
     assert code == 0, said
     assert any(event["kind"] == "kill over" for event in history.events)
     assert any(operation.is_transaction and operation.outcome == OK for operation in history.operations)

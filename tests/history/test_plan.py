@@ -4,6 +4,7 @@ from itertools import islice
 
 import pytest
 
+from tests.history.clients import NEWER
 from tests.history.plan import CRASH, KEYS, WEIGHTS, WRITABLE, plan, steps
 
 
@@ -41,6 +42,13 @@ def test_the_raw_clients_speak_the_generation_of_the_cluster():
     for level in (1, 2):
         raw = {worker.client for worker in plan(7, 60, level).workers if worker.client.startswith("raw")}
         assert raw == {f"raw-v{level}"}
+
+
+def test_a_group_may_have_members_of_both_protocols():
+    made = plan(7, 60, 2, consumer_protocol=True)
+    members = {worker.client for worker in made.workers if worker.group == "transformers"}
+    assert members == {NEWER, "kafka-python"}
+    assert NEWER not in {worker.client for worker in plan(7, 60, 2).workers}
 
 
 def test_clients_do_everything_sooner_or_later():

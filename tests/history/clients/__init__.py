@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from tests.history.clients.base import Consumer, Producer
 
+NEWER = "confluent-kafka-848"
+"""The client whose groups are of the consumer protocol (KIP-848)."""
+
 
 class Client(NamedTuple):
     """How to make this client's producers (bootstrap, transactional id or None) and consumers."""
@@ -17,6 +20,10 @@ def client(name: str) -> Client:
     """The client of this name; the library behind it is only imported when it is asked for."""
     if name == "confluent-kafka":
         from tests.history.clients import confluent_kafka as module
+    elif name == NEWER:
+        from tests.history.clients import confluent_kafka
+
+        return Client(confluent_kafka.Producer, confluent_kafka.NewerConsumer)
     elif name == "kafka-python":
         from tests.history.clients import kafka_python as module
     elif name == "aiokafka":
@@ -30,4 +37,4 @@ def client(name: str) -> Client:
     return Client(module.Producer, module.Consumer)
 
 
-__all__ = ["Client", "Consumer", "Producer", "client"]
+__all__ = ["NEWER", "Client", "Consumer", "Producer", "client"]

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import ClassVar
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
@@ -122,6 +123,8 @@ class Producer(base.Producer):
 
 
 class Consumer(base.Consumer):
+    membership: ClassVar[dict[str, str | int]] = {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
+
     def __init__(self, bootstrap: str, group: str, *, committed: bool) -> None:
         self.group = group
         self.inner = confluent_kafka.Consumer(
@@ -132,8 +135,7 @@ class Consumer(base.Consumer):
                 "isolation.level": "read_committed" if committed else "read_uncommitted",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
-                "session.timeout.ms": 6000,
-                "heartbeat.interval.ms": 500,
+                **self.membership,
                 "max.poll.interval.ms": base.MAX_POLL_INTERVAL_MS,
                 "fetch.wait.max.ms": 50,
                 "fetch.error.backoff.ms": 20,
@@ -222,3 +224,9 @@ class Consumer(base.Consumer):
 
     def abandon(self) -> None:
         del self.inner
+
+
+class NewerConsumer(Consumer):
+    """One whose groups are of the consumer protocol (KIP-848): the broker says how often it beats."""
+
+    membership: ClassVar[dict[str, str | int]] = {"group.protocol": "consumer"}
