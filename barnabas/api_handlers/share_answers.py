@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from barnabas.api_handlers.context import Context
+from barnabas.broker.share_partitions import SHARE_VERSION
 from barnabas.broker.share_sessions import SessionKey, TopicPartition
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 LONGEST_MEMBER_ID = 36
-
-SHARE_VERSION = "share.version"
-"""The feature without which there are no share groups (KIP-932)."""
-
 
 LEADER_IS_TOLD: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
 """Errors with which a member is told whom to ask."""

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SHARE_VERSION = "share.version"
+"""The feature without which there are no share groups (KIP-932)."""
+
 NOT_HOSTED = "Nothing of this partition has been given to the group."
 
 ERRORS_OF_THE_PERSISTER: dict[type[KafkaError], type[KafkaError]] = {
@@ -240,16 +243,10 @@ class SharePartitions:
         if session is not None:
             self.release(session)
         if group_id and not self.sessions.has_members(group_id):
-            self.group_deleted(group_id)
+            self._forget(group_id)
 
-    def member_left(self, group_id: str, member_id: str) -> None:
-        """The group has no such member any more: its session is closed."""
-        session = self.sessions.remove(SessionKey(group_id, member_id))
-        if session is not None:
-            self.release(session)
-
-    def group_deleted(self, group_id: str) -> None:
-        """Forget what is known of the group: it is gone, or its offsets have been changed, or nobody reads for it."""
+    def _forget(self, group_id: str) -> None:
+        """Nobody reads for the group any more; whoever comes reads what was kept of it."""
         for key in [key for key in self._led if key[0] == group_id]:
             self._give_up(key, NotLeaderOrFollower())
 
@@ -257,6 +254,8 @@ class SharePartitions:
         """Leadership, topics and settings may be other ones now."""
         if delta.configs:
             self._group_limits.clear()
+        if SHARE_VERSION in delta.features and not self._broker.image.features.get(SHARE_VERSION):
+            self._give_up_all()
         for key, led in list(self._led.items()):
             _, topic_id, index = key
             is_gone = topic_id in delta.deleted_topics
@@ -268,6 +267,9 @@ class SharePartitions:
     def close(self) -> None:
         """No lock ends any more, and nobody is waited for."""
         self._deadlines.close()
+        self._give_up_all()
+
+    def _give_up_all(self) -> None:
         for key in list(self._led):
             self._give_up(key, NotLeaderOrFollower())
         self.sessions.clear()

@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.share_answers import is_in_shape
-from barnabas.cluster.commands import DeleteTopics
+from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate
 from barnabas.errors import (
     InvalidRecordState,
     InvalidRequest,
@@ -182,15 +182,6 @@ def test_with_the_last_member_goes_what_is_known_of_a_group(node):
     assert len(node.broker.share_partitions.sessions) == 0
 
 
-def test_a_member_that_leaves_its_group_loses_its_session(node):
-    node.produce(1)
-    node.fetch(0, 0)
-    node.broker.share_partitions.member_left("g", "anna")
-    node.broker.share_partitions.member_left("g", "nobody")
-    assert node.fetch(1).error_code == ShareSessionNotFound.code
-    assert acquired(node.fetch(0, 0, member="ben")) == {0: [(0, 0, 2)]}
-
-
 def test_epochs_come_one_after_the_other(node):
     node.produce(1)
     node.fetch(0, 0)
@@ -213,8 +204,10 @@ def test_a_mode_that_is_none_costs_an_epoch(node):
 
 
 def test_without_the_feature_there_are_no_share_groups(node):
-    without = {name: level for name, level in node.broker.image.features.items() if name != "share.version"}
-    node.broker.controller.image = node.broker.image._replace(features=without)
+    node.produce(1)
+    node.fetch(0, 0)
+    node.broker.controller.update_features([FeatureUpdate("share.version", 0, SAFE_DOWNGRADE)])
+    assert len(node.broker.share_partitions.sessions) == 0
     assert node.fetch(0, 0).error_code == UnsupportedVersion.code
 
 
