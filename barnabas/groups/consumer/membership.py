@@ -72,7 +72,10 @@ class Membership:
             new_topics_at=self.new_topics_at,
             refresh_interval_ms=lambda: environment.config()["group.consumer.regex.refresh.interval.ms"],
         )
-        epoch = self.next_epoch(group, former, member, told, is_due=has_new_topics or regex.is_known)
+        is_due = has_new_topics or regex.is_known
+        if isinstance(found, ClassicGroup) and found.members:
+            is_due = is_due or self._upgrading.leaves_open(found, group)
+        epoch = self.next_epoch(group, former, member, told, is_due=is_due)
         aimed = self.target(group, epoch, former, member, told)
         member = self.reconcile(group, member, aimed, has_new_topics or regex.has_changed, beat.owned, told)
         interval_ms: int = environment.group_settings(group.group_id)["consumer.heartbeat.interval.ms"]

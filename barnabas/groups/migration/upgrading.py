@@ -5,9 +5,10 @@ Apache Kafka's ``GroupMetadataManager``, and ``ConsumerGroup.fromClassicGroup``.
 """
 
 import logging
+from collections.abc import Iterable
 
 from barnabas.errors import GroupIdNotFound, MalformedMessage, RebalanceInProgress
-from barnabas.groups.classic_group import ClassicGroup
+from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.consumer import records
 from barnabas.groups.consumer.directory import Directory
@@ -42,7 +43,7 @@ class Upgrading:
         self._check(classic)
         image = self._environment.image()
         try:
-            members = [self._member(classic, each) for each in classic.members.values()]
+            members = _without_doubles(self._member(classic, each) for each in classic.members.values())
         except MalformedMessage as error:
             raise _refused(classic, "the embedded consumer protocol is malformed.") from error
         except CustomAssignment as error:
@@ -64,6 +65,19 @@ class Upgrading:
         assert isinstance(group, ConsumerGroup) and image is self._environment.image()
         return group
 
+    def leaves_open(self, classic: ClassicGroup, group: ConsumerGroup) -> bool:
+        """Whether there has to be another assignment, whoever it is that comes: one was under way, or lacks something.
+
+        A static member that takes its own place changes nothing, and Apache Kafka 4.3.1 leaves it at that.
+        """
+        topics = self._environment.image().topics_by_name
+        return classic.state is not State.STABLE or any(
+            group.is_free(topics[name].id, index)
+            for name in group.topics
+            if name in topics
+            for index in topics[name].partitions
+        )
+
     def _check(self, classic: ClassicGroup) -> None:
         settings = self._environment.config()
         if not policy_of(settings).allows_upgrade:
@@ -79,10 +93,9 @@ class Upgrading:
         # Before the first rebalance is over nothing is chosen; then it is what would be.
         protocol = classic.protocol_name or classic.select_protocol()
         subscription = subscription_of(member.metadata(protocol), image)
-        assigned: Epochs = {
-            topic_id: dict.fromkeys(partitions, epoch)
-            for topic_id, partitions in partitions_of(member.assignment, image).items()
-        }
+        # A rebalance that was begun anew has no assignment: then a member has what it said that it keeps meanwhile.
+        has = partitions_of(member.assignment, image) if member.assignment else subscription.owned
+        assigned: Epochs = {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in has.items()}
         return Member(
             member.member_id,
             member.group_instance_id,
@@ -119,6 +132,21 @@ class Upgrading:
         for member in classic.members.values():
             rebalance.answer_join(classic, member, JoinResult.refused(RebalanceInProgress, member.member_id))
             rebalance.answer_sync(member, SyncResult.refused(RebalanceInProgress))
+
+
+def _without_doubles(members: Iterable[Member]) -> list[Member]:
+    """What the leader gave to two, or two say that they have, is one's: the other hears of it when it joins again."""
+    taken: set[tuple[bytes, int]] = set()
+    found = []
+    for member in members:
+        assigned = {}
+        for topic_id, partitions in member.assigned.items():
+            free = {each: epoch for each, epoch in partitions.items() if (topic_id, each) not in taken}
+            taken.update((topic_id, each) for each in free)
+            if free:
+                assigned[topic_id] = free
+        found.append(member._replace(assigned=assigned))
+    return found
 
 
 def _refused(classic: ClassicGroup, why: str) -> GroupIdNotFound:

@@ -73,7 +73,7 @@ class World(ConsumerWorld):
             client.member_id = member_id
             self.printed = [each.replace(member_id, client.name) for each in self.printed]
 
-    def tell_GroupMetadata(self, _, value: wire.GroupMetadataValue) -> str:  # noqa: N802
+    def tell_GroupMetadata(self, _, value: wire.GroupMetadataValue) -> str:
         has = [
             f"{each.member_id} {told(self.assigned(each.assignment)) if each.assignment else '-'}"
             for each in sorted(value.members, key=lambda each: each.member_id)

@@ -1,4 +1,4 @@
-"""A group with members of both protocols under anything that they, topics, clocks, restarts and the log may do to it."""
+"""A group with members of both protocols under whatever they, topics, clocks, restarts and the log may do to it."""
 
 from random import Random
 
