@@ -33,5 +33,7 @@ def test_it_settles_whatever_was_done(seed, loudness, interval_ms, length):
     living = random.sample(walker.consumers, random.randint(1, CONSUMERS))
     note(f"settle {[consumer.name for consumer in living]}")
     walker.settle(living)
+    for consumer in living:
+        walker.run(consumer)
     walker.topic(random.randrange(4))
     walker.settle(living)

@@ -1,0 +1,150 @@
+"""Consumer groups: both brokers write the same records for the same heartbeats, and go on with each other's groups.
+
+Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs.
+"""
+
+import struct
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from compat_tests.running import BarnabasProcess
+
+from .apache import ApacheKafka
+from .batches import contents
+from .hand_over import apache_on, barnabas_on, complaints, running
+from .play import Play, Step, error_codes
+from .scenarios.consumer_groups import beat, enter, leave, listed, shown
+from .steps import ask, commit, create, fetch
+
+pytestmark = pytest.mark.xdist_group("hand_over")
+
+SETTINGS = {"group.consumer.assignment.interval.ms": "0"}
+KEPT_IN = range(3)
+MEMBERS = {"a": None, "b": None, "c": "i", "d": "j"}
+"""Members, and their instance ids."""
+
+EPOCH, TARGETS, REGEX = 3, 6, 16
+"""Records that hold a hash of topic ids, or times: as many bytes from the end as are each broker's own."""
+OWN_BYTES = {EPOCH: 8, TARGETS: 8, REGEX: 17}
+
+REFUSALS = (r"\[GroupCoordinator id=1\]", r"Auto topic creation failed for __consumer_offsets .* already exists")
+
+
+class Client:
+    """Sends heartbeats; the topics' ids, and what members know, outlive a change of brokers."""
+
+    def __init__(self) -> None:
+        self.saved: dict[str, Any] = {}
+        self.owned: dict[str, Any] = {}
+
+    def ask(self, bootstrap: str, *asked: Any) -> list[Any]:
+        host, _, port = bootstrap.partition(":")
+        run = Play((host, int(port)), "", {"ConsumerGroupHeartbeat": 1, "OffsetCommit": 9})
+        run.saved = self.saved
+        run.run([each for some in asked for each in (some if isinstance(some, list) else [some])])
+        return [answer for _, _, answer in run.transcript]
+
+    def turn(self, bootstrap: str, name: str, what: int) -> Any:
+        """One thing that a member does."""
+        member, instance = f"~{name}", {"InstanceId": MEMBERS[name]} if MEMBERS[name] else {}
+        step: Step
+        if what == 0 or f"${member}.epoch" not in self.saved:
+            self.owned.pop(name, None)
+            step = enter(member, **instance)
+        elif what == 1:
+            self.owned.pop(name, None)
+            step = leave(member, -2 if instance else -1, **instance)
+        elif what < 6:
+            step = beat(member, TopicPartitions=self.owned.get(name, []), **instance)
+        else:
+            step = beat(member, **instance)
+        (answer,) = self.ask(bootstrap, step)
+        if answer["ErrorCode"]:
+            self.saved.pop(f"${member}.epoch", None)
+        elif answer["Assignment"] is not None:
+            self.owned[name] = answer["Assignment"]["TopicPartitions"]
+        return self.without_ids(answer)
+
+    def without_ids(self, answer: Any) -> Any:
+        """By the names of the topics, and without what either says beside an error."""
+        names = {topic_id: name for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
+        if isinstance(answer, dict):
+            return {name: self.without_ids(each) for name, each in answer.items() if name != "ErrorMessage"}
+        if isinstance(answer, list):
+            return [self.without_ids(each) for each in answer]
+        return names.get(answer, answer) if isinstance(answer, bytes) else answer
+
+    def everything(self, bootstrap: str) -> Any:
+        """All that is told of the groups."""
+        answers = self.without_ids(self.ask(bootstrap, shown("~g", "~h", "~p"), listed()))
+        for group in answers[0]["Groups"]:
+            group["Members"].sort(key=lambda member: member["MemberId"])
+        answers[1]["Groups"].sort(key=lambda group: group["GroupId"])
+        return answers
+
+    def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
+        """What each partition of the log has, in its order, without what is each broker's own."""
+        asked = [fetch("__consumer_offsets", 0, partition=at, v=12, PartitionMaxBytes=1 << 24) for at in KEPT_IN]
+        names = {topic_id: name.encode() for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
+        told = []
+        for answer in self.ask(bootstrap, *asked):
+            assert error_codes(answer) == {0}
+            records = []
+            for key, value in contents(answer["Responses"][0]["Partitions"][0]["Records"] or b""):
+                assert key is not None
+                (kind,) = struct.unpack_from(">h", key)
+                if value is not None and kind in OWN_BYTES and len(value) > 12:
+                    value = value[: -OWN_BYTES[kind]]
+                if value is not None and kind == 1:
+                    continue  # offsets, whose records hold times
+                for topic_id, name in names.items():
+                    value = None if value is None else value.replace(topic_id, name)
+                records.append((key.hex(), None if value is None else value.hex()))
+            told.append(records)
+        return told
+
+
+def first(client: Client, bootstrap: str) -> list[Any]:
+    """Topics; a group that will be left alone, and one that subscribes by a pattern."""
+    client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]))
+    client.ask(bootstrap, create("~t", 5), create("~u", 2))
+    time.sleep(0.3)
+    told = client.ask(bootstrap, commit(GroupId="~h"), enter("~h", "~u", GroupId="~h", ServerAssignor="range"))
+    told += client.ask(bootstrap, enter("~p", SubscribedTopicRegex="~u.*", GroupId="~p"))
+    time.sleep(0.3)
+    told += client.ask(bootstrap, beat("~p", GroupId="~p"))
+    return [client.without_ids(answer) for answer in told]
+
+
+def test_both_write_the_same_and_go_on_with_each_others(kafka_jars: Path, tmp_path: Path) -> None:
+    """The same walk on both; then each goes on with the other's directory, and so again."""
+    homes = [tmp_path / "one", tmp_path / "other"]
+    clients = [Client(), Client()]
+    brokers: list[Any] = [apache_on(homes[0], SETTINGS), barnabas_on(homes[1], SETTINGS)]
+    known: list[Any] = [None, None]
+    for turn in range(2):
+        seen = []
+        for at in (0, 1):
+            with running(brokers[at], kill=turn == 0 and isinstance(brokers[at], BarnabasProcess)) as bootstrap:
+                client, chance = clients[at], Random(turn)
+                answers = first(client, bootstrap) if turn == 0 else []
+                if turn:
+                    assert client.everything(bootstrap) == known[at]
+                for _ in range(60):
+                    name, what = chance.choice(list(MEMBERS)), chance.randrange(12)
+                    answers.append((name, what, client.turn(bootstrap, name, what)))
+                known[at] = client.everything(bootstrap)
+                seen.append((answers, known[at], client.records(bootstrap)))
+        assert seen[0][0] == seen[1][0]
+        assert seen[0][1:] == seen[1][1:]
+        logs = [each.log for each in brokers if isinstance(each, ApacheKafka)]
+        assert [line for log in logs for line in complaints(log, REFUSALS)] == []
+        of_apache = 0 if isinstance(brokers[0], ApacheKafka) else 1
+        brokers[1 - of_apache], brokers[of_apache] = (
+            apache_on(homes[1 - of_apache], SETTINGS),
+            barnabas_on(homes[of_apache], SETTINGS),
+        )
