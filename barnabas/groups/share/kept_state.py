@@ -73,11 +73,12 @@ class KeptStates:
         found = {}
         for name in sorted(topic_names):
             topic = image.topics_by_name.get(name)
-            if topic is None:
+            there = partitions_of(group.state.initialized, topic.id) if topic is not None else frozenset()
+            if topic is None or len(there) >= len(topic.partitions):
                 continue
             partitions = {
                 index
-                for index in topic.partitions.keys() - partitions_of(group.state.initialized, topic.id)
+                for index in topic.partitions.keys() - there
                 if now_ms - group.initializing_since_ms.get((topic.id, index), -patience_ms) >= patience_ms
             }
             if partitions:
