@@ -24,6 +24,8 @@ ALIKE = {
     "group.max.size": "2",
     "group.consumer.max.size": "4",
     "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.min.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
     "group.streams.max.size": "3",
     "log.retention.ms": "-1",
     "log.retention.check.interval.ms": "300000",

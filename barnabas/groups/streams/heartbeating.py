@@ -126,7 +126,7 @@ def knows_its_tasks(ask: Heartbeat, member: Member) -> bool:
     Apache Kafka 4.3 tells tasks once: a member that misses that answer never runs them. Here it is told again, when it
     is an epoch late, or says that it owns less than it was given.
     """
-    if ask.member_epoch != member.epoch or ask.member_epoch == JOINING:
+    if ask.member_epoch != member.epoch:
         return False
     owned = _owned(ask)
     return owned is None or owned.has_all(member.assigned)

@@ -100,11 +100,11 @@ class StreamsGroups:
         if group.shutdown_requested_by is not None:
             detail = f"Member {group.shutdown_requested_by} has failed, and wants the whole application to stop."
             status.append(Problem(Status.SHUTDOWN_APPLICATION, detail))
-        tasks = None
-        if step.former.assigned != member.assigned or not heartbeating.knows_its_tasks(ask, step.former):
-            tasks = _tasks(member.assigned)
-            if member.user_endpoint is not None:
-                group.endpoint_epoch += 1
+        is_told = ask.member_epoch == JOINING or step.former.assigned != member.assigned
+        if is_told and member.user_endpoint is not None:
+            group.endpoint_epoch += 1
+        if not is_told:
+            is_told = not heartbeating.knows_its_tasks(ask, step.former)
         endpoints = None
         if group.endpoint_epoch != ask.endpoint_epoch:
             others = [each for each in group.members.values() if each.member_id != member.member_id]
@@ -114,7 +114,7 @@ class StreamsGroups:
             member_epoch=member.epoch,
             heartbeat_interval_ms=self._setting(ask.group_id, "heartbeat.interval.ms"),
             status=status,
-            tasks=tasks,
+            tasks=_tasks(member.assigned) if is_told else None,
             endpoint_epoch=0 if is_new else group.endpoint_epoch,
             endpoints=endpoints,
             wants_description=not is_new

@@ -127,7 +127,14 @@ class Walker:
         for _ in range(ROUNDS):
             for runner in chosen:
                 (self.ack if runner.is_in else self.join)(runner)
-                self.judge()
+            self.judge()
+            group = self.world.group
+            if (
+                group is not None
+                and group.state is GroupState.STABLE
+                and all(runner.is_in and runner.running == runner.told for runner in chosen)
+            ):
+                break
             self.world.clock.advance(1)
         group = self.world.group
         assert group is not None and group.state is GroupState.STABLE, group and group.state
