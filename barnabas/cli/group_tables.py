@@ -38,11 +38,11 @@ OFFSETS = Columns(
 )  # fmt: skip
 SHARE_OFFSETS = Columns(("group", "topic", "partition", "start_offset", "lag"), ("leader_epoch",))
 
-MEMBER = ("group", "consumer_id", "group_instance_id", "host", "client_id")
+MEMBER = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partition_count")
 MEMBERS = {
     CLASSIC: Columns(MEMBER, ("partitions",)),
-    CONSUMER: Columns(MEMBER, ("partitions", "epoch", "target_partitions", "upgraded")),
-    SHARE: Columns(("group", "consumer_id", "host", "client_id", "partitions"), ("epoch",)),
+    CONSUMER: Columns(MEMBER, ("epoch", "partitions", "target_epoch", "target_partitions", "upgraded")),
+    SHARE: Columns(("group", "consumer_id", "host", "client_id", "partition_count", "partitions"), ("epoch",)),
     STREAMS: Columns(
         ("group", "consumer_id", "process_id", "client_id", "active_tasks", "standby_tasks", "warmup_tasks"),
         ("group_instance_id", "host", "epoch", "partitions", "target_partitions"),
@@ -66,9 +66,11 @@ CELLS: dict[str, Cell] = {
     "process_id": lambda group, member: member.process_id,
     "host": lambda group, member: member.host,
     "client_id": lambda group, member: member.client_id,
+    "partition_count": lambda group, member: len(member.places),
     "partitions": lambda group, member: _names(member.places),
     "target_partitions": lambda group, member: _names(member.target_places),
     "epoch": lambda group, member: member.epoch,
+    "target_epoch": lambda group, member: group.target_epoch,
     "upgraded": lambda group, member: member.is_upgraded,
     "active_tasks": lambda group, member: member.tasks.get("active"),
     "standby_tasks": lambda group, member: member.tasks.get("standby"),

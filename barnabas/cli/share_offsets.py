@@ -36,9 +36,13 @@ def share_offsets(admin: Any, group: str) -> dict[Place, ShareOffset]:
     for topic in told.topics:
         for each in topic.partitions:
             check_code(each.error_code, each.error_message)
-            numbers = (each.start_offset, each.lag, each.leader_epoch)
-            known = [None if number == UNKNOWN else number for number in numbers]
-            found[topic.topic_name, each.partition_index] = ShareOffset(*known)
+            place = topic.topic_name, each.partition_index
+            if each.start_offset == UNKNOWN:
+                found[place] = ShareOffset(None, None, None)
+            else:
+                found[place] = ShareOffset(
+                    each.start_offset, None if each.lag == UNKNOWN else each.lag, each.leader_epoch
+                )
     return found
 
 
