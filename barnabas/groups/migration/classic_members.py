@@ -75,7 +75,11 @@ class ClassicMembers:
         result = JoinResult(NONE, member.member_id, member.epoch, CONSUMER_PROTOCOL, preferred(join.protocols)[0])
 
         def done(error: type[KafkaError] | None) -> None:
-            reply(result if error is None else JoinResult.refused(error))
+            if error is None:
+                reply(result)
+                return
+            group.refresh_at_ms = 0  # what was seen of the topics was not kept
+            reply(JoinResult.refused(error))
 
         if replaced is not None and self._downgrading.is_due(group, [replaced], member):
             self._downgrading.replace(group, replaced, member, epoch, told, done)

@@ -76,7 +76,8 @@ class Downgrading:
         told = told + tombstones_of_group(
             group.group_id,
             [names.get(each, each) for each in timeline_order(group.members)],
-            [names.get(each, each) for each in timeline_order(group.target)],
+            # It has been given a target even where the former one had none yet.
+            dict.fromkeys([*(names.get(each, each) for each in timeline_order(group.target)), joining.member_id]),
             timeline_order(group.resolved),
         )
         is_settled = epoch == group.assignment_epoch and all(member.is_reconciled_to(epoch) for member in members)

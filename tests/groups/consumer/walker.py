@@ -347,6 +347,7 @@ class Walker:
         )
 
 
+NOT_KEPT = {"sessions", "revocations", "joins", "syncs", "refresh_at_ms", "is_written", "_topic_id_of"}
 CLUSTERS_VERBS = {"topic", "advance", "hold", "release", "refuse", "restart"}
 
 
@@ -357,5 +358,5 @@ def snapshot(group: ConsumerGroup | None) -> Any:
     return {
         name: dict(value) if isinstance(value, dict) else value
         for name, value in vars(group).items()
-        if name not in ("sessions", "revocations", "joins", "syncs", "refresh_at_ms", "_topic_id_of")
+        if name not in NOT_KEPT
     }
