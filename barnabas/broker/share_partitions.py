@@ -238,12 +238,14 @@ class SharePartitions:
     # ------------------------------------------------------------ the end of things
 
     def disconnected(self, connection: int) -> None:
-        """A client has gone: so has its session; and with the last of a group all that is known of it here."""
-        group_id, session = self.sessions.disconnected(connection)
-        if session is not None:
-            self.release(session)
-        if group_id and not self.sessions.has_members(group_id):
-            self._forget(group_id)
+        """A client has gone: so have its sessions; and with the last of a group all that is known of it here."""
+        opened = self.sessions.disconnected(connection)
+        for session, has_ended in opened:
+            if has_ended:
+                self.release(session)
+        for group_id in {session.key.group_id for session, _ in opened}:
+            if not self.sessions.has_members(group_id):
+                self._forget(group_id)
 
     def _forget(self, group_id: str) -> None:
         """Nobody reads for the group any more; whoever comes reads what was kept of it."""

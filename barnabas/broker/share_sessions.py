@@ -53,7 +53,7 @@ class ShareSessions:
     def __init__(self, slots: Callable[[], int]) -> None:
         self._slots = slots
         self._sessions: dict[SessionKey, ShareSession] = {}
-        self._of_connection: dict[int, ShareSession] = {}
+        self._of_connection: dict[int, dict[SessionKey, ShareSession]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -71,7 +71,7 @@ class ShareSessions:
         if len(self._sessions) >= self._slots():
             raise ShareSessionLimitReached
         session = self._sessions[key] = ShareSession(key, partitions, connection)
-        self._of_connection[connection] = session
+        self._of_connection.setdefault(connection, {})[key] = session
         return session
 
     def continue_(self, key: SessionKey, epoch: int) -> ShareSession:
@@ -90,19 +90,16 @@ class ShareSessions:
         """Close the member's session, if there is one."""
         return self._sessions.pop(key, None)
 
-    def disconnected(self, connection: int) -> tuple[str, ShareSession | None]:
-        """A connection has ended: the group that was served on it ("" when there was none), and the session that dies.
+    def disconnected(self, connection: int) -> list[tuple[ShareSession, bool]]:
+        """A connection has ended: the sessions that were opened on it, and which of them end with it.
 
         A member that has opened another session since, on another connection, keeps that.
         """
-        session = self._of_connection.pop(connection, None)
-        if session is None:
-            return "", None
-        group_id = session.key.group_id
-        if self._sessions.get(session.key) is not session:
-            return group_id, None
-        self.remove(session.key)
-        return group_id, session
+        opened = self._of_connection.pop(connection, {})
+        return [
+            (session, self._sessions.get(key) is session and self.remove(key) is session)
+            for key, session in opened.items()
+        ]
 
     def has_members(self, group_id: str) -> bool:
         """Whether any member of the group has a session here."""

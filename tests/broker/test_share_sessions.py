@@ -39,24 +39,21 @@ def test_places_are_not_taken_from_others(sessions):
     assert len(sessions) == 2
 
 
-def test_a_connection_takes_its_session_along(sessions):
-    sessions.open(ANNA, [], 1)
-    sessions.open(BEN, [], 2)
-    assert sessions.disconnected(7) == ("", None)
-    group_id, session = sessions.disconnected(1)
-    assert group_id == "g" and session is not None and session.key == ANNA
-    assert sessions.disconnected(1) == ("", None)
-    assert sessions.has_members("g")
-    sessions.remove(BEN)
-    assert sessions.disconnected(2) == ("g", None)
+def test_a_connection_takes_its_sessions_along(sessions):
+    anna, ben = sessions.open(ANNA, [], 1), sessions.open(BEN, [], 1)
+    assert sessions.disconnected(7) == []
+    assert sessions.disconnected(1) == [(anna, True), (ben, True)]
+    assert sessions.disconnected(1) == []
     assert not sessions.has_members("g")
 
 
-def test_a_connection_leaves_alone_what_was_opened_on_another(sessions):
-    sessions.open(ANNA, [], 1)
+def test_a_connection_leaves_alone_what_was_closed_or_opened_on_another(sessions):
+    first, ben = sessions.open(ANNA, [], 1), sessions.open(BEN, [], 1)
     sessions.open(ANNA, [], 2)
-    assert sessions.disconnected(1) == ("g", None)
+    sessions.remove(BEN)
+    assert sessions.disconnected(1) == [(first, False), (ben, False)]
     assert sessions.get(ANNA).connection == 2
+    assert sessions.has_members("g")
 
 
 def test_what_is_told(sessions):

@@ -82,6 +82,14 @@ SESSIONS = [
         share_fetch(4),
     ),
     scenario(
+        "a topic that there is not",
+        "ShareFetch",
+        shared(2),
+        share_fetch(0, T0, (NOBODY, 0)),
+        share_fetch(1, T0, forget=[(NOBODY, 0)]),
+        share_fetch(2, said={(NOBODY, 0): [(0, 0, ACCEPT)]}),
+    ),
+    scenario(
         "what nobody has set up",
         "ShareFetch",
         create("~t"),
