@@ -24,5 +24,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
-        raise InvalidRegularExpression(f"{pattern}: {error}") from error
+        (reason,) = error.args
+        told = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
+        raise InvalidRegularExpression(f"{pattern}: {told}") from error
     return lambda name: compiled.fullmatch(name) is not None

@@ -49,6 +49,11 @@ def test_what_re2_refuses_is_refused(pattern):
         matcher(pattern)
 
 
+def test_it_is_said_what_is_wrong():
+    with pytest.raises(InvalidRegularExpression, match=r"^\(a: missing \): \(a$"):
+        matcher("(a")
+
+
 def test_no_pattern_takes_for_ever():
     assert not matcher("(a*)*(a*)*(a*)*b")("a" * 10_000)
 

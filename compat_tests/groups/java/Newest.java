@@ -264,8 +264,8 @@ public class Newest {
             consumer.poll(POLL);
             var told = awaitThat(() -> {
                 consumer.poll(POLL);
-                return admin.describeShareGroups(List.of(group)).all().get().get(group);
-            }, each -> each.groupState() == GroupState.STABLE && each.members().iterator().next().assignment().topicPartitions().size() == 3);
+                return listed(ListGroupsOptions.forShareGroups(), group).equals("[]") ? null : admin.describeShareGroups(List.of(group)).all().get().get(group);
+            }, each -> each != null && each.groupState() == GroupState.STABLE && each.members().iterator().next().assignment().topicPartitions().size() == 3);
             var member = told.members().iterator().next();
             say("described", told.groupState() + " " + told.groupEpoch() + " " + (told.groupEpoch() == told.targetAssignmentEpoch()) + " " + (member.memberEpoch() == told.groupEpoch())
                 + " " + member.clientId() + " " + member.host() + " " + member.rackId() + " " + names(member.assignment().topicPartitions()));
