@@ -229,19 +229,22 @@ class _Assigning:
     # ------------------------------------------------------------ who has least
 
     def _least_loaded(self, members: list[_Member] | None, task: TaskId | None) -> _Member | None:
-        """Of those members the one with the least load, whose process does not have the task yet."""
+        """Of those members the one with the least load, whose process does not have the task yet.
+
+        Nobody, where the process of the first of them has it: Apache Kafka looks at that one alone.
+        """
         if not members:
             return None
         chosen, *others = members
-        process = self._processes[chosen.process_id]
-        load, count = process.load, process.counts[chosen.member_id]
+        first = self._processes[chosen.process_id]
+        load, count = first.load, first.counts[chosen.member_id]
         for each in others:
             other = self._processes[each.process_id]
             is_lighter = other.load < load and other.counts[each.member_id] < count
             if is_lighter and (task is None or task not in other.tasks):
-                chosen, process = each, other
+                chosen = each
                 load, count = other.load, other.counts[each.member_id]
-        return None if task is not None and task in process.tasks else chosen
+        return None if task is not None and task in first.tasks else chosen
 
     def _by_load(self) -> JavaHeap[_Process]:
         heap: JavaHeap[_Process] = JavaHeap()

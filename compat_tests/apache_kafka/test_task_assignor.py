@@ -1,0 +1,104 @@
+"""Our assignor of tasks says what Apache Kafka's own says of the same members, tasks and former tasks.
+
+``java/StickyTasks.java`` asks Apache Kafka's; here stand the questions, each group's next one made of its answer.
+"""
+
+import json
+import random
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.groups.streams.configuring import ConfiguredSubtopology, InternalTopic
+from barnabas.groups.streams.sticky import Spec, assign
+from barnabas.groups.streams.tasks import Target, tasks_of
+
+from .apache import CURRENT, KafkaUnavailable, java_command
+
+PROGRAM = Path(__file__).parent / "java" / "StickyTasks.java"
+
+Listed = Mapping[str, list[int]]
+
+
+@pytest.fixture
+def apache() -> "Iterator[subprocess.Popen[str]]":
+    try:
+        command = java_command(CURRENT, str(PROGRAM))
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.communicate()
+
+
+def listed(tasks: Mapping[str, frozenset[int]]) -> Listed:
+    return {each: sorted(tasks[each]) for each in sorted(tasks)}
+
+
+class Chance:
+    """A group at random: members and tasks come and go between two questions."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.standbys = self.random.choice((0, 0, 1, 1, 2, 5))
+        self.subtopologies = {str(each): self.subtopology() for each in range(self.random.randint(1, 5))}
+        self.processes = [f"process-{self.random.randrange(10_000)}" for _ in range(self.random.randint(1, 8))]
+        self.members: dict[str, dict[str, Any]] = {}
+        for _ in range(self.random.choice((1, 2, 3, 5, 13, 30))):
+            self.join()
+
+    def subtopology(self) -> dict[str, Any]:
+        return {"tasks": self.random.choice((1, 2, 3, 4, 7, 20)), "stateful": self.random.random() < 0.6}
+
+    def join(self) -> None:
+        member = {"process": self.random.choice(self.processes), "active": {}, "standby": {}}
+        self.members[self.random.randbytes(8).hex()] = member
+
+    def change(self) -> None:
+        for member_id in [each for each in self.members if self.random.random() < 0.25][: len(self.members) - 1]:
+            del self.members[member_id]
+        for _ in range(self.random.randint(0, 4)):
+            self.join()
+        if self.random.random() < 0.2:
+            self.subtopologies[self.random.choice(sorted(self.subtopologies))] = self.subtopology()
+        if self.random.random() < 0.2:
+            self.standbys = self.random.randint(0, 3)
+
+    def question(self) -> dict[str, Any]:
+        members = [{"id": member_id, **member} for member_id, member in self.members.items()]
+        return {"standbys": self.standbys, "subtopologies": self.subtopologies, "members": members}
+
+    def ours(self) -> dict[str, list[Listed]]:
+        changelog = {"c": InternalTopic("c", 1, 1, ())}
+        subtopologies = {
+            each: ConfiguredSubtopology(
+                found["tasks"], frozenset(), {}, frozenset(), changelog if found["stateful"] else {}
+            )
+            for each, found in sorted(self.subtopologies.items())
+        }
+        specs = {
+            member_id: Spec(
+                member["process"], Target(tasks_of(member["active"].items()), tasks_of(member["standby"].items()))
+            )
+            for member_id, member in self.members.items()
+        }
+        found = assign(specs, subtopologies, self.standbys)
+        return {member_id: [listed(target.active), listed(target.standby)] for member_id, target in found.items()}
+
+
+def test_the_same_tasks(apache: "subprocess.Popen[str]") -> None:
+    assert apache.stdin is not None
+    assert apache.stdout is not None
+    for seed in range(150):
+        group = Chance(seed)
+        for _ in range(6):
+            apache.stdin.write(json.dumps(group.question()) + "\n")
+            apache.stdin.flush()
+            told = json.loads(apache.stdout.readline())
+            assert group.ours() == told, (seed, group.question())
+            for member_id, (active, standby) in told.items():
+                group.members[member_id] |= {"active": active, "standby": standby}
+            group.change()
