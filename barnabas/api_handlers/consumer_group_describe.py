@@ -20,10 +20,12 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 @api(ConsumerGroupDescribeRequest)
 def consumer_group_describe(request: ConsumerGroupDescribeRequest, context: Context) -> ConsumerGroupDescribeResponse:
-    """Describe each of the groups, in the order of the partitions that keep them."""
+    """Describe each of the groups, in the order of the partitions that keep them; those without a name come first."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    nameless = [group_id for group_id in request.group_ids if not group_id]
-    group_ids = nameless + context.broker.group_log.in_order(filter(None, request.group_ids))
+    group_ids = request.group_ids
+    if context.broker.groups.consumer.are_served:
+        nameless = [group_id for group_id in group_ids if not group_id]
+        group_ids = nameless + context.broker.group_log.in_order(filter(None, group_ids))
     return ConsumerGroupDescribeResponse(groups=[_describe(group_id, operations, context) for group_id in group_ids])
 
 

@@ -15,6 +15,7 @@ from compat_tests.running import BarnabasProcess
 
 from .apache import ApacheKafka
 from .batches import contents
+from .hand_over import SETTINGS as HAND_OVER
 from .hand_over import apache_on, barnabas_on, complaints, running
 from .play import Play, Step, error_codes
 from .scenarios.consumer_groups import beat, enter, leave, listed, shown
@@ -30,6 +31,8 @@ MEMBERS = {"a": None, "b": None, "c": "i", "d": "j"}
 EPOCH, TARGETS, REGEX = 3, 6, 16
 """Records that hold a hash of topic ids, or times: as many bytes from the end as are each broker's own."""
 OWN_BYTES = {EPOCH: 8, TARGETS: 8, REGEX: 17}
+
+UNSUPPORTED_VERSION = 35
 
 REFUSALS = (r"\[GroupCoordinator id=1\]", r"Auto topic creation failed for __consumer_offsets .* already exists")
 
@@ -148,3 +151,22 @@ def test_both_write_the_same_and_go_on_with_each_others(kafka_jars: Path, tmp_pa
             apache_on(homes[1 - of_apache], SETTINGS),
             barnabas_on(homes[of_apache], SETTINGS),
         )
+
+
+@pytest.mark.parametrize(
+    ("settings", "levels"),
+    [({}, {"group.version": 0}), ({"group.coordinator.rebalance.protocols": "classic"}, {})],
+    ids=["by the feature's level", "by a config"],
+)
+def test_where_they_are_not_served(
+    kafka_jars: Path, tmp_path: Path, settings: dict[str, str], levels: dict[str, int]
+) -> None:
+    theirs = apache_on(tmp_path / "apache", settings, features=levels)
+    ours = BarnabasProcess(tmp_path / "ours", {**HAND_OVER, **settings}, levels)
+    told = []
+    for broker in (theirs, ours):
+        with running(broker) as bootstrap:
+            found = ask("FindCoordinator", v=4, quiet=True, KeyType=0, CoordinatorKeys=["~g"])
+            told.append(Client().ask(bootstrap, found, enter("~a"), leave("~a"), leave(""), shown("~g", "")))
+    assert told[0] == told[1]
+    assert {code for answer in told[0] for code in error_codes(answer)} == {UNSUPPORTED_VERSION}

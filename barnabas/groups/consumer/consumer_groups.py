@@ -55,7 +55,7 @@ class ConsumerGroups:
     def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
         """ConsumerGroupHeartbeat: answered when what it changes is written."""
         try:
-            self._check_enabled()
+            self._check_served()
             checks.check_shape(beat, names_of(self._environment.config()["group.consumer.assignors"]))
             if beat.member_epoch in (LEAVING, LEAVING_STATIC):
                 self.leaving.leave(beat, reply)
@@ -67,19 +67,24 @@ class ConsumerGroups:
             # Members of a classic group that has become one of these have been told to join again.
             self._environment.classic.give_answers()
 
-    def _check_enabled(self) -> None:
-        """:raises UnsupportedVersion: groups of this kind are not served"""
+    @property
+    def are_served(self) -> bool:
+        """Whether the cluster's features and this broker's configs have groups of this kind."""
         environment = self._environment
         is_finalized = environment.image().features.get(FEATURE, 0) > 0
-        if not is_finalized or GROUP_TYPE not in environment.config()["group.coordinator.rebalance.protocols"]:
-            raise UnsupportedVersion("Consumer groups are not served here.")
+        return is_finalized and GROUP_TYPE in environment.config()["group.coordinator.rebalance.protocols"]
+
+    def _check_served(self) -> None:
+        if not self.are_served:
+            raise UnsupportedVersion
 
     def describe(self, group_id: str) -> DescribedGroup:
         """ConsumerGroupDescribe, one of them.
 
         :raises GroupIdNotFound: there is no consumer group of that name
+        :raises UnsupportedVersion: groups of this kind are not served
         """
-        self._check_enabled()
+        self._check_served()
         if not group_id:
             raise InvalidGroupId
         group = self.directory.require(group_id)

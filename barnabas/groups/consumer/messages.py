@@ -59,7 +59,7 @@ class HeartbeatResult(NamedTuple):
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
-        return cls(error.code, str(error))
+        return cls(error.code, str(error) if error.args else None)
 
 
 HeartbeatReply = Callable[[HeartbeatResult], object]
