@@ -26,9 +26,19 @@ class ShareNode(QuietNode):
     def __init__(self, **properties):
         super().__init__(**(SHARE_STATE | properties))
         self.partition = self.create_topic("t", 2)
-        self.topic_id = self.partition.topic_id
-        self.initialize("g")
         self.contexts = {}
+        self.initialize("g")
+
+    @classmethod
+    def on(cls, broker, clock):
+        """Members that ask a broker which has the topic, or will have it."""
+        node = cls.__new__(cls)
+        node.broker, node.clock, node.contexts = broker, clock, {}
+        return node
+
+    @property
+    def topic_id(self):
+        return self.broker.image.topics_by_name["t"].id
 
     def initialize(self, group_id, start_offset=0, partitions=(0, 1), state_epoch=0):
         outcomes = []

@@ -121,11 +121,11 @@ def test_who_hangs_up_is_not_waited_for(node):
 
 
 def test_a_topic_that_goes_ends_the_wait(node):
-    promise = node.fetching(0, 0)
-    node.broker.controller.submit(DeleteTopics([(None, node.topic_id)]))
+    promise, topic_id = node.fetching(0, 0), node.topic_id
+    node.broker.controller.submit(DeleteTopics([(None, topic_id)]))
     node.clock.advance(0)
     assert errors(node.answer(promise)) == {0: (UnknownTopicOrPartition.code, 0)}
-    assert errors(node.fetch(1)) == {0: (UnknownTopicId.code, 0)}
+    assert errors(node.fetch(1, topic_id=topic_id)) == {0: (UnknownTopicId.code, 0)}
 
 
 def test_a_topic_that_there_is_not_spoils_nothing(node):
@@ -332,17 +332,9 @@ def test_what_is_done_with_stays_so_and_the_rest_is_given_again(node):
     node.produce(3, 3, 3)
     node.fetch(0, 0)
     node.acknowledge(1, (0, 0, 1, [ACCEPT]), (0, 4, 4, [REJECT]), (0, 6, 6, [RELEASE]))
-    again = ShareNode.__new__(ShareNode)
-    again.clock, again.files, again.contexts = node.clock, node.files, {}
-    again.topic_id = node.topic_id
-    again.broker = opened(node.broker.config, crashed(node), node.clock)
+    node.broker.log_manager.close(-1)  # as a process leaves its files that is killed
+    again = ShareNode.on(opened(node.broker.config, node.files, node.clock), node.clock)
     assert acquired(again.fetch(0, 0)) == {0: [(2, 3, 1), (5, 5, 1), (6, 6, 2), (7, 8, 1)]}
-
-
-def crashed(node):
-    """The files as a process leaves them that is killed."""
-    node.broker.log_manager.close(-1)
-    return node.files
 
 
 def test_who_is_fenced_begins_anew(node):
@@ -356,8 +348,9 @@ def test_who_is_fenced_begins_anew(node):
 def test_a_broker_that_is_reset_knows_nobody(node):
     node.produce(1)
     node.fetch(0, 0)
+    topic_id = node.topic_id
     node.broker.reset()
-    assert node.fetch(1).error_code == ShareSessionNotFound.code
+    assert node.fetch(1, topic_id=topic_id).error_code == ShareSessionNotFound.code
     assert len(node.broker.share_partitions.sessions) == 0
 
 

@@ -1,0 +1,80 @@
+"""Each change of a file fails once while members share a partition; the broker starts again.
+
+What was accepted, and answered, does not come again; everything else does. Where records wait for the disk this is so
+after a power cut, too.
+"""
+
+import itertools
+from random import Random
+
+import pytest
+
+from barnabas.clock import ManualClock
+from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.config import BrokerConfig
+from barnabas.errors import KafkaError
+from barnabas.log.log_directory import LogDirectoryError
+from barnabas.testing.faults import FaultyFiles
+from tests.api_handlers.share_node import ACCEPT, RELEASE, SHARE_STATE, ShareNode, acquired
+from tests.broker.opening import opened
+
+PROPERTIES = {
+    "node.id": "1",
+    "log.dirs": "/data",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "num.recovery.threads.per.data.dir": "1",
+    "share.coordinator.snapshot.update.records.per.snapshot": "1",
+    **SHARE_STATE,
+}
+
+
+class Told:
+    """What members were promised: which records there are, and which are done with."""
+
+    def __init__(self):
+        self.produced = 0
+        self.done = set()
+
+
+def on(files, properties):
+    clock = ManualClock()
+    return ShareNode.on(opened(BrokerConfig.from_properties(PROPERTIES | properties), files, clock), clock)
+
+
+def story(files, told, properties):
+    node = on(files, properties)
+    node.broker.create_topic("t", 1, {})
+    node.initialize("g", partitions=(0,))
+    for size in (3, 4, 2):
+        node.produce(size)
+        if not node.broker.partition("t", 0).log.is_offline:
+            told.produced += size
+    given = acquired(node.fetch(0, 0))[0]
+    for epoch, (first, last, kind) in enumerate([(0, 1, ACCEPT), (4, 4, RELEASE), (5, 8, ACCEPT)], start=1):
+        assert given[0][0] <= first and last <= given[-1][1]
+        if node.acknowledge(epoch, (0, first, last, [kind])) == {0: 0} and kind == ACCEPT:
+            told.done.update(range(first, last + 1))
+    node.broker.close()
+
+
+@pytest.mark.parametrize("flushes", [False, True], ids=["kill", "power cut"])
+def test_what_was_accepted_does_not_come_again_whatever_fails(flushes):
+    properties = {"log.flush.interval.messages": "1"} if flushes else {}
+    for n in itertools.count(1):
+        files, told = FaultyFiles(n, lasting="for ever", torn=Random(n)), Told()
+        try:
+            story(files, told, properties)
+        except (KafkaError, LogDirectoryError, MetadataLogError, OSError, AssertionError):
+            assert files.has_failed
+        if not files.has_failed:
+            assert n > 50
+            assert told.done == {0, 1, 5, 6, 7, 8}
+            return
+        if told.produced:
+            again = on(files.survivor(power_cut=flushes), properties)
+            given = acquired(again.fetch(0, 0, max_wait_ms=0)).get(0, [])
+            offsets = {offset for first, last, _ in given for offset in range(first, last + 1)}
+            where = f"failure at operation {n}, {files.changes[n - 1]}"
+            assert not offsets & told.done, where
+            # An acceptance that nobody heard of may have been written all the same.
+            assert offsets | told.done >= {2, 3, 4} & set(range(told.produced)), where
