@@ -374,7 +374,7 @@ def _fence_state(kept: Kept | None, state_epoch: int) -> Outcome | None:
 
 
 def _refuse_batches(batches: Sequence[StateBatch]) -> Outcome | None:
-    """Apache Kafka takes batches that end before they begin, and may never come to an end with combining them."""
+    """Apache Kafka 4.3.1 takes batches that end before they begin, and combines some of them for ever."""
     if any(last < first for first, last, _, _ in batches):
         return _refusal(InvalidRequest, "A batch of offsets must not end before it begins")
     return None
