@@ -49,7 +49,8 @@ def story(files, told, properties):
         node.produce(size)
         if not node.broker.partition("t", 0).log.is_offline:
             told.produced += size
-    given = acquired(node.fetch(0, 0))[0]
+    given = acquired(node.fetch(0, 0)).get(0)
+    assert given, "the partition cannot be read any more"
     for epoch, (first, last, kind) in enumerate([(0, 1, ACCEPT), (4, 4, RELEASE), (5, 8, ACCEPT)], start=1):
         assert given[0][0] <= first and last <= given[-1][1]
         if node.acknowledge(epoch, (0, first, last, [kind])) == {0: 0} and kind == ACCEPT:
