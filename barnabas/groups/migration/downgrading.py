@@ -5,7 +5,7 @@ Knows nothing of why that member goes. Follows ``convertToClassicGroup`` of Apac
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
@@ -19,6 +19,7 @@ from barnabas.groups.migration.embedded import assignment_for
 from barnabas.groups.migration.policy import policy_of
 from barnabas.groups.records import group_pair
 from barnabas.groups.subscription import CONSUMER_PROTOCOL
+from barnabas.wire.messages.group_records import ConsumerGroupTargetAssignmentMemberKey
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +77,8 @@ class Downgrading:
         told = told + tombstones_of_group(
             group.group_id,
             [names.get(each, each) for each in timeline_order(group.members)],
-            # It has been given a target even where the former one had none yet.
-            dict.fromkeys([*(names.get(each, each) for each in timeline_order(group.target)), joining.member_id]),
+            # Some have been given a target by those records that had none before.
+            dict.fromkeys([*(names.get(each, each) for each in timeline_order(group.target)), *_targets_in(told)]),
             timeline_order(group.resolved),
         )
         is_settled = epoch == group.assignment_epoch and all(member.is_reconciled_to(epoch) for member in members)
@@ -146,3 +147,11 @@ class Downgrading:
         rebalance = self._environment.classic
         rebalance.prepare(restored, "it was a consumer group until now")
         rebalance.give_answers()
+
+
+def _targets_in(told: Iterable[Pair]) -> list[str]:
+    return [
+        key.member_id
+        for key, value in told
+        if isinstance(key, ConsumerGroupTargetAssignmentMemberKey) and value is not None
+    ]
