@@ -15,6 +15,14 @@ from barnabas.share.messages import UNKNOWN_START_OFFSET, StateBatch
 Ranked = tuple[int, int, int, int]
 """First and last offset, delivery count, delivery state: a batch in the order in which Kafka sorts them."""
 
+PATIENCE, AT_LEAST = 16, 10_000
+"""Steps for each batch, and for all. What a leader writes takes one or two for each; what is tangled to do harm, as many
+as there are batches."""
+
+
+class Tangled(ValueError):
+    """So many batches overlap each other that nobody would wait for what they come to."""
+
 
 FIRST_OFFSET, LAST_OFFSET = attrgetter("first_offset"), attrgetter("last_offset")
 
@@ -25,6 +33,8 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
     Where two say something else of an offset, the one that knows of more deliveries is right, and of as many the one
     whose state is the later. A batch that ends before it begins says nothing.
 
+    :raises Tangled: there is no end to it; not where the batches are two lists in which no offset is twice
+
     >>> combine([StateBatch(0, 9, 0, 1), StateBatch(4, 5, 2, 1), StateBatch(10, 12, 0, 1)], 2)  # doctest: +ELLIPSIS
     (StateBatch(first_offset=2, last_offset=3, ...), StateBatch(first_offset=4, ...), StateBatch(first_offset=6, ...))
     """
@@ -32,6 +42,7 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
     if start_offset != UNKNOWN_START_OFFSET:
         left = [(max(each[0], start_offset), *each[1:]) for each in left if each[1] >= start_offset]
     left = list(dict.fromkeys(left))
+    steps = max(PATIENCE * len(left), AT_LEAST)
     heapify(left)
     done: list[Ranked] = []
     before = heappop(left) if left else None
@@ -45,6 +56,9 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
             done.append(before)
             before = after
             continue
+        steps -= 1
+        if steps < 0:
+            raise Tangled
         for piece in _united(before, after) if agree else _parted(before, after):
             heappush(left, piece)
         before = heappop(left)

@@ -18,7 +18,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.share import records
-from barnabas.share.combining import combine
+from barnabas.share.combining import Tangled, combine
 from barnabas.share.config import ShareCoordinatorConfig
 from barnabas.share.kept import Kept
 from barnabas.share.messages import (
@@ -162,7 +162,11 @@ class ShareCoordinator:
         if refusal is not None:
             reply(refusal)
             return
-        pair = self._change(key, kept, kept.state.leader_epoch, start_offset, delivery_complete_count, batches)
+        try:
+            pair = self._change(key, kept, kept.state.leader_epoch, start_offset, delivery_complete_count, batches)
+        except Tangled:
+            reply(_refusal(InvalidRequest, "Too many batches of offsets overlap each other"))
+            return
         self._commit(key, pair, Outcome(None), reply)
 
     def read_summary(self, key: SharePartitionKey) -> Outcome:

@@ -236,6 +236,12 @@ class World:
         reply = self.reply(name, "written")
         self.coordinator.write(key_of(name), state, leader, start, done, list(map(batch, batches)), reply)
 
+    def do_tangle(self, words: Words, _) -> None:
+        """A write of so many batches that all overlap: ``tangle g/t/0 1000``."""
+        name, count = words[0], int(words[1])
+        batches = [StateBatch(0, last, 0, count - last) for last in range(count)]
+        self.coordinator.write(key_of(name), -1, -1, 0, 0, batches, self.reply(name, "written"))
+
     def do_summary(self, words: Words, _) -> None:
         (name,) = words
         self.reply(name, "")(self.coordinator.read_summary(key_of(name)))

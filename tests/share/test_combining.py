@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.share.combining import add, combine, is_settled
+from barnabas.share.combining import Tangled, add, combine, is_settled
 from barnabas.share.messages import StateBatch
 
 
@@ -51,6 +51,17 @@ def test_what_is_added_is_combined(before, added, start_offset):
             assert settled == is_settled(known)
         else:
             known = combine([*known, *batches], start_offset)
+
+
+def test_what_is_tangled_is_not_waited_for():
+    with pytest.raises(Tangled):
+        combine([StateBatch(0, last, 0, 1000 - last) for last in range(1000)], 0)
+
+
+def test_two_lists_are_never_too_tangled():
+    one = [StateBatch(first, first + 2, 0, 1 + first % 2) for first in range(0, 3000, 3)]
+    other = [StateBatch(first, first + 4, 2, 1 + first % 3) for first in range(1, 3000, 5)]
+    assert offsets(combine([*one, *other], -1)) == offsets([*one, *other])
 
 
 SHAPES = {
