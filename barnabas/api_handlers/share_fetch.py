@@ -105,6 +105,7 @@ class Answering:
         "_context",
         "_epoch",
         "_fetching",
+        "_has_gone",
         "_key",
         "_request",
         "_session",
@@ -121,6 +122,7 @@ class Answering:
         self._epoch = request.share_session_epoch
         self._acknowledged: Acknowledged = {}
         self._fetching: ShareFetching | None = None
+        self._has_gone = False
         self.later: Later[ShareFetchResponse] = Later()
         self.later.on_cancel = self._stop
         said, refused = acknowledgements(request.topics, self.broker.image, is_renewal=request.is_renew_ack)
@@ -132,6 +134,8 @@ class Answering:
         self.broker.share_partitions.acknowledge(key, said, acknowledged)
 
     def _stop(self) -> None:
+        """The client has gone: what it would be given now nobody would give back."""
+        self._has_gone = True
         if self._fetching is not None:
             self._fetching.stop()
 
@@ -140,6 +144,8 @@ class Answering:
         if self._epoch == FINAL_EPOCH:
             self.broker.share_partitions.sessions.remove(self._key)
             self.broker.share_partitions.release(self._session, lambda: self._answer({}))
+            return
+        if self._has_gone:
             return
         if self._request.is_renew_ack:
             self._answer({})

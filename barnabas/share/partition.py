@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
-from barnabas.errors import InvalidRecordState, InvalidRequest, KafkaError
+from barnabas.errors import InvalidRecordState, InvalidRequest, KafkaError, NotLeaderOrFollower
 from barnabas.share.in_flight import Change, InFlightBatch, Run
 from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.states import ACKNOWLEDGED_AS, RENEW, RecordState
@@ -298,11 +298,14 @@ class SharePartition:
     def _relock(self, runs: Sequence[Run]) -> None:
         """Runs that are acquired again have locks that nobody may be waiting for."""
         ends = min((run.locked_until for run in runs if run.state is RecordState.ACQUIRED), default=float("inf"))
-        if ends < self._locks_end_at:
+        if ends < self._locks_end_at and not self.is_fenced:
             self._locks_end_at = ends
             self._deadlines.set(self._deadline, ends - self._clock.monotonic())
 
     def _keep(self, runs: Sequence[Run], done: Done) -> None:
+        if self.is_fenced:  # whoever leads it now knows better
+            done(NotLeaderOrFollower())
+            return
         batches = [StateBatch(run.first, run.last, int(run.state), run.delivery_count) for run in runs]
         self._write(self.start_offset, self.delivery_complete_count, batches, done)
 

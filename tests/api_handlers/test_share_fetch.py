@@ -120,6 +120,19 @@ def test_who_hangs_up_is_not_waited_for(node):
     assert acquired(node.fetch(0, 0, member="ben", connection=2)) == {0: [(0, 0, 1)]}
 
 
+def test_who_hangs_up_while_it_is_written_what_it_said_is_given_nothing(node, monkeypatch):
+    node.produce(1, 1)
+    node.fetch(0, 0, max_records=1)
+    held = []
+    monkeypatch.setattr(node.broker.persister, "write", lambda *args: held.append(args))
+    promise = node.fetching(1, said=[(0, 0, 0, [ACCEPT])])
+    promise.cancel()
+    monkeypatch.undo()
+    for args in held:
+        node.broker.persister.write(*args)
+    assert acquired(node.fetch(0, 0, member="ben", connection=2)) == {0: [(1, 1, 1)]}
+
+
 def test_a_topic_that_goes_ends_the_wait(node):
     promise, topic_id = node.fetching(0, 0), node.topic_id
     node.broker.controller.submit(DeleteTopics([(None, topic_id)]))

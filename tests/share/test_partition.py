@@ -30,3 +30,18 @@ def test_records_come_in_smaller_portions_from_half_the_limit_on():
 def test_a_state_that_begins_below_its_start_is_none():
     with pytest.raises(ValueError, match="start offset"):
         World().begin(SharePartitionState(start_offset=5, batches=[StateBatch(3, 6, 2, 1)]))
+
+
+def test_who_is_fenced_writes_nothing_any_more():
+    world = World()
+    world("log 0-4 5-9")
+    world("anna fetches max=1")
+    world("ben fetches max=1")
+    world("writes wait")
+    world("anna accepts 0-4")
+    world("writes fail")
+    world.share.fence()
+    assert world("writes end").startswith("CoordinatorNotAvailable")
+    assert world("time 60") == ""
+    assert world("ben accepts 5-9").startswith("NotLeaderOrFollower")
+    assert world("anna fetches") == "nothing"
