@@ -239,10 +239,12 @@ class KeptStates:
                 error = NonEmptyGroup
             if error is not None:
                 self._forgotten(group, outcomes, lambda failure: written(failure or error))
-            elif self._is_here(group):
-                self._environment.ledger.commit(group.group_id, group.tombstones(), written)
-            else:
+            elif not self._is_here(group):
                 written(GroupIdNotFound)
+            elif group.state.initialized or group.state.initializing:
+                self.delete(group, written)  # somebody came, had state made, and left again
+            else:
+                self._environment.ledger.commit(group.group_id, group.tombstones(), written)
 
         if doomed:
             self._forget(group, doomed, KeptState(), forgotten, written)

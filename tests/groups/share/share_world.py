@@ -268,9 +268,9 @@ class World:
             self.persister.held = self.persister.held or []
         else:
             assert how == "answers"
-            held, self.persister.held = self.persister.held or [], None
-            for then in held:
-                then()
+            while self.persister.held:  # what is asked meanwhile has to wait for its turn
+                self.persister.held.pop(0)()
+            self.persister.held = None
 
     # ---------------------------------------------------------------- topics
 

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from barnabas.groups.share.share_group import ShareGroup
+from barnabas.groups.share.share_group import KeptState, ShareGroup
 from tests.groups.share.share_world import World
 
 MEMBERS = string.ascii_lowercase[:6]
@@ -76,6 +76,15 @@ class Walker:
             for topic_id, topic in group.state.initialized.items():
                 for index in topic.partitions:
                     assert ("g", topic_id, index) in self.world.persister.kept, f"{topic} has no state"
+            assert self.forgotten_by(group) == set(), "state that nobody knows of"
+
+    def forgotten_by(self, group: ShareGroup | None) -> set[tuple[bytes, int]]:
+        """Partitions that have state, as the share coordinator has it, but not as their group has it."""
+        kept = {(topic_id, index) for _, topic_id, index in self.world.persister.kept}
+        known = group.state if group is not None else KeptState()
+        named = {(topic_id, index) for topic_id, indexes in known.named().items() for index in indexes}
+        there = self.world.image.topics_by_id
+        return {at for at in kept - named if at[0] in there and at[0] not in known.deleting}
 
     def check_replay(self) -> None:
         """What the log says is what there is."""
@@ -89,7 +98,7 @@ class Walker:
 
     def settle(self) -> None:
         """Nothing goes wrong any more, and everybody goes on."""
-        for line in ("mend", "release", "persister works", "persister answers"):
+        for line in ("mend", "release", "persister works", "persister answers", "topic w"):
             self.do(line)
         silent = 0
         for _ in range(PATIENCE):
@@ -110,6 +119,8 @@ class Walker:
         if group is None or group.is_empty:
             return
         assert group.epoch == group.assignment_epoch
+        assert not group.initializing_since_ms
+        assert set(group.state.named()) <= set(self.world.image.topics_by_id)
         read: set[tuple[bytes, int]] = set()
         for name, member in group.members.items():
             assert member.epoch == group.epoch
@@ -124,6 +135,16 @@ class Walker:
         }
         assert read == wanted, "not all that is subscribed to is read"
         assert all(("g", *at) in self.world.persister.kept for at in wanted)
+
+    def end(self) -> None:
+        """Who falls silent is out, and with the group goes all that was kept for it."""
+        self.do("restart")
+        self.do("advance 2m")
+        group = self.world.group()
+        assert group is None or group.is_empty
+        self.do("delete")
+        assert self.world.group() is None
+        assert self.forgotten_by(None) == set()
 
 
 def told(group: ShareGroup) -> dict[str, object]:
@@ -142,5 +163,6 @@ def test_a_walk_settles(seed: int) -> None:
                 walker.check_replay()
         walker.settle()
         walker.check_replay()
+        walker.end()
     except Exception as error:
         raise AssertionError(f"after {walker.done}") from error
