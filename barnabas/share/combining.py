@@ -16,8 +16,8 @@ Ranked = tuple[int, int, int, int]
 """First and last offset, delivery count, delivery state: a batch in the order in which Kafka sorts them."""
 
 PATIENCE, AT_LEAST = 16, 10_000
-"""Steps for each batch, and for all. What a leader writes takes one or two for each; what is tangled to do harm, as many
-as there are batches."""
+"""Steps for each batch, and for all. What a leader writes takes one or two each; what is tangled to do harm takes as
+many as there are batches."""
 
 
 class Tangled(ValueError):
