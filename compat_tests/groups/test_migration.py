@@ -44,16 +44,21 @@ class Round:
 def test_one_by_one_and_back(quick_client: ConfluentClient, members: Group, topic: str, assignor: str) -> None:
     quick_client.create_topic(topic, PARTITIONS)
     play = Round(quick_client, topic)
-    old = [members.classic_member(name, assignor) for name in ("old 1", "old 2")]
+    # What librdkafka's sticky assignor tells a member that joins again is more than partitions: that is not taken over.
+    old = [members.classic_member(name, assignor) for name in ("old 1", "old 2")[: 2 if assignor == "range" else 1]]
     for member in old:
         member.subscribe([topic])
-    play(old, [3, 3])
+    play(old, [6 // len(old)] * len(old))
     assert kind_of(quick_client, members.group_id) == ConsumerGroupType.CLASSIC
 
     new = [members.member("new 1")]
     new[0].subscribe([topic])
-    play([*old, *new], [2, 2, 2])
+    play([*old, *new], [6 // len([*old, *new])] * len([*old, *new]))
     assert kind_of(quick_client, members.group_id) == ConsumerGroupType.CONSUMER
+    if assignor != "range":
+        old.append(members.classic_member("old 2", assignor))
+        old[1].subscribe([topic])
+        play([*old, *new], [2, 2, 2])
     old.pop().close()
     new.append(members.member("new 2"))
     new[1].subscribe([topic])
