@@ -72,7 +72,8 @@ class HeartbeatResult(NamedTuple):
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
-        return cls(error.code, None if isinstance(error, UnknownServerError) else str(error))
+        has_reason = bool(error.args) and not isinstance(error, UnknownServerError)
+        return cls(error.code, str(error) if has_reason else None)
 
 
 HeartbeatReply = Callable[[HeartbeatResult], object]
