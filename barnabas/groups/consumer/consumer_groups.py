@@ -140,4 +140,4 @@ class ConsumerGroups:
                 self.membership.new_topics_at = image.offset
         for group in self.directory.all():
             if not group.topics.keys().isdisjoint(names):
-                group.refresh_at_ms = 0
+                group.request_refresh()

@@ -27,6 +27,9 @@ GROUP_TYPE: Final = "consumer"
 FIRST_EPOCH: Final = 1
 """Of a group of which no record speaks yet."""
 
+REFRESH_INTERVAL_MS: Final = 180_000
+"""So often the topics of a group are looked at, whether or not anything was heard of them."""
+
 NEVER: Final = 0
 """When an assignment was made that was never made."""
 
@@ -90,8 +93,8 @@ class ConsumerGroup:
         """There is a record of a kind that brokers before 4.1 wrote."""
         self._owners: dict[bytes, dict[int, str]] = {}
 
-        self.refresh_at_ms = 0
-        """When the topics are looked at, whether or not anything was heard of them."""
+        self._refresh_at_ms = 0
+        self._refreshed_epoch = FIRST_EPOCH
         self.sessions: dict[str, Deadline] = {}
         self.revocations: dict[str, Deadline] = {}
         """Until when members have to have given up what they have to."""
@@ -286,6 +289,23 @@ class ConsumerGroup:
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
         """Offsets of topics that nobody subscribes to are of no use from when they were committed."""
         return commit_timestamp_ms
+
+    # ----------------------------------------------------------------- topics
+
+    def is_refresh_due(self, now_ms: int) -> bool:
+        """Whether the topics are to be looked at: because of what was heard of them, or after a while anyway.
+
+        Or because what they were last seen to come to has not been written after all.
+        """
+        return now_ms >= self._refresh_at_ms or self.epoch < self._refreshed_epoch
+
+    def refreshed(self, now_ms: int, epoch: int) -> None:
+        """The topics were looked at; with that comes this epoch of the group."""
+        self._refresh_at_ms, self._refreshed_epoch = now_ms + REFRESH_INTERVAL_MS, epoch
+
+    def request_refresh(self) -> None:
+        """Something was heard of the topics."""
+        self._refresh_at_ms = 0
 
     # -------------------------------------------------------------- deadlines
 

@@ -7,7 +7,6 @@ ledger; nothing that records keep is changed in any other way. Follows Apache Ka
 import base64
 import logging
 from collections.abc import Iterable
-from typing import Final
 
 from barnabas.errors import KafkaError, NotCoordinator
 from barnabas.groups.assigning import names_of
@@ -24,9 +23,6 @@ from barnabas.groups.ledger import Pair
 from barnabas.groups.migration.upgrading import Upgrading
 
 logger = logging.getLogger(__name__)
-
-REFRESH_INTERVAL_MS: Final = 180_000
-"""So often the topics of a group are looked at, whether or not anything was heard of them."""
 
 
 class Membership:
@@ -87,11 +83,7 @@ class Membership:
         )
 
         def done(error: type[KafkaError] | None) -> None:
-            if error is None:
-                reply(result)
-                return
-            group.refresh_at_ms = 0
-            reply(HeartbeatResult.refused(error()))
+            reply(result if error is None else HeartbeatResult.refused(error()))
 
         self.environment.ledger.commit(group.group_id, told, done)
         if isinstance(found, ClassicGroup):
@@ -157,7 +149,7 @@ class Membership:
     ) -> int:
         """The group's epoch when ``former`` has become ``member``: one more if that, or the topics, ask for it."""
         now_ms = self.environment.clock.time_ms()
-        if not is_due and now_ms < group.refresh_at_ms:
+        if not is_due and not group.is_refresh_due(now_ms):
             return group.epoch
         epoch = group.epoch
         known = former if former.member_id in group.members else group.static_member(member.instance_id)
@@ -166,7 +158,7 @@ class Membership:
             epoch += 1
             told.append(records.epoch_record(group.group_id, epoch, metadata_hash))
             logger.info("group %s: epoch %d", group.group_id, epoch)
-        group.refresh_at_ms = now_ms + REFRESH_INTERVAL_MS
+        group.refreshed(now_ms, epoch)
         if group.keeps_partition_metadata:
             told.append(records.partition_metadata_tombstone(group.group_id))
         return epoch
@@ -191,11 +183,11 @@ class Membership:
         if group.epoch > group.assignment_epoch:
             return self._may_assign(group)
         now_ms = self.environment.clock.time_ms()
-        if now_ms < group.refresh_at_ms:
+        if not group.is_refresh_due(now_ms):
             return False
         if self.topics.hash_of(group.topics) != group.metadata_hash:
             return True
-        group.refresh_at_ms = now_ms + REFRESH_INTERVAL_MS
+        group.refreshed(now_ms, group.epoch)
         return False
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
@@ -229,7 +221,7 @@ class Membership:
         now_ms = self.environment.clock.time_ms()
         told, epoch = regexes.look_up(group, list(due), self.topics, now_ms)
         if epoch != group.epoch:
-            group.refresh_at_ms = now_ms + REFRESH_INTERVAL_MS
+            group.refreshed(now_ms, epoch)
         self.environment.ledger.commit(group_id, told, log_failure(group_id))
 
 

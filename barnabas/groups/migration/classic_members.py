@@ -78,7 +78,7 @@ class ClassicMembers:
             if error is None:
                 reply(result)
                 return
-            group.refresh_at_ms = 0  # what was seen of the topics was not kept
+            group.request_refresh()  # what was seen of the topics was not kept
             reply(JoinResult.refused(error))
 
         if replaced is not None and self._downgrading.is_due(group, [replaced], member):

@@ -347,7 +347,8 @@ class Walker:
         )
 
 
-NOT_KEPT = {"sessions", "revocations", "joins", "syncs", "refresh_at_ms", "is_written", "_topic_id_of"}
+NOT_KEPT = {"sessions", "revocations", "joins", "syncs", "is_written"}
+NOT_KEPT |= {"_refresh_at_ms", "_refreshed_epoch", "_topic_id_of"}
 CLUSTERS_VERBS = {"topic", "advance", "hold", "release", "refuse", "restart"}
 
 
