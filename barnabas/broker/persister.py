@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.errors import CoordinatorNotAvailable
 from barnabas.share.gathering import Ask, Done, gather
-from barnabas.share.messages import Outcome, Reply, SharePartitionKey, StateBatch, TopicPartition
+from barnabas.share.messages import Outcome, Outcomes, Reply, SharePartitionKey, StateBatch, TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.broker.share_state_log import ShareStateLog
@@ -21,6 +21,8 @@ class Persister:
 
     def __init__(self, log: "Callable[[], ShareStateLog]") -> None:
         self._log = log
+        #: Called with a group and partitions whose states have begun anew, or ended.
+        self.on_change: Callable[[str, Iterable[TopicPartition]], object] = lambda group_id, partitions: None
 
     @property
     def _coordinator(self) -> "ShareCoordinator":
@@ -41,7 +43,7 @@ class Persister:
                 for topic_id, starts in partitions.items()
                 for index, start_offset in starts.items()
             ],
-            done,
+            partial(self._changed, group_id, done),
         )
 
     def read(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int, done: Done) -> None:
@@ -83,7 +85,12 @@ class Persister:
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
         """Forget the states; where there is none, that is well too."""
-        self._gather(group_id, [(each, self._coordinator.delete) for each in dict.fromkeys(partitions)], done)
+        asks = [(each, self._coordinator.delete) for each in dict.fromkeys(partitions)]
+        self._gather(group_id, asks, partial(self._changed, group_id, done))
+
+    def _changed(self, group_id: str, done: Done, outcomes: Outcomes) -> None:
+        self.on_change(group_id, outcomes)
+        done(outcomes)
 
     def _gather(self, group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], done: Done) -> None:
         """As a client would: look for the coordinator first, which makes the topic."""

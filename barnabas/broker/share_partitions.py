@@ -5,7 +5,7 @@ groups make of it; the state is read from, and written to, the share coordinator
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,6 +97,7 @@ class SharePartitions:
         self._deadlines = Deadlines(broker.clock, broker.scheduler)
         self._led: dict[tuple[str, bytes, int], Led] = {}
         self._group_limits: dict[str, GroupLimits] = {}
+        broker.persister.on_change = self.begun_anew
 
     def of_group(self, group_id: str) -> GroupLimits:
         """What the group is set to, now."""
@@ -246,6 +247,11 @@ class SharePartitions:
         for group_id in {session.key.group_id for session, _ in opened}:
             if not self.sessions.has_members(group_id):
                 self._forget(group_id)
+
+    def begun_anew(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """What was known of these is of a state that is no more: their group's offsets have been altered or deleted."""
+        for at in partitions:
+            self._give_up((group_id, *at), NotLeaderOrFollower())
 
     def _forget(self, group_id: str) -> None:
         """Nobody reads for the group any more; whoever comes reads what was kept of it."""

@@ -8,6 +8,7 @@ from barnabas.errors import (
     InvalidRecordState,
     InvalidRequest,
     InvalidShareSessionEpoch,
+    NotLeaderOrFollower,
     ShareSessionLimitReached,
     ShareSessionNotFound,
     UnknownServerError,
@@ -17,6 +18,7 @@ from barnabas.errors import (
 )
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
+from barnabas.share.messages import SharePartitionKey
 from tests.api_handlers.share_node import ACCEPT, REJECT, RELEASE, RENEW, ShareNode, acquired, errors
 from tests.broker.opening import opened
 
@@ -353,9 +355,20 @@ def test_what_is_done_with_stays_so_and_the_rest_is_given_again(node):
 def test_who_is_fenced_begins_anew(node):
     node.produce(2, 2)
     node.fetch(0, 0)
-    node.initialize("g", 1, state_epoch=9)
-    assert node.acknowledge(1, (0, 0, 3, [ACCEPT])) == {0: 6}
+    told = []
+    key = SharePartitionKey("g", node.topic_id, 0)
+    node.broker.share_state.initialize(key, 9, 1, told.append)  # as another broker's group coordinator would
+    assert node.acknowledge(1, (0, 0, 3, [ACCEPT])) == {0: NotLeaderOrFollower.code}
     assert acquired(node.fetch(2)) == {0: [(1, 3, 1)]}
+
+
+def test_offsets_that_are_altered_hold_for_who_is_still_connected(node):
+    node.produce(2, 2)
+    node.fetch(0, 0)
+    node.acknowledge(1, (0, 0, 3, [ACCEPT]))
+    node.fetch(-1)
+    node.initialize("g", 1, state_epoch=0)
+    assert acquired(node.fetch(0, 0)) == {0: [(1, 3, 1)]}
 
 
 def test_a_broker_that_is_reset_knows_nobody(node):
