@@ -1,5 +1,9 @@
-"""A share partition beside a model that knows nothing but single records: whatever members do, in whatever order."""
+"""A share partition beside a model that knows nothing but single records: whatever members do, in whatever order.
 
+``BARNABAS_SOAK_ROUNDS`` asks for more walks than the gate has time for.
+"""
+
+import os
 from collections.abc import Sequence
 
 from hypothesis import HealthCheck, settings
@@ -14,6 +18,7 @@ from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.partition import Acknowledgement, Done, Limits, SharePartition
 from barnabas.share.states import ACCEPT, FINAL_STATES, GAP, REJECT, RELEASE, RENEW, RecordState
 
+WALKS = 150 * max(1, int(os.environ.get("BARNABAS_SOAK_ROUNDS", "20")) // 20)
 MEMBERS = ("anna", "ben", "carl")
 LOCK_SECONDS, DELIVERIES, LOCKS = 10.0, 3, 40
 
@@ -298,6 +303,6 @@ def refuse_errors(error: KafkaError | None) -> None:
 
 TestWalk = Walk.TestCase
 TestWalk.settings = settings(
-    max_examples=150, stateful_step_count=40, derandomize=True, deadline=None,
+    max_examples=WALKS, stateful_step_count=40, derandomize=True, deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )  # fmt: skip
