@@ -105,6 +105,7 @@ class World:
         self.printed: list[str] = []
         self.is_broken = self.is_barren = False
         self.coordinator = self.new_coordinator()
+        self.coordinator.start()
 
     def new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(
