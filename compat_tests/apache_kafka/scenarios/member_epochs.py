@@ -6,18 +6,23 @@ from typing import Any
 from ..play import Step
 from ..steps import ask, commit, committed, create, join, scenario, stable
 from ..transaction_steps import add_offsets, begin, finished, pending
+from . import streams
 
-NEWER = ("consumer", "share")
+NEWER = ("consumer", "share", "streams")
 BEATS = {"consumer": "ConsumerGroupHeartbeat", "share": "ShareGroupHeartbeat"}
 
 
 def member(kind: str, member_id: str = "~m", *, topics: Iterable[str] = ("~t",), **more: Any) -> Step:
     """Joins ``~g``; the epoch that it is told is saved as ``$~m.epoch``."""
+    if kind == "streams":
+        return streams.enter(member_id, streams.subtopology(source=topics), v=0, quiet=True)
     wanted = {"RebalanceTimeoutMs": 60000, "TopicPartitions": []} if kind == "consumer" else {}
     return beat(kind, member_id, 0, SubscribedTopicNames=list(topics), **wanted, **more)
 
 
 def beat(kind: str, member_id: str = "~m", epoch: Any = None, **more: Any) -> Step:
+    if kind == "streams":
+        return streams.beat(member_id, epoch, v=0, quiet=True)
     body = {
         "GroupId": "~g",
         "MemberId": member_id,
