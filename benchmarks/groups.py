@@ -28,7 +28,7 @@ def large(folder: Path, rounds: int) -> Iterator[Row]:
                 load.create_topic(running.port, members.TOPIC, PARTITIONS)
                 await_coordinator(running.port, members.GROUP)
                 cpu_began = running.cpu_s()
-                took, theirs = members.come_together(running.port, kind, MEMBERS, PARTITIONS)
+                took, theirs = members.come_together(running.port, [kind], MEMBERS, PARTITIONS)
                 figures.append((running.cpu_s() - cpu_began, took, theirs))
         cpu, took, theirs = (statistics.median(each) for each in zip(*figures, strict=True))
         yield Row(

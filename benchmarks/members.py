@@ -18,6 +18,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -52,9 +53,10 @@ def consumer_assignment(partitions: Sequence[int]) -> bytes:
 class Member:
     """One member: asks one thing at a time, and decides by the answer what comes next."""
 
-    def __init__(self, connection: socket.socket, partitions: int) -> None:
+    def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
         self.connection = connection
         self.partitions = partitions
+        self.group = group
         self.asked: Request | None = None
         self.heartbeat_at = 0.0
         self.has_settled_at = -1
@@ -96,15 +98,15 @@ class Member:
 class ClassicMember(Member):
     """JoinGroup, SyncGroup, Heartbeat; the leader gives each as many partitions as the next."""
 
-    def __init__(self, connection: socket.socket, partitions: int) -> None:
-        super().__init__(connection, partitions)
+    def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
+        super().__init__(connection, partitions, group)
         self.id, self.generation = "", -1
 
     def start(self) -> None:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)
         self.ask(
             JoinGroupRequest(
-                group_id=GROUP,
+                group_id=self.group,
                 session_timeout_ms=SESSION_MS,
                 rebalance_timeout_ms=SESSION_MS,
                 member_id=self.id,
@@ -114,7 +116,7 @@ class ClassicMember(Member):
         )
 
     def beat(self) -> None:
-        self.ask(HeartbeatRequest(group_id=GROUP, generation_id=self.generation, member_id=self.id))
+        self.ask(HeartbeatRequest(group_id=self.group, generation_id=self.generation, member_id=self.id))
 
     def answered(self, answer: Response) -> None:
         assert isinstance(answer, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse)
@@ -131,7 +133,7 @@ class ClassicMember(Member):
             kind = SyncGroupRequest.SyncGroupRequestAssignment
             self.ask(
                 SyncGroupRequest(
-                    group_id=GROUP,
+                    group_id=self.group,
                     generation_id=self.generation,
                     member_id=self.id,
                     protocol_type="consumer",
@@ -144,14 +146,15 @@ class ClassicMember(Member):
             )
         elif isinstance(answer, SyncGroupResponse):
             self.has_settled_at = self.generation
-            self.owns = struct.unpack_from(">i", answer.assignment, 8 + len(TOPIC))[0]
+            told = ConsumerProtocolAssignment.decode_prefixed(answer.assignment).assigned_partitions
+            self.owns = sum(len(each.partitions) for each in told)
 
 
 class ConsumerMember(Member):
     """ConsumerGroupHeartbeat; what it is told to read it owns at once."""
 
-    def __init__(self, connection: socket.socket, partitions: int) -> None:
-        super().__init__(connection, partitions)
+    def __init__(self, connection: socket.socket, partitions: int, group: str) -> None:
+        super().__init__(connection, partitions, group)
         self.id = str(uuid.uuid4())
         self.epoch = 0
         self.owned: list[ConsumerGroupHeartbeatRequest.TopicPartitions] | None = []
@@ -159,7 +162,7 @@ class ConsumerMember(Member):
     def start(self) -> None:
         self.ask(
             ConsumerGroupHeartbeatRequest(
-                group_id=GROUP,
+                group_id=self.group,
                 member_id=self.id,
                 member_epoch=self.epoch,
                 rebalance_timeout_ms=SESSION_MS,
@@ -169,7 +172,7 @@ class ConsumerMember(Member):
         )
 
     def beat(self) -> None:
-        self.ask(ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id=self.id, member_epoch=self.epoch))
+        self.ask(ConsumerGroupHeartbeatRequest(group_id=self.group, member_id=self.id, member_epoch=self.epoch))
 
     def answered(self, answer: Response) -> None:
         assert isinstance(answer, ConsumerGroupHeartbeatResponse)
@@ -183,16 +186,24 @@ class ConsumerMember(Member):
         self.owns = sum(len(each.partitions) for each in told)
         self.ask(
             ConsumerGroupHeartbeatRequest(
-                group_id=GROUP, member_id=self.id, member_epoch=self.epoch, topic_partitions=self.owned
+                group_id=self.group, member_id=self.id, member_epoch=self.epoch, topic_partitions=self.owned
             )
         )
 
 
-def come_together(port: int, kind: type[Member], count: int, partitions: int) -> tuple[float, float]:
-    """All at once, until each reads its share of the topic in one generation: the seconds, and ours of the CPU."""
+def come_together(
+    port: int, kinds: Sequence[type[Member]], count: int, partitions: int, group: str = GROUP
+) -> tuple[float, float]:
+    """So many, of each kind in turn, all at once, until each reads its share of the topic in one generation.
+
+    Returns the seconds that took, and ours of the CPU.
+    """
     with contextlib.ExitStack() as stack:
         selector = stack.enter_context(selectors.DefaultSelector())
-        members = [kind(stack.enter_context(load.connected(port)), partitions) for _ in range(count)]
+        members = [
+            kinds[number % len(kinds)](stack.enter_context(load.connected(port)), partitions, group)
+            for number in range(count)
+        ]
         for member in members:
             selector.register(member.connection, selectors.EVENT_READ, member)
         began, cpu_began = time.perf_counter(), time.process_time()
