@@ -3,6 +3,8 @@
 Knows nothing of the broker but what an admin client tells.
 """
 
+import csv
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,10 +44,14 @@ _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-off
 @click.option("--shift-by", type=int, help="Reset by so many on, or back where it is negative.")
 @click.option("--to-datetime", help="Reset to the first record since then: 2026-11-21T15:00:00.000; UTC, or +hh:mm.")
 @click.option("--by-duration", help="Reset to the first record of the last PnDTnHnMnS.")
-@click.option("--from-file", type=click.Path(), help="Reset to a file's lines of topic,partition,offset.")
+@click.option("--from-file", type=click.Path(), help="Reset to a file's lines of [group,]topic,partition,offset.")
 @click.option("--dry-run", is_flag=True, help="With --reset-offsets: only tell what would be; as if nothing was said.")
 @click.option("--execute", is_flag=True, help="With --reset-offsets: do it.")
-@click.option("--export", is_flag=True, help="With --reset-offsets: print lines for --from-file.")
+@click.option(
+    "--export",
+    is_flag=True,
+    help="With --reset-offsets: print lines for --from-file; of several groups, with the group first.",
+)
 @json_option
 @cluster_options
 def groups(
@@ -170,8 +176,8 @@ def _reset_offsets(admin: Any, names: list[str], **given: Any) -> None:
     types = types_of(admin)
     rows = [row for name in names for row in reset_offsets(admin, name, types.get(name), given)]
     if given["export"]:
-        for row in rows:
-            click.echo(f"{row['topic']},{row['partition']},{row['new_offset']}")
+        columns = ("group", "topic", "partition", "new_offset")[len(names) == 1 :]
+        csv.writer(sys.stdout, lineterminator="\n").writerows([row[column] for column in columns] for row in rows)
         return
     _show_changes(rows, ["group", "topic", "partition", "new_offset", "error"], as_json=given["as_json"])
     if not given["execute"]:

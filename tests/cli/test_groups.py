@@ -104,6 +104,17 @@ def test_an_export_can_be_imported(barnabas, read, tmp_path):
     assert offsets(barnabas)["t", read] == 2
 
 
+def test_an_export_of_several_groups_names_them(barnabas, read, tmp_path):
+    barnabas("groups", "--reset-offsets", "--group", "h", "--topic", f"t:{read}", "--to-offset", "3", "--execute")
+    where = ("groups", "--reset-offsets", "--group", "g", "--group", "h")
+    exported = barnabas(*where, "--topic", f"t:{read}", "--shift-by", "-1", "--export")
+    assert exported.lines == [f"g,t,{read},3", f"h,t,{read},2"]
+    file = tmp_path / "offsets.csv"
+    file.write_text(exported.out)
+    assert barnabas(*where, "--from-file", str(file), "--execute").code == 0
+    assert offsets(barnabas)["t", read] == 3
+
+
 def test_a_group_that_was_not_there_gets_offsets(barnabas, read):
     reset = barnabas("groups", "--reset-offsets", "--group", "new", "--topic", "t", "--to-latest", "--execute")
     assert reset.code == 0
