@@ -59,6 +59,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+GIVING_WAY = (CONSUMER, "streams")
+"""Kinds of which an empty group is no obstacle to the classic protocol."""
+
 MADE_UP = 37
 """Bytes that a member id has beside what the member calls itself: a hyphen and a UUID."""
 
@@ -180,11 +183,11 @@ class GroupCoordinator(OffsetKeeping):
             self._join_first(join, reply)
 
     def _join_newer(self, group: Group, join: Join, reply: JoinReply) -> None:
-        """Of the newer kinds, only consumer groups take members of the classic protocol, or give way when empty."""
-        if group.type != CONSUMER:
-            reply(JoinResult.refused(InconsistentGroupProtocol, ""))
-        elif not group.is_empty:
+        """Consumer groups take members of the classic protocol; when empty, they and streams groups give way."""
+        if group.type == CONSUMER and not group.is_empty:
             self.consumer.classic.join(join, reply)
+        elif group.type not in GIVING_WAY or not group.is_empty:
+            reply(JoinResult.refused(InconsistentGroupProtocol, ""))
         elif join.member_id:
             reply(JoinResult.refused(UnknownMemberId, join.member_id))
         else:

@@ -214,6 +214,17 @@ LIVES = [
         beat(),
     ),
     scenario(
+        "an empty streams group gives way",
+        BEAT,
+        JOINED,
+        beat("~m", -1),
+        join(v=3),
+        listed(),
+        enter(),
+        shown(),
+        ask("DescribeGroups", v=6, Groups=["~g"], IncludeAuthorizedOperations=False),
+    ),
+    scenario(
         "fencing",
         BEAT,
         JOINED,
