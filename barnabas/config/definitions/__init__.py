@@ -3,6 +3,8 @@
 Knows nothing of values that were set. One module per theme declares its part; this one puts the parts together.
 """
 
+import functools
+
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import (
     groups,
@@ -40,6 +42,7 @@ FAMILY_OF: dict[str, tuple[str, ...]] = {name: family for family in FAMILIES for
 FAMILY_OF["log.flush.interval.ms"] = ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
 
 
+@functools.cache
 def of_groups() -> dict[str, ConfigDef]:
     """The configs of a group, by name; loaded when first asked for, as no broker needs them to start."""
     from barnabas.config.definitions import group_level
