@@ -67,7 +67,7 @@ def check_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:
 
 def check_epoch(member: Member, beat: Heartbeat) -> None:
     """:raises FencedMemberEpoch: what the member last heard is not what it was last told"""
-    if beat.member_epoch in (JOINING, member.epoch):
+    if beat.member_epoch == member.epoch:
         return
     if beat.member_epoch == member.previous_epoch and member.epoch > beat.member_epoch and member.has_all(beat.owned):
         return  # the answer that took it to this epoch may have been lost

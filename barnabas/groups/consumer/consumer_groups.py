@@ -134,6 +134,7 @@ class ConsumerGroups:
         heartbeat, and patterns are looked up again if there are new ones."""
         seen, image = self._seen, self._environment.image()
         self._seen = image
+        self.directory.topics.forget(names)
         for name in names:
             topic, former = image.topics_by_name.get(name), seen.topics_by_name.get(name)
             if topic is not None and (former is None or former.id != topic.id):

@@ -25,6 +25,11 @@ class Topics:
         topic = self.image().topics_by_name.get(name)
         return None if topic is None else topic.id
 
+    def forget(self, names: Iterable[str]) -> None:
+        """These topics are no longer what they were."""
+        for name in names:
+            self._hashes.pop(name, None)
+
     def hash_of(self, names: Iterable[str]) -> int:
         """KIP-1101's hash over what there is of these topics; 0 where there is nothing."""
         image = self.image()
@@ -32,7 +37,6 @@ class Topics:
         for name in names:
             topic = image.topics_by_name.get(name)
             if topic is None:
-                self._hashes.pop(name, None)
                 continue
             known = self._hashes.get(name)
             if known is None or known[0] is not topic:
