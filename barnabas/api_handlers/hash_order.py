@@ -121,6 +121,16 @@ def names_of_the_image(names: Iterable[str]) -> list[str]:
     return [name for _, name in sorted(codes, key=lambda each: spread(each[0] & 0xFFFFFFFF) & size - 1)]
 
 
+def copied_map_order(codes: Mapping[K, int]) -> list[K]:
+    """The order of Scala's immutable ``Map`` that was filled out of Java's ``HashMap``: keys with their hashes.
+
+    >>> copied_map_order({7: 7, 1: 1}), copied_map_order({number: 31 * number for number in range(1, 6)})
+    ([1, 7], [3, 4, 5, 1, 2])
+    """
+    keys = table_order(codes)
+    return keys if len(keys) <= SMALL_MAP else _in_trie({key: _improved(codes[key]) for key in keys})
+
+
 def _in_trie(codes: Mapping[K, int], shift: int = 0) -> list[K]:
     """A trie over five bits of the hash at a time; a node gives what hangs on it alone first, then its branches."""
     if shift > HASH_BITS or len(codes) < 2:

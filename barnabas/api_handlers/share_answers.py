@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.hash_order import copied_map_order
 from barnabas.broker.share_partitions import SHARE_VERSION
 from barnabas.broker.share_sessions import SessionKey, TopicPartition
 from barnabas.cluster.image import MetadataImage
@@ -20,7 +21,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
     UnsupportedVersion,
 )
-from barnabas.groups.java_hash import hash_code, table_order, uuid_code
+from barnabas.groups.java_hash import hash_code, uuid_code
 from barnabas.share.partition import Acknowledgement
 from barnabas.share.states import GAP, REJECT, RENEW
 
@@ -154,7 +155,7 @@ def message_of(error: KafkaError | None) -> str | None:
 
 
 def by_topic(answers: Mapping[TopicPartition, A], image: MetadataImage) -> list[tuple[bytes, list[A]]]:
-    """Answers by topics, in the order of Apache Kafka's hash table of ``TopicIdPartition``."""
+    """Answers by topics, in the order of Apache Kafka's hash tables of ``TopicIdPartition``."""
     codes = {}
     for at in answers:
         topic_id, index = at
@@ -162,6 +163,6 @@ def by_topic(answers: Mapping[TopicPartition, A], image: MetadataImage) -> list[
         of_partition = (31 + index) * 31 + (hash_code(topic.name) if topic is not None else 0)
         codes[at] = (31 + uuid_code(topic_id)) * 31 + of_partition & 0xFFFFFFFF
     topics: dict[bytes, list[A]] = {}
-    for at in table_order(codes):
+    for at in copied_map_order(codes):
         topics.setdefault(at[0], []).append(answers[at])
     return list(topics.items())

@@ -59,6 +59,7 @@ UNORDERED = {
     "StreamsGroupHeartbeat": {"PartitionsByUserEndpoint", "ActivePartitions", "StandbyPartitions"},
     "ReadShareGroupState": {"Results"},
     "ReadShareGroupStateSummary": {"Results"},
+    # These come in an order that rests on the topics' ids, which are another's on each broker.
     "ShareAcknowledge": {"Responses", "Partitions"},
     "ShareFetch": {"Responses", "Partitions"},
     "TxnOffsetCommit": {"Topics", "Partitions"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.api_handlers.share_answers import is_in_shape
+from barnabas.api_handlers.share_answers import by_topic, is_in_shape
 from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate
 from barnabas.errors import (
     InvalidRecordState,
@@ -274,6 +274,16 @@ def test_shapes():
         [Said(0, 3, 1), Said(2, 4, 1)],
     ):
         assert not is_in_shape(wrong, is_renewal=False)
+
+
+def test_partitions_come_in_the_order_of_apache_kafka(node):
+    """Seen there with a topic of eight partitions."""
+    topic_id, name = bytes.fromhex("2e334fcc7a7b4e9d9cfd535afcd46b99"), "seen-by-apache"
+    image = node.broker.image._replace(
+        topics_by_id={topic_id: node.broker.image.topics_by_name["t"]._replace(name=name)}
+    )
+    assert by_topic({(topic_id, index): index for index in range(8)}, image) == [(topic_id, [7, 0, 2, 1, 3, 5, 4, 6])]
+    assert by_topic({(bytes(16), 1): 1}, image) == [(bytes(16), [1])]
 
 
 # ---------------------------------------------------------------- transactions
