@@ -154,11 +154,15 @@ def make_topics(bootstrap: str) -> None:
         future.result(30)
 
 
-def described(bootstrap: str, *what: str) -> str:
+def tool(bootstrap: str, *arguments: str) -> str:
     """What Apache Kafka's own tool prints."""
-    done = run_java(CURRENT, TOOL, "--bootstrap-server", bootstrap, "--describe", "--group", APPLICATION, *what)
+    done = run_java(CURRENT, TOOL, "--bootstrap-server", bootstrap, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def described(bootstrap: str, *what: str) -> str:
+    return tool(bootstrap, "--describe", "--group", APPLICATION, *what)
 
 
 def await_described(bootstrap: str, is_so: Callable[[str], bool], *what: str) -> str:
@@ -204,4 +208,5 @@ def test_words_are_counted_exactly_once(broker: BarnabasProcess, application: Ap
     lines.await_all(application)
     application.stop("one")
     assert "Empty" in described(broker.bootstrap, "--state")
+    assert "successful" in tool(broker.bootstrap, "--delete", "--group", APPLICATION)
     lines.consumer.close()
