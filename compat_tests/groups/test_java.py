@@ -102,6 +102,15 @@ streams groups	[]
 """
 
 
+ROLLING = """\
+eager	[2, 2] range 4
+either	[2, 2] range 8
+either	[2, 2] cooperative-sticky 12
+cooperative	[2, 2] cooperative-sticky 16
+cooperative	[2, 2] cooperative-sticky 20
+"""
+
+
 def outcome(version: str, program: str, bootstrap: str, prefix: str) -> list[str]:
     try:
         jars(version)
@@ -119,3 +128,7 @@ def test_the_consumer_protocol(quick: Running, name: str, version: str) -> None:
 
 def test_share_consumers_and_the_admin(quick: Running, name: str) -> None:
     assert outcome(CURRENT, "Newest.java", quick.bootstrap, f"{name}-") == NEWEST.splitlines()
+
+
+def test_from_eager_to_cooperative(quick: Running, name: str) -> None:
+    assert outcome(CURRENT, "Rolling.java", quick.bootstrap, f"{name}-") == ROLLING.splitlines()
