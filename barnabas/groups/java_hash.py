@@ -5,6 +5,7 @@ that moves between the two brokers has its groups in the wrong partitions; and w
 hash table, ours do too.
 """
 
+import functools
 import struct
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -15,10 +16,14 @@ T = TypeVar("T", str, int)
 
 SMALLEST_TABLE = 16
 LOAD_FACTOR = 0.75
+KNOWN_HASHES = 4096
+"""Of the same members' ids every assignment of their group asks for again."""
+
 GOLDEN_RATIO = 0x9E3779B97F4A7C15
 """What Knuth's multiplicative hashing takes to spread 64 bits."""
 
 
+@functools.lru_cache(maxsize=KNOWN_HASHES)
 def hash_code(text: str) -> int:
     """``String.hashCode``: a signed int32 over the UTF-16 code units.
 

@@ -61,7 +61,8 @@ class _Uniform:
         room = self.quota + has_extra
         kept: dict[bytes, frozenset[int]] = {}
         assigned = self.members[member_id].assigned
-        for topic_id in table_order({each: uuid_code(each) for each in assigned}):
+        # In an order that takes its time to find, where there is one to find.
+        for topic_id in table_order({each: uuid_code(each) for each in assigned}) if len(assigned) > 1 else assigned:
             partitions = assigned[topic_id]
             if topic_id not in self.topic_ids:
                 continue
