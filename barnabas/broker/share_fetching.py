@@ -215,8 +215,8 @@ class ShareFetching:
         first = min(max_bytes, FIRST_READ) if are_new else max_bytes
         data = partition.read(offset, first, up_to=up_to, minimum_one=minimum_one)
         read = until(offset + enough, data)
-        if first < max_bytes and read and (at := read[-1].next_offset) < min(offset + enough, up_to):
-            data += partition.read(at, max_bytes - len(data), up_to=up_to, minimum_one=False)
+        if first < max_bytes and read and read[-1].next_offset < min(offset + enough, up_to):
+            data = partition.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one)
             read = until(offset + enough, data)
         return data, read
 

@@ -47,6 +47,17 @@ def test_only_batches_with_something_acquired_are_sent(node):
     assert [batch.base_offset for batch in batches(answer.responses[0].partitions[0].records)] == [2]
 
 
+def test_no_more_is_read_than_is_wanted_and_no_less(node):
+    node.produce(*[1] * 1500)
+    log = node.partition.log
+    answer = node.fetch(0, 0, max_records=1, batch_size=2000)
+    assert bytes(answer.responses[0].partitions[0].records) == log.read(0, 1, up_to=1, minimum_one=True)
+    answer = node.fetch(1, max_records=2000, batch_size=2000)
+    assert acquired(answer) == {0: [(1, 1499, 1)]}, "in more than the first bytes that are read"
+    data = bytes(answer.responses[0].partitions[0].records)
+    assert data == log.read(1, 1 << 20, up_to=1500, minimum_one=True)
+
+
 # ---------------------------------------------------------------- waiting
 
 

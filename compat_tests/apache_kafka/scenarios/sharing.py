@@ -14,6 +14,7 @@ from ..share_steps import (
     shared,
 )
 from ..steps import ask, create, hang_up, pause, scenario, seed
+from ..transaction_steps import begin, end, send, transaction
 
 OTHER = "ben"
 T1 = ("~t", 1)
@@ -446,6 +447,32 @@ ACKNOWLEDGING = [
     ),
 ]
 
+COMMITTED = [
+    scenario(
+        f"transactions, {level}",
+        "ShareFetch",
+        shared(1),
+        group_config(share_isolation_level=level),
+        begin(),
+        transaction("a", "b", commit=False),
+        transaction("c", epoch=1),
+        seed("~t", "d"),
+        begin("~y", save="q"),
+        send("e", txn="~y", pid="$q", quiet=True),
+        share_fetch(0, T0),
+        acknowledge(1, (0, 3, ACCEPT), v=2),
+        acknowledge(2, (0, 0, ACCEPT), v=2),
+        acknowledge(3, (3, 6, [GAP, ACCEPT, GAP, ACCEPT]), v=2),
+        read(),
+        end(False, txn="~y", pid="$q", quiet=True),
+        share_fetch(4, MaxWaitMs=1000),
+        share_fetch(5),
+        read(),
+        versions="2",
+    )
+    for level in ("read_uncommitted", "read_committed")
+]
+
 STATES = [
     scenario(
         "a state with holes",
@@ -483,4 +510,4 @@ STATES = [
     ),
 ]
 
-SCENARIOS = [*SESSIONS, *ACQUIRING, *ACKNOWLEDGING, *STATES]
+SCENARIOS = [*SESSIONS, *ACQUIRING, *ACKNOWLEDGING, *COMMITTED, *STATES]
