@@ -1,0 +1,105 @@
+"""A group that becomes a consumer group and a classic one again: both brokers answer and write the same.
+
+Must not look at files: what is in ``__consumer_offsets`` is fetched from the broker that runs. Members are called what
+they call themselves, so that what comes in the order of a hash table comes in the same order.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from barnabas.wire.messages.group_records import GroupMetadataKey, decode_key, decode_value
+
+from .hand_over import apache_on, barnabas_on, running
+from .play import Step
+from .scenarios.consumer_groups import beat as consumer_beat
+from .scenarios.consumer_groups import enter, leave, listed, shown
+from .scenarios.groups import beat, protocols
+from .scenarios.groups import leave as classic_leave
+from .steps import ask, create, join, sync
+from .test_consumer_groups import SETTINGS, Client
+
+pytestmark = pytest.mark.xdist_group("hand_over")
+
+PROTOCOLS = ("range", "roundrobin")
+
+
+def joins(*owned: int, version: int = 1) -> list[Step]:
+    """``me`` joins, and syncs for itself alone."""
+    kind = ConsumerProtocolSubscription.TopicPartition
+    has = [kind(topic="t", partitions=list(owned))] if owned else []
+    metadata = ConsumerProtocolSubscription(topics=["t"], owned_partitions=has).encode_prefixed(version)
+    return [
+        join("me", v=3, Protocols=protocols(*((name, metadata) for name in PROTOCOLS))),
+        syncs(),
+    ]
+
+
+def syncs() -> Step:
+    kind = ConsumerProtocolAssignment.TopicPartition
+    everything = ConsumerProtocolAssignment(assigned_partitions=[kind(topic="t", partitions=[0, 1, 2, 3])])
+    told = [{"MemberId": "me", "Assignment": everything.encode_prefixed(1)}]
+    return sync("$m", v=3, Assignments=told)
+
+
+STEPS: list[Any] = [
+    enter("~c", "~t"),
+    joins(),
+    consumer_beat("~c", owned={"~t": [0, 1]}),
+    joins(),
+    beat(v=3),
+    # The last member of the consumer protocol goes, comes back, and is taken out.
+    leave("~c"),
+    beat(v=3),
+    joins(),
+    enter("~c", "~t"),
+    beat(v=3),
+    joins(0, 1, 2, 3),
+    joins(0, 1),
+    consumer_beat("~c"),
+    shown(),
+    classic_leave("~c", v=3),
+    joins(),
+    # The only classic member goes while another of the consumer protocol is there, and is the first of the next group.
+    enter("~d", "~t"),
+    joins(),
+    classic_leave("me", v=3),
+    consumer_beat("~d"),
+    leave("~d"),
+    join(v=3),
+    listed(),
+]
+
+
+def without_times(records: list[tuple[str, str | None]]) -> list[tuple[str, Any]]:
+    """A classic group's record tells since when the group is what it is."""
+    told: list[tuple[str, Any]] = []
+    for key, value in records:
+        decoded = decode_key(bytes.fromhex(key))
+        if isinstance(decoded, GroupMetadataKey) and value is not None:
+            group = decode_value(decoded, bytes.fromhex(value))
+            told.append((key, str(group).replace(str(group.current_state_timestamp), "a time")))  # type: ignore[attr-defined]
+        else:
+            told.append((key, value))
+    return told
+
+
+def test_both_write_the_same(kafka_jars: Path, tmp_path: Path) -> None:
+    seen = []
+    for broker in (apache_on(tmp_path / "theirs", SETTINGS), barnabas_on(tmp_path / "ours", SETTINGS)):
+        client = Client()
+        with running(broker) as bootstrap:
+            client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]), create("~t", 4))
+            time.sleep(0.3)
+            answers = client.without_ids(client.ask(bootstrap, *STEPS))
+            for answer in answers[-2:]:
+                for made_up in ("MemberId", "Leader", "Members"):
+                    answer.pop(made_up, None)
+            seen.append((answers, [without_times(each) for each in client.records(bootstrap)]))
+    (answers, records), (our_answers, our_records) = seen
+    assert our_answers == answers
+    assert our_records == records
+    assert sum(map(len, records)) > 50, "two upgrades and three downgrades are more than that"
