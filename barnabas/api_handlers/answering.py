@@ -45,6 +45,7 @@ class Later(Generic[R]):
         """Here is the answer. A second one is a bug of ours."""
         assert self._response is None, f"answered twice: {self._response!r}, then {response!r}"
         self._response = response
+        self.on_cancel = None  # or whoever answers, and the answer, would keep each other until a collection of cycles
         if self._deliver is not None and not self._cancelled:
             self._deliver(response)
 

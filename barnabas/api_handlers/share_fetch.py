@@ -183,6 +183,7 @@ class Answering:
     # ------------------------------------------------------------ the response
 
     def _answer(self, fetched: dict[TopicPartition, Fetched]) -> None:
+        self._fetching = None  # which knows us: see Later.resolve
         session, acknowledged = self._session, self._acknowledged
         told = dict(fetched)
         if self._epoch not in (INITIAL_EPOCH, FINAL_EPOCH):

@@ -1,5 +1,8 @@
 """An answer that comes later comes once, to whoever still waits."""
 
+import gc
+import weakref
+
 import pytest
 
 from barnabas.api_handlers.answering import Later
@@ -43,3 +46,26 @@ def test_cancelling_what_was_answered_does_nothing():
     later.resolve("answer")
     later.cancel()
     assert cancelled == []
+
+
+class Answering:
+    """Who answers, and has to know when nobody waits any more."""
+
+    def __init__(self):
+        self.later = Later()
+        self.later.on_cancel = self.stop
+
+    def stop(self): ...
+
+
+def test_what_was_answered_is_kept_by_nobody():
+    """Answers may hold megabytes of records, and a broker looks for garbage that holds itself seldom."""
+    gc.disable()
+    try:
+        answering = Answering()
+        answering.later.resolve("answer")
+        gone = weakref.ref(answering)
+        del answering
+        assert gone() is None
+    finally:
+        gc.enable()

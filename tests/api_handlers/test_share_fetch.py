@@ -1,8 +1,12 @@
 """ShareFetch and ShareAcknowledge: what waits and what wakes it, sessions, and what outlives a broker."""
 
+import gc
+
 import pytest
 
 from barnabas.api_handlers.share_answers import by_topic, is_in_shape
+from barnabas.api_handlers.share_fetch import Answering
+from barnabas.broker.share_fetching import ShareFetching
 from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate
 from barnabas.errors import (
     InvalidRecordState,
@@ -56,6 +60,25 @@ def test_no_more_is_read_than_is_wanted_and_no_less(node):
     assert acquired(answer) == {0: [(1, 1499, 1)]}, "in more than the first bytes that are read"
     data = bytes(answer.responses[0].partitions[0].records)
     assert data == log.read(1, 1 << 20, up_to=1500, minimum_one=True)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_fetch_that_is_answered_is_kept_by_nobody(node, waits):
+    """It has read megabytes, perhaps, and a broker looks for garbage that holds itself seldom."""
+    gc.collect()
+    gc.disable()
+    try:
+        if not waits:
+            node.produce(2)
+        promise = node.fetching(0, 0)
+        if waits:
+            node.produce(2)
+            node.clock.advance(0)
+        assert acquired(node.answer(promise)) == {0: [(0, 1, 1)]}
+        del promise
+        assert [each for each in gc.get_objects() if isinstance(each, Answering | ShareFetching)] == []
+    finally:
+        gc.enable()
 
 
 # ---------------------------------------------------------------- waiting
