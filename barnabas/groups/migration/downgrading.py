@@ -116,9 +116,12 @@ class Downgrading:
         restored = environment.groups.get(group.group_id)
         if not isinstance(restored, ClassicGroup):
             return None
-        for member in restored.members.values():
-            # The record keeps what the member said under the protocol that was chosen, and nothing else.
-            restored.change_protocols(member, made.members[member.member_id].protocols)
+        for each in members:
+            member = restored.members[each.member_id]
+            # The record keeps what the member said under the protocol that was chosen, and nothing else; and what it
+            # was to have, not what it has: that counts should the group be a consumer group again before all have come.
+            restored.change_protocols(member, made.members[each.member_id].protocols)
+            member.assignment = assignment_for(_has(each), member.metadata(made.protocol_name or ""), image)
             rebalance.expect_heartbeat(member)
         return restored
 
@@ -147,6 +150,15 @@ class Downgrading:
         rebalance = self._environment.classic
         rebalance.prepare(restored, "it was a consumer group until now")
         rebalance.give_answers()
+
+
+def _has(member: Member) -> dict[bytes, set[int]]:
+    """What is in the member's hands, with what it has to give up."""
+    has: dict[bytes, set[int]] = {}
+    for partitions in (member.assigned, member.revoking):
+        for topic_id, theirs in partitions.items():
+            has.setdefault(topic_id, set()).update(theirs)
+    return has
 
 
 def _targets_in(told: Iterable[Pair]) -> list[str]:
