@@ -1,9 +1,9 @@
 """A group as a record, byte for byte as Apache Kafka 4.3.1 wrote it."""
 
 from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadline
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.classic_member import ClassicMember
-from barnabas.deadlines import Deadline
 from barnabas.groups.records import group_record, group_tombstone, new_group_record
 
 KEY = bytes.fromhex("0002 0001 67")
