@@ -56,8 +56,10 @@ class StreamsGroup:
         """Who hold a task as standby or warm-up: member ids by task."""
         # What no record says:
         self.configured: ConfiguredTopology | None = None
-        self.is_metadata_stale = True
-        """Topics may have changed since the topology was fitted to them."""
+        self.topic_changes = 0
+        """How often topics that it needs were made, deleted or grown, since this broker has it."""
+        self.configured_after = -1
+        """After how many of these changes the topology was fitted to the topics."""
         self.shutdown_requested_by: str | None = None
         self.endpoint_epoch = 0
         self.sessions: dict[str, Deadline] = {}
@@ -89,6 +91,11 @@ class StreamsGroup:
     @property
     def is_empty(self) -> bool:
         return not self.members
+
+    @property
+    def is_metadata_stale(self) -> bool:
+        """Topics may have changed since the topology was fitted to them."""
+        return self.configured_after < self.topic_changes
 
     # ---------------------------------------------------------------- members
 

@@ -187,10 +187,8 @@ def _configured(group: StreamsGroup, topology: Topology, around: Circumstances) 
     configured = group.configured
     if group.topology is not None and configured is not None and not group.is_metadata_stale:
         return group.metadata_hash, configured
-    metadata_hash = around.hash_of(topology)
-    if group.topology is None or configured is None or metadata_hash != group.metadata_hash:
-        configured = configure(topology, around.topics)
-    return metadata_hash, configured
+    # Also where the hash is the record's: what it came to may be on its way to the log still, and not with the group.
+    return around.hash_of(topology), configure(topology, around.topics)
 
 
 # ---------------------------------------------------------------- targets

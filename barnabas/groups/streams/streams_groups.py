@@ -39,6 +39,9 @@ from barnabas.wire.coordinator_records import CoordinatorKey
 
 logger = logging.getLogger(__name__)
 
+RETRY_S = 0.5
+"""After so long a member is taken out that could not be."""
+
 
 class StreamsGroups:
     """Those whose coordinator this node is."""
@@ -72,6 +75,7 @@ class StreamsGroups:
         group, first = self._joined(ask.group_id) if ask.member_epoch == JOINING else (self._find(ask.group_id), [])
         is_new = self._groups.get(ask.group_id) is not group
         around = self._circumstances(group)
+        topic_changes = group.topic_changes
         step = heartbeating.heartbeat(group, ask, around, first)
 
         def written(error: type[KafkaError] | None) -> None:
@@ -79,6 +83,9 @@ class StreamsGroups:
                 reply(HeartbeatResult.refused(error()))
                 return
             self._watch(ask.group_id, step.member)
+            if not is_new:
+                # Topics that have changed while this was written are for the next heartbeat to see.
+                group.configured, group.configured_after = step.configured, topic_changes
             reply(self._answer(group, ask, step, is_new))
 
         self._environment.ledger.commit(ask.group_id, step.records, written)
@@ -89,8 +96,6 @@ class StreamsGroups:
         A group is not there before its first records are: what the first heartbeat brings beside them is forgotten.
         """
         member = step.member
-        if not is_new:
-            group.configured, group.is_metadata_stale = step.configured, False
         if ask.shutdown_application and group.shutdown_requested_by is None:
             logger.info("group %s: member %s wants the whole application to stop", ask.group_id, ask.member_id)
             group.shutdown_requested_by = ask.member_id
@@ -220,19 +225,31 @@ class StreamsGroups:
             group.rebalances[member.member_id] = rebalance
 
     def _session_over(self, group_id: str, member_id: str) -> None:
-        self._fence(group_id, member_id, None, "has not been heard of for a whole session time-out")
+        group = self._groups.get(group_id)
+        if isinstance(group, StreamsGroup) and (member := group.members.get(member_id)) is not None:
+            reason = "has not been heard of for a whole session time-out"
+            self._fence(group, member, reason, group.sessions.get(member_id))
 
     def _rebalance_over(self, group_id: str, member_id: str, epoch: int) -> None:
-        self._fence(group_id, member_id, epoch, "has not given up its tasks in time")
-
-    def _fence(self, group_id: str, member_id: str, epoch: int | None, reason: str) -> None:
-        """Take the member out; where an epoch is given, if it is still in it."""
         group = self._groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, StreamsGroup) else None
-        if not isinstance(group, StreamsGroup) or member is None or epoch not in (None, member.epoch):
-            return
-        logger.info("group %s: member %s is out: it %s", group_id, member_id, reason)
-        self._remove(group, member, _log_failure(group_id))
+        if isinstance(group, StreamsGroup) and member is not None and member.epoch == epoch:
+            self._fence(group, member, "has not given up its tasks in time", group.rebalances.get(member_id))
+
+    def _fence(self, group: StreamsGroup, member: Member, reason: str, deadline: Deadline | None) -> None:
+        """Take the member out. Where that cannot be written, ``deadline`` strikes again a little later."""
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is None:
+                logger.info("group %s: member %s is out: it %s", group.group_id, member.member_id, reason)
+                return
+            logger.warning(
+                "group %s: member %s cannot be taken out: %s", group.group_id, member.member_id, error.__name__
+            )
+            if deadline is not None:
+                self._environment.deadlines.set(deadline, RETRY_S)
+
+        self._remove(group, member, written)
 
     def _awaits_members(self, group: StreamsGroup) -> bool:
         """Whether the group's first assignment waits; an empty group begins to."""
@@ -326,7 +343,7 @@ class StreamsGroups:
         """Topics of these names were made, deleted, or have more partitions: topologies are fitted to them anew."""
         for group in self._groups.values():
             if isinstance(group, StreamsGroup) and group.topology is not None:
-                group.is_metadata_stale |= not group.topology.required_topics.isdisjoint(names)
+                group.topic_changes += not group.topology.required_topics.isdisjoint(names)
 
 
 def _tasks(held: Held) -> tuple[Tasks, Tasks, Tasks]:

@@ -54,12 +54,12 @@ def copartitioned(subtopology: Subtopology) -> list[set[str]]:
 
     :raises UnknownServerError: a group names a topic by a number that there is not
     """
-    repartitioned = subtopology.repartition_source_topics
+    sources = dict(enumerate(subtopology.source_topics))  # not the list: it would take a negative number for a place
+    repartitioned = dict(enumerate(each.name for each in subtopology.repartition_source_topics))
     try:
         return [
-            {subtopology.source_topics[at] for at in group.source_topics}
-            | {repartitioned[at].name for at in group.repartition_source_topics}
+            {sources[at] for at in group.source_topics} | {repartitioned[at] for at in group.repartition_source_topics}
             for group in subtopology.copartition_groups
         ]
-    except IndexError:
+    except KeyError:
         raise UnknownServerError("a copartition group names a topic that the subtopology does not have") from None

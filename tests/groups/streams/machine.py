@@ -104,6 +104,7 @@ class World:
         self.log: list[tuple[bytes, bytes | None]] = []
         self.printed: list[str] = []
         self.is_broken = self.is_barren = False
+        self.held: list[Callable[[], object]] | None = None
         self.coordinator = self.new_coordinator()
         self.coordinator.start()
 
@@ -143,7 +144,10 @@ class World:
             self.say("log: " + self.record(key, value))
         if appended is not None:
             appended()
-        written(None)
+        if self.held is None:
+            written(None)
+        else:
+            self.held.append(lambda: written(None))
 
     @staticmethod
     def record(key: bytes, value: bytes | None) -> str:
@@ -227,6 +231,16 @@ class World:
 
     def do_log(self, words, _) -> None:
         self.is_broken = words == ["broken"]
+
+    def do_hold(self, _, __) -> None:
+        """What is in the log from now on is not safe yet."""
+        self.held = []
+
+    def do_release(self, _, __) -> None:
+        """All of it is."""
+        held, self.held = self.held, None
+        for written in held:
+            written()
 
     def do_controller(self, words, _) -> None:
         self.is_barren = words == ["broken"]
