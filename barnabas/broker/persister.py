@@ -93,7 +93,10 @@ class Persister:
         done(outcomes)
 
     def _gather(self, group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], done: Done) -> None:
-        """As a client would: look for the coordinator first, which makes the topic."""
+        """As a client would: look for the coordinator first, which makes the topic; unless there is nothing to ask."""
+        if not asks:
+            done({})
+            return
         try:
             self._log().create_topic()
         except CoordinatorNotAvailable as error:

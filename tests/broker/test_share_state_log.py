@@ -124,6 +124,8 @@ def test_what_was_written_is_there_after_a_kill(node):
 
 def test_nothing_is_asked_and_at_once_answered(node):
     assert node.summary() == {}
+    assert node.delete() == {}
+    assert SHARE_GROUP_STATE not in node.broker.image.topics_by_name, "nobody has needed it yet"
 
 
 def test_with_a_topic_goes_what_is_known_of_it(node):
@@ -190,9 +192,8 @@ def test_reset_forgets_it_all(node):
 
 
 def test_a_broker_without_share_groups_has_no_coordinator_of_them(node):
-    node.drop("t")
     node.kill()
     assert node.broker._share_state_log is None
-    node.summary()
+    node.summary(0)
     node.kill()
     assert node.broker._share_state_log is not None
