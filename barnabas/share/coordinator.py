@@ -14,6 +14,7 @@ from barnabas.errors import (
     FencedStateEpoch,
     InvalidRequest,
     KafkaError,
+    MalformedMessage,
     NotCoordinator,
     UnknownTopicOrPartition,
 )
@@ -199,7 +200,10 @@ class ShareCoordinator:
                 unknown += 1
                 continue
             value = None if value_bytes is None else decode_value(key, value_bytes)
-            self._apply((key, value), index, offset)
+            try:
+                self._apply((key, value), index, offset)
+            except Tangled as error:
+                raise MalformedMessage(f"no coordinator wrote the batches of offset {offset}") from error
         if unknown:
             logger.warning("%d records of share partitions are of a newer broker's kind, and passed over", unknown)
 
