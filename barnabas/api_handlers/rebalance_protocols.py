@@ -6,11 +6,12 @@ Knows nothing of any kind's requests.
 from typing import Final
 
 from barnabas.api_handlers.context import Context
+from barnabas.cluster.features import SHARE_VERSION
 from barnabas.errors import UnsupportedVersion
 
 CONSUMER, SHARE, STREAMS = "consumer", "share", "streams"
 
-FEATURES: Final = {CONSUMER: "group.version", SHARE: "share.version", STREAMS: "streams.version"}
+FEATURES: Final = {CONSUMER: "group.version", SHARE: SHARE_VERSION, STREAMS: "streams.version"}
 """The feature that each kind comes with, at level 1."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.hash_order import copied_map_order
-from barnabas.broker.share_partitions import SHARE_VERSION
+from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
 from barnabas.broker.share_sessions import SessionKey, TopicPartition
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
@@ -19,9 +19,9 @@ from barnabas.errors import (
     NotLeaderOrFollower,
     UnknownTopicId,
     UnknownTopicOrPartition,
-    UnsupportedVersion,
 )
 from barnabas.groups.java_hash import hash_code, uuid_code
+from barnabas.groups.share.messages import LONGEST_MEMBER_ID
 from barnabas.share.partition import Acknowledgement
 from barnabas.share.states import GAP, REJECT, RENEW
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Node
 
 A = TypeVar("A")
-
-LONGEST_MEMBER_ID = 36
 
 LEADER_IS_TOLD: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
 """Errors with which a member is told whom to ask."""
@@ -83,8 +81,7 @@ def key_of(group_id: str | None, member_id: str | None, context: Context) -> Ses
     :raises UnsupportedVersion: there are no share groups in this cluster
     :raises InvalidRequest: it does not say
     """
-    if not context.broker.image.features.get(SHARE_VERSION):
-        raise UnsupportedVersion
+    require_protocol(SHARE, context)
     if group_id is None or not member_id or len(member_id) > LONGEST_MEMBER_ID:
         raise InvalidRequest
     return SessionKey(group_id, member_id)

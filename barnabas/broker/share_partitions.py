@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.broker.share_sessions import SessionKey, ShareSession, ShareSessions, TopicPartition
+from barnabas.cluster.features import SHARE_VERSION
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.config.dynamic import GROUP_RESOURCE
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
-
-SHARE_VERSION = "share.version"
-"""The feature without which there are no share groups (KIP-932)."""
 
 NOT_HOSTED = "Nothing of this partition has been given to the group."
 

@@ -12,6 +12,7 @@ from barnabas.config.definition import ConfigError
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
+SHARE_VERSION = "share.version"
 TRANSACTION_VERSION = "transaction.version"
 
 
@@ -28,7 +29,7 @@ FEATURES: dict[str, Feature] = {
     METADATA_VERSION: Feature(7, 30, 7),
     ELIGIBLE_LEADER_REPLICAS: Feature(0, 1, 26, needs=23),
     "group.version": Feature(0, 1, 22),
-    "share.version": Feature(0, 1, 28),
+    SHARE_VERSION: Feature(0, 1, 28),
     "streams.version": Feature(0, 1, 29),
     TRANSACTION_VERSION: Feature(0, 2, 24),
 }

@@ -11,6 +11,9 @@ from barnabas.errors import KafkaError
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 
+LONGEST_MEMBER_ID = 36
+"""Characters that a member id may have: those of a UUID."""
+
 Partitions = Mapping[bytes, Sequence[int]]
 """Partitions by the id of their topic, in ascending order."""
 

@@ -29,6 +29,7 @@ from barnabas.groups.share.kept_state import KeptStates
 from barnabas.groups.share.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
+    LONGEST_MEMBER_ID,
     DescribedGroup,
     DescribedMember,
     Heartbeat,
@@ -45,9 +46,6 @@ logger = logging.getLogger(__name__)
 REFRESH_INTERVAL_MS = 180_000
 """How long a group goes by what it has seen of its topics, if it hears of no change (``METADATA_REFRESH_INTERVAL_MS``):
 brokers may have moved to other racks."""
-
-LONGEST_MEMBER_ID = 36
-"""Characters that a member id may have: those of a UUID."""
 
 
 class ShareGroups:
