@@ -211,7 +211,7 @@ class GroupCoordinator(OffsetKeeping):
 
         def written(error: type[KafkaError] | None) -> None:
             if error is None:
-                self._joining.join(group, join, reply)
+                self.join(join, reply)  # to the group that is there now: this one may be deleted already
                 return
             reply(JoinResult.refused(error, join.member_id))
             if self._groups.get(group.group_id) is group:
@@ -258,8 +258,10 @@ class GroupCoordinator(OffsetKeeping):
     def describe(self, group_id: str) -> DescribedGroup:
         """DescribeGroups, one of them; GROUP_ID_NOT_FOUND or NOT_COORDINATOR."""
         group = self._find(group_id)
-        if not isinstance(group, ClassicGroup) or not group.is_written:
+        if group is None or not group.is_written:
             raise GroupIdNotFound(f"There is no group {group_id}.")
+        if not isinstance(group, ClassicGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
         return group.describe()
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
@@ -313,6 +315,7 @@ class GroupCoordinator(OffsetKeeping):
         groups = list(self._groups.values())
         self._groups.clear()
         self.offsets.clear()
+        self._unsafe.clear()
         for group in groups:
             self._abandon(group)
 
@@ -321,6 +324,7 @@ class GroupCoordinator(OffsetKeeping):
         lost = [group for group_id, group in self._groups.items() if not self._is_coordinator(group_id)]
         for group in lost:
             del self._groups[group.group_id]
+            self._unsafe.pop(group.group_id, None)
             for topic, partition in list(self.offsets.positions(group.group_id)):
                 self.offsets.remove(group.group_id, topic, partition)
         for group in lost:

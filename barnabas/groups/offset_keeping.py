@@ -35,8 +35,14 @@ from barnabas.wire.messages.group_records import OffsetCommitKey
 
 logger = logging.getLogger(__name__)
 
-CONSUMER, SHARE = "consumer", "share"
+CONSUMER = "consumer"
+"""The type of groups of the consumer protocol."""
+
+SHARE = "share"
 """The type of groups that commit no offsets: what they have read stands in the state of their share partitions."""
+
+Taken = list[tuple[str, int, CommittedOffset]]
+"""What one commit is about: topic, partition and offset of each."""
 
 
 class OffsetKeeping:
@@ -56,6 +62,8 @@ class OffsetKeeping:
         self.config = config
         self.offsets = GroupOffsets()
         self._groups: dict[str, Group] = {}
+        self._unsafe: dict[str, list[Taken]] = {}
+        """By group, the commits that are in the log and not safe yet: nobody sees them, but they go with the group."""
         self._clock = clock
         self._deadlines = deadlines
         self._ledger = ledger
@@ -82,11 +90,32 @@ class OffsetKeeping:
     def _delete(self, group: Group, written: Written) -> None:
         """Take away the group, with its offsets."""
         group_id = group.group_id
+        unsafe = [(topic, partition) for taken in self._unsafe.get(group_id, ()) for topic, partition, _ in taken]
+        positions = list(dict.fromkeys((*self.offsets.positions(group_id), *unsafe)))
+
+        def then(error: type[KafkaError] | None) -> None:
+            if error is None:
+                # What became safe only after this was appended, though it stands before it in the log.
+                for position in positions:
+                    self.offsets.remove(group_id, *position)
+                self._drop_if_bare(group_id)
+            written(error)
+
         records: list[Pair] = [
-            (OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
-            for topic, partition in self.offsets.positions(group_id)
+            (OffsetCommitKey(group=group_id, topic=topic, partition=partition), None) for topic, partition in positions
         ]
-        self._ledger.commit(group_id, [*records, *group.tombstones()], written)
+        self._ledger.commit(group_id, [*records, *group.tombstones()], then)
+
+    def _drop_if_bare(self, group_id: str) -> None:
+        """Forget a group that was made for a commit of which nothing has come."""
+        group = self._groups.get(group_id)
+        if (
+            isinstance(group, ClassicGroup)
+            and group.protocol_type is None
+            and _is_abandoned(group)
+            and next(self.offsets.positions(group_id), None) is None
+        ):
+            del self._groups[group_id]
 
     def _write(
         self, group_id: str, records: Sequence[Record], written: Written, producer: Producer | None = None
@@ -118,7 +147,7 @@ class OffsetKeeping:
         if commit.retention_time_ms != NO_EXPIRY:
             expires_ms = min(now_ms + commit.retention_time_ms, LATEST_EXPIRY)
         codes: list[int] = []
-        taken: list[tuple[str, int, CommittedOffset]] = []
+        taken: Taken = []
         for asked in commit.offsets:
             if asked.metadata is not None and _utf16_length(asked.metadata) > self.config.offset_metadata_max_bytes:
                 codes.append(OffsetMetadataTooLarge.code)
@@ -132,8 +161,17 @@ class OffsetKeeping:
             reply(codes)
             return
 
+        unsafe = self._unsafe.setdefault(commit.group_id, [])
+        unsafe.append(taken)
+
         def written(error: type[KafkaError] | None) -> None:
+            unsafe.remove(taken)
+            if self._unsafe.get(commit.group_id) is not unsafe:
+                error = error or NotCoordinator  # the group was lost meanwhile
+            elif not unsafe:
+                del self._unsafe[commit.group_id]
             if error is not None:
+                self._withdraw(group)
                 reply([code or error.code for code in codes])
                 return
             if commit.group_id not in self._groups:  # deleted while this was being written
@@ -164,6 +202,11 @@ class OffsetKeeping:
             group = self._create(commit.group_id)
         group.validate_offset_commit(commit)
         return group
+
+    def _withdraw(self, group: Group) -> None:
+        """A commit has failed: a group that was made for it has no record, and must be in nobody's way."""
+        if not group.is_written and self._groups.get(group.group_id) is group:
+            self._drop_if_bare(group.group_id)
 
     def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> Topics:
         """OffsetFetch: all that the group has committed, nothing for one that is not there. Not to be changed.
