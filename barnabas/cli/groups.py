@@ -21,7 +21,7 @@ _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-off
 
 @click.command()
 @click.option("--list", "action", flag_value="list", help="List the groups.")
-@click.option("--describe", "action", flag_value="describe", help="Tell offsets and lag, members, or state of groups.")
+@click.option("--describe", "action", flag_value="describe", help="Show offsets and lag, members, or state of groups.")
 @click.option("--delete", "action", flag_value="delete", help="Delete groups, with their offsets.")
 @click.option("--delete-offsets", "action", flag_value="delete_offsets", help="Delete a group's offsets of topics.")
 @click.option("--reset-offsets", "action", flag_value="reset_offsets", help="Set a group's offsets.")
@@ -30,22 +30,31 @@ _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-off
 @click.option("--consumer", "kinds", flag_value="consumer", help="Consumer groups only, by either protocol.")
 @click.option("--share", "kinds", flag_value="share", help="Share groups only.")
 @click.option("--streams", "kinds", flag_value="streams", help="Streams groups only.")
-@click.option("--type", "types", is_flag=False, flag_value="", help="With --list: the type. Or groups of these types.")
+@click.option("--type", "types", is_flag=False, flag_value="", help="With --list: show types, or only groups of these.")
 @click.option("--topic", "--input-topic", "topics", multiple=True, help="A topic, or partitions of it: topic:0,1.")
 @click.option("--all-topics", "--all-input-topics", is_flag=True, help="All topics that the group has offsets of.")
-@click.option("--offsets", is_flag=True, help="With --describe: offsets and lag; as if nothing was said.")
+@click.option("--offsets", is_flag=True, help="With --describe: offsets and lag (the default).")
 @click.option("--members", is_flag=True, help="With --describe: the members.")
-@click.option("--state", is_flag=False, flag_value="", help="With --describe: the state. With --list: groups in it.")
+@click.option(
+    "--state",
+    is_flag=False,
+    flag_value="",
+    help="With --describe: the state. With --list: show states, or only groups in these.",
+)
 @click.option("--verbose", is_flag=True, help="With --describe: epochs, partitions and more.")
 @click.option("--to-earliest", "target", flag_value="earliest", help="Reset to the oldest record.")
 @click.option("--to-latest", "target", flag_value="latest", help="Reset to the end.")
-@click.option("--to-current", "target", flag_value="current", help="Reset to where the group is.")
+@click.option(
+    "--to-current", "target", flag_value="current", help="Keep the current offset, moved into the log if it is beyond."
+)
 @click.option("--to-offset", type=click.IntRange(0), help="Reset to this offset.")
-@click.option("--shift-by", type=int, help="Reset by so many on, or back where it is negative.")
-@click.option("--to-datetime", help="Reset to the first record since then: 2026-11-21T15:00:00.000; UTC, or +hh:mm.")
+@click.option("--shift-by", type=int, help="Move by so many records, back if negative.")
+@click.option(
+    "--to-datetime", help="Reset to the first record since, say, 2026-11-21T15:00:00.000 (UTC, or with +hh:mm)."
+)
 @click.option("--by-duration", help="Reset to the first record of the last PnDTnHnMnS.")
-@click.option("--from-file", type=click.Path(), help="Reset to a file's lines of [group,]topic,partition,offset.")
-@click.option("--dry-run", is_flag=True, help="With --reset-offsets: only tell what would be; as if nothing was said.")
+@click.option("--from-file", type=click.Path(), help="Reset by a file of lines [group,]topic,partition,offset.")
+@click.option("--dry-run", is_flag=True, help="With --reset-offsets: only show what would change (the default).")
 @click.option("--execute", is_flag=True, help="With --reset-offsets: do it.")
 @click.option(
     "--export",
