@@ -73,12 +73,3 @@ def new_group_pair(group: ClassicGroup) -> tuple[GroupMetadataKey, GroupMetadata
         members=[],
     )
     return GroupMetadataKey(group=group.group_id), value
-
-
-def group_tombstone(group_id: str) -> Record:
-    """The record that takes a group away."""
-    return _key(group_id), None
-
-
-def _key(group_id: str) -> bytes:
-    return encode_key(GroupMetadataKey(group=group_id))

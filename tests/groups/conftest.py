@@ -166,6 +166,10 @@ class World:
                 coordinator.load([(each.key, each.value)], transaction)
         return coordinator
 
+    def do_resign(self, *_) -> None:
+        """Another node is the coordinator from here on."""
+        self.coordinator.resign()
+
     def do_break(self, *_) -> None:
         """The log takes nothing from here on."""
         self.is_broken = True

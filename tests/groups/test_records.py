@@ -4,7 +4,8 @@ from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadline
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.classic_member import ClassicMember
-from barnabas.groups.records import group_record, group_tombstone, new_group_record
+from barnabas.groups.records import group_record, new_group_record
+from barnabas.wire.messages.group_records import encode_key
 
 KEY = bytes.fromhex("0002 0001 67")
 NEW = bytes.fromhex("0003 0000 00000000 ffff ffff 000001a1fe977469 00000000")
@@ -41,7 +42,8 @@ def test_an_empty_group():
 
 
 def test_a_group_that_is_gone():
-    assert group_tombstone("g") == (KEY, None)
+    ((key, value),) = group(0).tombstones()
+    assert (encode_key(key), value) == (KEY, None)
 
 
 def test_a_group_of_whose_state_nobody_knows_since_when():

@@ -5,6 +5,7 @@ in their order.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from barnabas.errors import (
     FencedInstanceId,
@@ -20,6 +21,9 @@ from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.member import Member
 from barnabas.groups.consumer.messages import JOINING, LEAVING_STATIC, Heartbeat
 from barnabas.groups.records import has_place_for
+
+TRIMMED: Final = "".join(map(chr, range(33)))
+"""What Java's ``String.trim`` takes away."""
 
 
 def check_shape(beat: Heartbeat, assignors: Sequence[str]) -> None:
@@ -55,8 +59,7 @@ def _demand(is_so: bool, otherwise: str) -> None:
 
 
 def _is_blank(text: str) -> bool:
-    """Nothing but what Java's ``String.trim`` takes away."""
-    return not text.strip("".join(map(chr, range(33))))
+    return not text.strip(TRIMMED)
 
 
 def check_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:

@@ -132,9 +132,6 @@ class ConsumerGroup:
         owners = self._owners.get(topic_id)
         return owners is None or partition not in owners
 
-    def owner_of(self, topic_id: bytes, partition: int) -> str | None:
-        return self._owners.get(topic_id, {}).get(partition)
-
     # ---------------------------------------------------------------- members
 
     def require(self, member_id: str) -> Member:

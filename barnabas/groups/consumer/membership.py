@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 
 from barnabas.errors import KafkaError, NotCoordinator
-from barnabas.groups.assigning import names_of
+from barnabas.groups.assigning import ASSIGNORS, names_of
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import checks, records, regexes
 from barnabas.groups.consumer.directory import Directory, log_failure, wrong_kind
@@ -191,8 +191,9 @@ class Membership:
         return False
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
-        default = names_of(self.environment.config()["group.consumer.assignors"])[0]
-        return group.assignor(former, member) or default
+        """Of the assignors that members ask for, or the default one; a broker that had others may have written them."""
+        asked = group.assignor(former, member)
+        return asked if asked in ASSIGNORS else names_of(self.environment.config()["group.consumer.assignors"])[0]
 
     def reconcile(
         self,

@@ -6,7 +6,6 @@ Knows nothing of when it is time for that. Follows Apache Kafka's ``TargetAssign
 import logging
 from typing import NamedTuple
 
-from barnabas.errors import UnknownServerError
 from barnabas.groups.assigning import ASSIGNORS, Subscriber
 from barnabas.groups.consumer import records
 from barnabas.groups.consumer.group import ConsumerGroup
@@ -31,8 +30,6 @@ def assign(
     """The target assignment of a group in which ``member`` is what it is to become; what is new in it goes to ``told``.
 
     Nothing has changed yet: the group is as it was.
-
-    :raises UnknownServerError: the assignor cannot do it
     """
     members = dict(group.members)
     former = group.static_members.get(member.instance_id) if member.instance_id is not None else None
@@ -44,11 +41,7 @@ def assign(
         each.member_id: Subscriber(ids(each), each.rack_id, each.instance_id, group.target_of(each))
         for each in members.values()
     }
-    try:
-        found = ASSIGNORS[assignor](subscribers, topics.image().topics_by_id)
-    except ValueError as error:
-        logger.error("group %s: no assignment for epoch %d by %s: %s", group.group_id, epoch, assignor, error)
-        raise UnknownServerError(f"no target assignment for epoch {epoch}: {error}") from error
+    found = ASSIGNORS[assignor](subscribers, topics.image().topics_by_id)
     changed = [
         member_id
         for member_id in members

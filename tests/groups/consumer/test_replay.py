@@ -146,6 +146,14 @@ def test_a_state_of_a_newer_broker(machine):
     assert machine.group().members["a"].state is MemberState.STABLE
 
 
+def test_an_assignor_that_another_broker_had(machine):
+    member = Member("a", topic_names=frozenset({"t"}), server_assignor="theirs", client_id="c", client_host="/h")
+    load(machine, group_pair(), targets_pair(), member_record("g", member._replace(epoch=3)))
+    answer = beat(machine, "a", 0, topic_names=["t"], rebalance_timeout_ms=1000, owned={})
+    assert (answer.error_code, [len(partitions) for _, partitions in answer.assignment]) == (0, [4])
+    assert machine.coordinator.consumer.describe("g").assignor == "uniform"
+
+
 def test_a_member_that_speaks_the_classic_protocol_stays_one():
     member = Member("a", classic=ClassicProtocols(10_000, (("range", b"data"), ("other", b""))))
     _, value = member_record("g", member)

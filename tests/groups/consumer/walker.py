@@ -288,8 +288,9 @@ class Walker:
                 for partition in partitions:
                     former = theirs.setdefault((topic_id, partition), member.member_id)
                     assert former == member.member_id, f"{partition} is of {former} and of {member.member_id}"
-        for (topic_id, partition), member_id in theirs.items():
-            assert group.owner_of(topic_id, partition) == member_id
+        for topic_id, topic in self.machine.image.topics_by_id.items():
+            for partition in topic.partitions:
+                assert group.is_free(topic_id, partition) == ((topic_id, partition) not in theirs)
         in_hand: dict[tuple[bytes, int], str] = {}
         for consumer in self.consumers:
             if consumer.member_id not in group.members:
