@@ -60,8 +60,7 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
 
     def acknowledged(results: dict[TopicPartition, KafkaError | None]) -> None:
         if is_final:
-            shares.sessions.remove(key)
-            shares.release(session, lambda: answer(results))
+            shares.close_session(session, lambda: answer(results))
         else:
             answer(results)
 

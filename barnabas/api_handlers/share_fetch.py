@@ -142,8 +142,7 @@ class Answering:
     def _fetch(self) -> None:
         """Read what the session is about; who closes it, or wants more time, wants nothing else."""
         if self._epoch == FINAL_EPOCH:
-            self.broker.share_partitions.sessions.remove(self._key)
-            self.broker.share_partitions.release(self._session, lambda: self._answer({}))
+            self.broker.share_partitions.close_session(self._session, lambda: self._answer({}))
             return
         if self._has_gone:
             return

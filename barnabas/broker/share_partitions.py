@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MOST_LIMITS = 1000
+"""Of so many groups the settings are kept at hand: whoever asks may name any group."""
+
 NOT_HOSTED = "Nothing of this partition has been given to the group."
 
 ERRORS_OF_THE_PERSISTER: dict[type[KafkaError], type[KafkaError]] = {
@@ -104,6 +107,8 @@ class SharePartitions:
             settings = GroupSettings(self._broker.config, self._broker.image.configs_of(GROUP_RESOURCE, group_id))
             lock_ms: int = settings["share.record.lock.duration.ms"]
             is_committed = settings["share.isolation.level"] == "read_committed"
+            if len(self._group_limits) >= MOST_LIMITS:
+                self._group_limits.clear()
             found = self._group_limits[group_id] = GroupLimits(
                 Limits(
                     lock_ms / 1000,
@@ -225,7 +230,14 @@ class SharePartitions:
                 asks[at] = partial(led.share.acknowledge, key.member_id, acknowledgements)
         _together(asks, done)
 
-    def release(self, session: ShareSession, done: Callable[[], object] = lambda: None) -> None:
+    def close_session(self, session: ShareSession, done: Callable[[], object]) -> None:
+        """Its member has had enough. What is known of the group stays until the member's connection ends, too."""
+        self.sessions.close(session)
+        if all(group_id != session.key.group_id for group_id, _, _ in self._led):
+            self.sessions.detach(session)
+        self._release(session, done)
+
+    def _release(self, session: ShareSession, done: Callable[[], object] = lambda: None) -> None:
         """The session is closed: what its member holds of the partitions in there is for others."""
         asks: dict[TopicPartition, Callable[[Done], object]] = {}
         for at in session.partitions:
@@ -241,7 +253,7 @@ class SharePartitions:
         opened = self.sessions.disconnected(connection)
         for session, has_ended in opened:
             if has_ended:
-                self.release(session)
+                self._release(session)
         for group_id in {session.key.group_id for session, _ in opened}:
             if not self.sessions.has_members(group_id):
                 self._forget(group_id)

@@ -90,6 +90,17 @@ class ShareSessions:
         """Close the member's session, if there is one."""
         return self._sessions.pop(key, None)
 
+    def close(self, session: ShareSession) -> None:
+        """The session ends; not another that its member has opened since."""
+        if self._sessions.get(session.key) is session:
+            self.remove(session.key)
+
+    def detach(self, session: ShareSession) -> None:
+        """The end of its connection means nothing to it: a connection may open and close any number of sessions."""
+        opened = self._of_connection.get(session.connection, {})
+        if opened.get(session.key) is session:
+            del opened[session.key]
+
     def disconnected(self, connection: int) -> list[tuple[ShareSession, bool]]:
         """A connection has ended: the sessions that were opened on it, and which of them end with it.
 

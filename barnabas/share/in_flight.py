@@ -166,12 +166,6 @@ class InFlightBatch:
                 merged.append(run)
         self.runs = merged
 
-    def begin_at(self, offset: int) -> None:
-        """Forget what is below."""
-        self._cut(offset)
-        self.runs = [run for run in self.runs if run.first >= offset]
-        self.first = offset
-
     def completed(self, start: int) -> Iterator[int]:
         """How many records of each run from ``start`` on have a final state, written or about to be."""
         for run in self.runs:

@@ -184,6 +184,9 @@ class SharePartition:
         ``done`` gets INVALID_RECORD_STATE for records that are not the member's, INVALID_REQUEST for such as were never
         given to anybody, and what keeping it failed by. A type that is none is for the caller to find.
         """
+        if self.is_fenced:
+            done(NotLeaderOrFollower())
+            return
         change = Change()
         try:
             for each in acknowledgements:

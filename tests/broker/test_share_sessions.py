@@ -56,6 +56,21 @@ def test_a_connection_leaves_alone_what_was_closed_or_opened_on_another(sessions
     assert sessions.has_members("g")
 
 
+def test_what_is_closed_and_opened_again_stays_open(sessions):
+    before, after = sessions.open(ANNA, [], 1), sessions.open(ANNA, [], 2)
+    sessions.close(before)
+    assert sessions.get(ANNA) is after
+    sessions.close(after)
+    assert len(sessions) == 0
+
+
+def test_a_connection_forgets_what_is_detached_from_it(sessions):
+    anna, ben = sessions.open(ANNA, [], 1), sessions.open(BEN, [], 1)
+    sessions.detach(anna)
+    sessions.detach(anna)
+    assert sessions.disconnected(1) == [(ben, True)]
+
+
 def test_what_is_told(sessions):
     session = sessions.open(ANNA, [AT], 1)
     session.partitions[OTHER] = True  # added later: owed a word

@@ -44,4 +44,5 @@ def test_who_is_fenced_writes_nothing_any_more():
     assert world("writes end").startswith("CoordinatorNotAvailable")
     assert world("time 60") == ""
     assert world("ben accepts 5-9").startswith("NotLeaderOrFollower")
+    assert world("ben renews 5-9").startswith("NotLeaderOrFollower")
     assert world("anna fetches") == "nothing"
