@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
 
-FIRST_READ = 65_536
-"""How many bytes are read before it is known whether there are enough records in them."""
-
-
-MAX_RECORDS = 2**31 - 1
+FIRST_READ, MORE = 65_536, 16
+"""How many bytes are read before it is known whether there are enough records in them, and how many times that next."""
 
 
 class Fetched(NamedTuple):
@@ -196,6 +193,8 @@ class ShareFetching:
         up_to = partition.readable_up_to(self._isolation_level)
         if max_bytes < 0:
             raise UnknownServerError(f"{max_bytes} bytes cannot be read")
+        if offset >= up_to or max_records <= 0:  # a group may have been set to begin beyond the end: that is no error
+            return Fetched()
         data, read = self._data(led, offset, up_to, max_records, max_bytes, minimum_one)
         if not read:
             return Fetched()
@@ -210,15 +209,15 @@ class ShareFetching:
     ) -> tuple[bytes, list[RecordBatch]]:
         """Batches of the log from ``offset`` on; of those that nobody has had no more than can be acquired."""
         partition, share = led.partition, _share(led)
-        are_new = offset == share.next_offset
-        enough = min(max_records, share.limits().record_locks - share.in_flight_count) if are_new else MAX_RECORDS
-        first = min(max_bytes, FIRST_READ) if are_new else max_bytes
-        data = partition.read(offset, first, up_to=up_to, minimum_one=minimum_one)
-        read = until(offset + enough, data)
-        if first < max_bytes and read and read[-1].next_offset < min(offset + enough, up_to):
-            data = partition.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one)
-            read = until(offset + enough, data)
-        return data, read
+        room = share.limits().record_locks - share.in_flight_count
+        enough = share.next_offset + max(min(max_records, room), 0)
+        size = min(max_bytes, FIRST_READ)
+        while True:
+            data = partition.read(offset, size, up_to=up_to, minimum_one=minimum_one)
+            read = until(enough, data)
+            if size == max_bytes or (read and read[-1].next_offset >= min(enough, up_to)):
+                return data, read
+            size = min(size * MORE, max_bytes)
 
 
 def until(offset: int, data: bytes) -> list[RecordBatch]:

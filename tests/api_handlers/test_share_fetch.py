@@ -6,8 +6,10 @@ import pytest
 
 from barnabas.api_handlers.share_answers import by_topic, is_in_shape
 from barnabas.api_handlers.share_fetch import Answering
-from barnabas.broker.share_fetching import ShareFetching
+from barnabas.broker.share_fetching import FIRST_READ, ShareFetching
+from barnabas.broker.share_partitions import MOST_LIMITS
 from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate
+from barnabas.cluster.partition import Partition
 from barnabas.errors import (
     InvalidRecordState,
     InvalidRequest,
@@ -60,6 +62,56 @@ def test_no_more_is_read_than_is_wanted_and_no_less(node):
     assert acquired(answer) == {0: [(1, 1499, 1)]}, "in more than the first bytes that are read"
     data = bytes(answer.responses[0].partitions[0].records)
     assert data == log.read(1, 1 << 20, up_to=1500, minimum_one=True)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How many bytes each read of a partition has come to."""
+    lengths = []
+    read = Partition.read
+
+    def counted(*arguments, **options):
+        data = read(*arguments, **options)
+        lengths.append(len(data))
+        return data
+
+    monkeypatch.setattr(Partition, "read", counted)
+    return lengths
+
+
+def test_what_comes_again_takes_no_reading_of_all_that_follows(node, reads):
+    node.produce(*[1] * 3000)
+    node.fetch(0, 0, max_records=2)
+    node.acknowledge(1, (0, 0, 0, [RELEASE]))
+    reads.clear()
+    assert acquired(node.fetch(2, max_records=2)) == {0: [(0, 0, 2), (2, 2, 1)]}
+    assert len(reads) == 1 and reads[0] <= FIRST_READ < node.partition.log.size
+
+
+def test_nothing_is_read_for_who_has_enough(node, reads):
+    node.produce(2)
+    node.produce(2, partition=1)
+    assert acquired(node.fetch(0, 0, 1, max_records=2)) == {0: [(0, 1, 1)], 1: []}
+    assert len(reads) == 1
+
+
+def test_a_large_batch_behind_another_partition_s_is_read(node):
+    node.produce(1)
+    node.produce(10_000, partition=1)
+    answer = node.fetch(0, 0, 1, max_records=20_000, batch_size=20_000)
+    assert acquired(answer) == {0: [(0, 0, 1)], 1: [(0, 9999, 1)]}
+    assert len(answer.responses[0].partitions[1].records) > FIRST_READ
+
+
+def test_a_group_may_begin_beyond_the_end(node):
+    """Apache Kafka says of it, too, that nothing is wrong; else Java's members would not go on."""
+    node.initialize("g", start_offset=3, state_epoch=1)
+    node.produce(2)
+    assert errors(node.fetch(0, 0, max_wait_ms=0)) == {0: (0, 0)}
+    promise = node.fetching(1)
+    node.produce(2)
+    node.clock.advance(0)
+    assert acquired(node.answer(promise)) == {0: [(3, 3, 1)]}
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -229,6 +281,17 @@ def test_with_the_last_member_goes_what_is_known_of_a_group(node):
     node.contexts[2].on_close()
     assert node.broker.share_partitions.find("g", at) is None
     assert len(node.broker.share_partitions.sessions) == 0
+
+
+def test_sessions_that_were_closed_leave_nothing_behind(node):
+    """A connection may open and close any number of them, of groups that there are or not."""
+    shares = node.broker.share_partitions
+    for number in range(MOST_LIMITS + 2):
+        group = f"nobody-{number}"
+        node.fetch(0, 0, group_id=group, max_wait_ms=0)
+        assert node.fetch(-1, group_id=group).error_code == 0
+    assert shares.sessions.disconnected(1) == []
+    assert len(shares._group_limits) <= MOST_LIMITS
 
 
 def test_epochs_come_one_after_the_other(node):
