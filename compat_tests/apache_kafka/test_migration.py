@@ -93,7 +93,7 @@ def test_both_write_the_same(kafka_jars: Path, tmp_path: Path) -> None:
         client = Client()
         with running(broker) as bootstrap:
             client.ask(bootstrap, ask("FindCoordinator", v=4, KeyType=0, CoordinatorKeys=["~g"]), create("~t", 4))
-            time.sleep(0.3)
+            time.sleep(0.3)  # as in test_consumer_groups.py
             answers = client.without_ids(client.ask(bootstrap, *STEPS))
             for answer in answers[-2:]:
                 for made_up in ("MemberId", "Leader", "Members"):
