@@ -130,7 +130,7 @@ class ClassicMembers:
             return
         self._expect_heartbeat(group, member)
         self._forget(group.joins, member)
-        deadline = Deadline(self._leaving.fence, group_id, member.member_id, "it has not asked for its assignment")
+        deadline = Deadline(self._sync_is_late, group_id, member.member_id)
         self._forget(group.syncs, member)
         group.syncs[member.member_id] = deadline
         self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
@@ -166,9 +166,19 @@ class ClassicMembers:
         """It was told to join again: from the first time on it has its rebalance time-out for it."""
         if member.member_id in group.joins:
             return
-        deadline = Deadline(self._leaving.fence, group.group_id, member.member_id, "it has not joined again")
+        deadline = Deadline(self._join_is_late, group.group_id, member.member_id)
         group.joins[member.member_id] = deadline
         self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
+
+    def _join_is_late(self, group_id: str, member_id: str) -> None:
+        group = self._directory.find(group_id)
+        if group is not None:
+            self._leaving.fence(group_id, member_id, "it has not joined again", group.joins.get(member_id))
+
+    def _sync_is_late(self, group_id: str, member_id: str) -> None:
+        group = self._directory.find(group_id)
+        if group is not None:
+            self._leaving.fence(group_id, member_id, "it has not asked for its assignment", group.syncs.get(member_id))
 
     @staticmethod
     def _forget(deadlines: dict[str, Deadline], member: Member) -> None:
