@@ -54,6 +54,8 @@ class ShareSessions:
         self._slots = slots
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._of_connection: dict[int, dict[SessionKey, ShareSession]] = {}
+        self._of_group: dict[str, int] = {}
+        """How many each group has."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -71,6 +73,7 @@ class ShareSessions:
         if len(self._sessions) >= self._slots():
             raise ShareSessionLimitReached
         session = self._sessions[key] = ShareSession(key, partitions, connection)
+        self._of_group[key.group_id] = self._of_group.get(key.group_id, 0) + 1
         self._of_connection.setdefault(connection, {})[key] = session
         return session
 
@@ -88,7 +91,12 @@ class ShareSessions:
 
     def remove(self, key: SessionKey) -> ShareSession | None:
         """Close the member's session, if there is one."""
-        return self._sessions.pop(key, None)
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            self._of_group[key.group_id] -= 1
+            if not self._of_group[key.group_id]:
+                del self._of_group[key.group_id]
+        return session
 
     def close(self, session: ShareSession) -> None:
         """The session ends; not another that its member has opened since."""
@@ -114,7 +122,10 @@ class ShareSessions:
 
     def has_members(self, group_id: str) -> bool:
         """Whether any member of the group has a session here."""
-        return any(key.group_id == group_id for key in self._sessions)
+        return group_id in self._of_group
 
     def clear(self) -> None:
+        """End them all."""
         self._sessions.clear()
+        self._of_connection.clear()
+        self._of_group.clear()

@@ -64,6 +64,20 @@ def test_what_is_closed_and_opened_again_stays_open(sessions):
     assert len(sessions) == 0
 
 
+def test_whether_a_group_has_members(sessions):
+    sessions.open(ANNA, [], 1)
+    sessions.open(ANNA, [], 2)
+    sessions.open(BEN, [], 2)
+    sessions.remove(ANNA)
+    assert sessions.has_members("g")
+    sessions.remove(BEN)
+    assert not sessions.has_members("g")
+    sessions.open(ANNA, [], 1)
+    sessions.clear()
+    assert not sessions.has_members("g")
+    assert sessions.disconnected(1) == []
+
+
 def test_a_connection_forgets_what_is_detached_from_it(sessions):
     anna, ben = sessions.open(ANNA, [], 1), sessions.open(BEN, [], 1)
     sessions.detach(anna)

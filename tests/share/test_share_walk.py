@@ -17,18 +17,11 @@ from barnabas.share.acquiring import Wanted, acquire
 from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.partition import Acknowledgement, Done, Limits, SharePartition
 from barnabas.share.states import ACCEPT, FINAL_STATES, GAP, REJECT, RELEASE, RENEW, RecordState
+from tests.share.partition_world import LogBatch
 
 WALKS = 150 * max(1, int(os.environ.get("BARNABAS_SOAK_ROUNDS", "20")) // 20)
 MEMBERS = ("anna", "ben", "carl")
 LOCK_SECONDS, DELIVERIES, LOCKS = 10.0, 3, 40
-
-
-class LogBatch:
-    """A batch of the log, as far as acquiring goes."""
-
-    def __init__(self, base_offset: int, last_offset: int) -> None:
-        self.base_offset = base_offset
-        self.last_offset = last_offset
 
 
 class Kept:
