@@ -30,7 +30,7 @@ from barnabas.groups.consumer.membership import Membership
 from barnabas.groups.ledger import Pair
 from barnabas.groups.messages import Join, JoinReply, JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
 from barnabas.groups.migration.downgrading import Downgrading
-from barnabas.groups.migration.embedded import Subscription, assignment_for, preferred, subscription_of
+from barnabas.groups.migration.embedded import Subscription, assignment_of, preferred, subscription_of, version_of
 from barnabas.groups.migration.policy import policy_of
 from barnabas.groups.subscription import CONSUMER_PROTOCOL
 
@@ -201,7 +201,7 @@ class ClassicMembers:
                 # One that has to give something up has joined already: it is to hear what it keeps.
                 self._expect_join(group, member)
                 raise RebalanceInProgress
-            assignment = assignment_for(member.assigned, metadata, self._environment.image())
+            assignment = assignment_of(member.assigned, version_of(metadata), self._environment.image())
         except KafkaError as error:
             reply(SyncResult.refused(type(error)))
             return

@@ -7,6 +7,7 @@ Knows nothing of why that member goes. Follows ``convertToClassicGroup`` of Apac
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from barnabas.errors import MalformedMessage
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.consumer.directory import Directory
@@ -15,7 +16,7 @@ from barnabas.groups.consumer.member import Member
 from barnabas.groups.consumer.records import tombstones_of_group
 from barnabas.groups.java_hash import hash_map_order, timeline_order
 from barnabas.groups.ledger import Pair, Written
-from barnabas.groups.migration.embedded import assignment_for
+from barnabas.groups.migration.embedded import OLDEST, assignment_of, version_of
 from barnabas.groups.migration.policy import policy_of
 from barnabas.groups.records import group_pair
 from barnabas.groups.subscription import CONSUMER_PROTOCOL
@@ -105,11 +106,12 @@ class Downgrading:
         environment, rebalance = self._environment, self._environment.classic
         image = environment.image()
         made = self._classic_group(group.group_id, members, epoch)
+        versions = {
+            member_id: _version_for(member.metadata(made.protocol_name or ""))
+            for member_id, member in made.members.items()
+        }
         assignments = {
-            member.member_id: assignment_for(
-                group.target_of(member), made.members[member.member_id].metadata(made.protocol_name or ""), image
-            )
-            for member in members
+            each.member_id: assignment_of(group.target_of(each), versions[each.member_id], image) for each in members
         }
         logger.info("group %s: becomes a classic group in generation %d", group.group_id, epoch)
         environment.ledger.commit(group.group_id, [*told, group_pair(made, assignments)], done)
@@ -121,7 +123,7 @@ class Downgrading:
             # The record keeps what the member said under the protocol that was chosen, and nothing else; and what it
             # was to have, not what it has: that counts should the group be a consumer group again before all have come.
             restored.change_protocols(member, made.members[each.member_id].protocols)
-            member.assignment = assignment_for(_has(each), member.metadata(made.protocol_name or ""), image)
+            member.assignment = assignment_of(_has(each), versions[each.member_id], image)
             rebalance.expect_heartbeat(member)
         return restored
 
@@ -150,6 +152,18 @@ class Downgrading:
         rebalance = self._environment.classic
         rebalance.prepare(restored, "it was a consumer group until now")
         rebalance.give_answers()
+
+
+def _version_for(metadata: bytes) -> int:
+    """In which version a member is told its assignment under the protocol that all of them support.
+
+    It joined by the one that it likes best: under another it may have said what nobody can read, and that must not keep
+    the member that goes from going.
+    """
+    try:
+        return version_of(metadata)
+    except MalformedMessage:
+        return OLDEST
 
 
 def _has(member: Member) -> dict[bytes, set[int]]:

@@ -63,11 +63,8 @@ def by_id(named: Iterable[tuple[str, Sequence[int]]], image: ClusterView) -> dic
     return found
 
 
-def assignment_for(partitions: Mapping[bytes, Iterable[int]], metadata: bytes, image: ClusterView) -> bytes:
-    """An assignment in the version in which the member subscribed by ``metadata``.
-
-    :raises MalformedMessage: it did not say which that is
-    """
+def assignment_of(partitions: Mapping[bytes, Iterable[int]], version: int, image: ClusterView) -> bytes:
+    """An assignment of these partitions, in that version; topics that are not there any more are left out."""
     kind = ConsumerProtocolAssignment.TopicPartition
     told = [
         kind(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions[topic_id]))
@@ -75,7 +72,7 @@ def assignment_for(partitions: Mapping[bytes, Iterable[int]], metadata: bytes, i
         if topic_id in image.topics_by_id
     ]
     assignment = ConsumerProtocolAssignment(assigned_partitions=told)
-    return assignment.encode_prefixed(min(_version_of(metadata), NEWEST))
+    return assignment.encode_prefixed(version)
 
 
 def preferred(protocols: Protocols) -> tuple[str, bytes]:
@@ -83,10 +80,14 @@ def preferred(protocols: Protocols) -> tuple[str, bytes]:
     return protocols[0]
 
 
-def _version_of(metadata: bytes) -> int:
+def version_of(metadata: bytes) -> int:
+    """In which version a member that subscribed by ``metadata`` understands an assignment.
+
+    :raises MalformedMessage: it did not say
+    """
     if len(metadata) < struct.calcsize(">h"):
         raise MalformedMessage("a subscription without a version")
     (version,) = struct.unpack_from(">h", metadata)
     if version < OLDEST:
         raise MalformedMessage(f"a subscription of version {version}")
-    return int(version)
+    return int(min(version, NEWEST))

@@ -88,10 +88,15 @@ class World(ConsumerWorld):
     # ------------------------------------------------------- classic requests
 
     def do_joingroup(self, words, options) -> None:
-        """``joingroup a topics=t+u owned=t-0,1 protocols=range,sticky version=9``; what it owns it need not say."""
+        """``joingroup a topics=t+u owned=t-0,1 protocols=range,sticky version=9``; what it owns it need not say.
+
+        Under a protocol with a question mark, ``protocols=range,sticky?``, it says nothing that anybody could read.
+        """
         client = self.classic(words[0])
         protocols = tuple(
-            (name, self.said(client, options, name)) for name in options.get("protocols", "range").split(",") if name
+            (name.rstrip("?"), self.said(client, options, name))
+            for name in options.get("protocols", "range").split(",")
+            if name
         )
         version = int(options.get("version", 9))
         join = Join(
@@ -110,7 +115,7 @@ class World(ConsumerWorld):
         self.machine.coordinator.join(join, lambda result: self.joined(client, result))
 
     def said(self, client: ClassicClient, options, protocol: str) -> bytes:
-        if options.get("topics") == "?":
+        if options.get("topics") == "?" or protocol.endswith("?"):
             return b"?"
         owned = parse(options["owned"]) if "owned" in options else ({} if protocol == "range" else client.has)
         version = int(options.get("says", 1))
