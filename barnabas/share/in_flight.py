@@ -5,12 +5,17 @@ Knows nothing of where they are read from, nor of what is written about them. Ap
 where they differ, so that cost goes with what members say, not with how many records there are.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from barnabas.share.states import FINAL_STATES, RecordState
 
 AVAILABLE, ACQUIRED, ARCHIVED = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVED
+
+FIRST = attrgetter("first")
+"""By what runs, and batches, are looked up: there may be as many of them as records."""
 
 
 class Before(NamedTuple):
@@ -139,22 +144,21 @@ class InFlightBatch:
         """The runs from ``first`` to ``last``, both included; those that reach beyond are cut."""
         self._cut(first)
         self._cut(last + 1)
-        return [run for run in self.runs if first <= run.first and run.last <= last]
+        return self.runs[bisect_left(self.runs, first, key=FIRST) : bisect_right(self.runs, last, key=FIRST)]
 
     def _cut(self, at: int) -> None:
         """Let a run begin at that offset."""
-        for index, run in enumerate(self.runs):
-            if run.first < at <= run.last:
-                rest = Run(at, run.last, run.state, run.delivery_count, run.member_id, run.locked_until)
-                rest.before, rest.change = run.before, run.change
-                if run.change is not None:
-                    run.change.runs.append(rest)
-                run.last = at - 1
-                self.runs.insert(index + 1, rest)
-                self.is_split = True
-                return
-            if run.first >= at:
-                return
+        index = bisect_left(self.runs, at, key=FIRST)
+        run = self.runs[index - 1]
+        if index == 0 or run.last < at:
+            return
+        rest = Run(at, run.last, run.state, run.delivery_count, run.member_id, run.locked_until)
+        rest.before, rest.change = run.before, run.change
+        if run.change is not None:
+            run.change.runs.append(rest)
+        run.last = at - 1
+        self.runs.insert(index, rest)
+        self.is_split = True
 
     def merge(self) -> None:
         """Runs whose delivery is complete alike are one."""

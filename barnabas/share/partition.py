@@ -17,7 +17,7 @@ from typing import NamedTuple
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import InvalidRecordState, InvalidRequest, KafkaError, NotLeaderOrFollower
-from barnabas.share.in_flight import Change, InFlightBatch, Run
+from barnabas.share.in_flight import FIRST, Change, InFlightBatch, Run
 from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.states import ACKNOWLEDGED_AS, RENEW, RecordState
 
@@ -134,13 +134,13 @@ class SharePartition:
 
     def overlapping(self, first: int, last: int) -> list[InFlightBatch]:
         """The batches that have something between two offsets, both included."""
-        at = max(bisect_right(self.batches, first, key=_first_offset) - 1, 0)
-        end = bisect_right(self.batches, last, key=_first_offset)
+        at = max(bisect_right(self.batches, first, key=FIRST) - 1, 0)
+        end = bisect_right(self.batches, last, key=FIRST)
         return [batch for batch in self.batches[at:end] if batch.last >= first]
 
     def insert(self, batch: InFlightBatch) -> None:
         """Put a batch where its offsets belong."""
-        self.batches.insert(bisect_right(self.batches, batch.first, key=_first_offset), batch)
+        self.batches.insert(bisect_right(self.batches, batch.first, key=FIRST), batch)
 
     def remove(self, batch: InFlightBatch) -> None:
         self.batches.remove(batch)
@@ -234,12 +234,12 @@ class SharePartition:
     def _acknowledged(self, said: Acknowledgement) -> list[InFlightBatch]:
         """The batches that an acknowledgement speaks of."""
         first, last = said.first_offset, said.last_offset
-        at = bisect_right(self.batches, first, key=_first_offset) - 1
+        at = bisect_right(self.batches, first, key=FIRST) - 1
         if at < 0:
             if not (first < self.start_offset <= last and self.batches):
                 raise InvalidRecordState(NOT_FOUND)
             at = 0
-        end = bisect_right(self.batches, last, key=_first_offset)
+        end = bisect_right(self.batches, last, key=FIRST)
         spoken_of = self.batches[at:end]
         if not spoken_of or spoken_of[-1].last < first:
             raise InvalidRequest(FIRST_IS_PAST)
@@ -344,7 +344,3 @@ class SharePartition:
             for run in self.batches[0].within(self.batches[0].first, offset - 1):
                 run.archive()
         self.advance()
-
-
-def _first_offset(batch: InFlightBatch) -> int:
-    return batch.first
