@@ -41,17 +41,15 @@ class Upgrading:
         :raises GroupIdNotFound: it stays what it is
         """
         self._check(classic)
-        image = self._environment.image()
+        # Before the first rebalance is over nothing is chosen; then it is what would be.
+        protocol = classic.protocol_name or (classic.select_protocol() if classic.members else "")
         try:
-            members = _without_doubles(self._member(classic, each) for each in classic.members.values())
+            members = _without_doubles(self._member(classic, each, protocol) for each in classic.members.values())
         except MalformedMessage as error:
-            raise _refused(classic, "the embedded consumer protocol is malformed.") from error
+            raise _refused(classic, "a member's subscription or assignment cannot be read") from error
         except CustomAssignment as error:
-            raise _refused(
-                classic,
-                "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
-                "assignor before re-attempting the upgrade.",
-            ) from error
+            why = "its assignor tells members more than their partitions, as none of those does that clients come with"
+            raise _refused(classic, why) from error
         logger.info("group %s: becomes a consumer group in epoch %d", classic.group_id, classic.generation_id)
         changes = self._records(classic, {each.member_id: each for each in members})
         told.append(records.classic_group_tombstone(classic.group_id))
@@ -62,7 +60,7 @@ class Upgrading:
         for key, value in changes:
             appliers[type(key)](key, value)
         group = made[classic.group_id]
-        assert isinstance(group, ConsumerGroup) and image is self._environment.image()
+        assert isinstance(group, ConsumerGroup)
         return group
 
     def leaves_open(self, classic: ClassicGroup, group: ConsumerGroup) -> bool:
@@ -81,17 +79,15 @@ class Upgrading:
     def _check(self, classic: ClassicGroup) -> None:
         settings = self._environment.config()
         if not policy_of(settings).allows_upgrade:
-            raise _refused(classic, "online upgrade is disabled.")
+            raise _refused(classic, "group.consumer.migration.policy does not allow it")
         if not classic.is_consumer_group:
-            raise _refused(classic, "the group does not use the consumer embedded protocol.")
+            raise _refused(classic, "its members are no consumers")
         limit: int = settings["group.consumer.max.size"]
         if len(classic.members) > limit:
-            raise _refused(classic, f"the group size exceeds the consumer group maximum size of {limit}.")
+            raise _refused(classic, f"it has more members than group.consumer.max.size, {limit}")
 
-    def _member(self, classic: ClassicGroup, member: ClassicMember) -> Member:
+    def _member(self, classic: ClassicGroup, member: ClassicMember, protocol: str) -> Member:
         image, epoch = self._environment.image(), classic.generation_id
-        # Before the first rebalance is over nothing is chosen; then it is what would be.
-        protocol = classic.protocol_name or classic.select_protocol()
         subscription = subscription_of(member.metadata(protocol), image)
         # A rebalance that was begun anew has no assignment: then a member has what it said that it keeps meanwhile.
         has = partitions_of(member.assignment, image) if member.assignment else subscription.owned
@@ -150,4 +146,4 @@ def _without_doubles(members: Iterable[Member]) -> list[Member]:
 
 
 def _refused(classic: ClassicGroup, why: str) -> GroupIdNotFound:
-    return GroupIdNotFound(f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}")
+    return GroupIdNotFound(f"Group {classic.group_id} stays a classic group: {why}.")
