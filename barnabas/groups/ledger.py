@@ -4,6 +4,7 @@ Knows nothing of what records mean: each kind of group brings the functions that
 take in the log at start, what is in memory is what the log says, before a restart and after it.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -21,6 +22,8 @@ Applier = Callable[[Any, Any], None]
 
 Written = Callable[[type[KafkaError] | None], object]
 """Told once that records are safe, or why they are not, as the answer to the client has to put it."""
+
+logger = logging.getLogger(__name__)
 
 VERSIONS: dict[type[CoordinatorValue], int] = {GroupMetadataValue: 3}
 """In which version Apache Kafka 4.x writes a value, where it is not 0: classic groups with instance ids."""
@@ -77,6 +80,16 @@ class Ledger:
         applier = self._appliers[key_type]
         if applier is not None:
             applier(key, value)
+
+
+def log_failure(group_id: str, what: str) -> Written:
+    """What becomes of a write that nobody waits for."""
+
+    def written(error: type[KafkaError] | None) -> None:
+        if error is not None:
+            logger.warning("group %s: %s was not written: %s", group_id, what, error.__name__)
+
+    return written
 
 
 def _encoded(value: CoordinatorValue) -> bytes:

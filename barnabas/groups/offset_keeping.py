@@ -24,7 +24,7 @@ from barnabas.errors import (
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import Group
-from barnabas.groups.ledger import Ledger, Pair, Write, Written
+from barnabas.groups.ledger import Ledger, Pair, Write, Written, log_failure
 from barnabas.groups.messages import ErrorsReply, OffsetCommit
 from barnabas.groups.records import has_place_for
 from barnabas.offsets.committed import LATEST_EXPIRY, NO_EXPIRY, CommittedOffset, Topics
@@ -257,7 +257,7 @@ class OffsetKeeping:
             for group_id in self.offsets.groups_of(topic):
                 positions = [each for each in self.offsets.positions(group_id) if each[0] == topic]
                 logger.info("group %s: %d offsets of the deleted topic %s go", group_id, len(positions), topic)
-                self._remove_offsets(group_id, positions, _log_failure(group_id))
+                self._remove_offsets(group_id, positions, log_failure(group_id, "that offsets go"))
 
     # -------------------------------------------------------------- retention
 
@@ -267,10 +267,10 @@ class OffsetKeeping:
             expired, keeps_some = self._expired(group)
             if not keeps_some and _is_abandoned(group):
                 logger.info("group %s: has no members and no offsets left, and goes", group.group_id)
-                self._delete(group, _log_failure(group.group_id))
+                self._delete(group, log_failure(group.group_id, "that it goes"))
             elif expired:
                 logger.info("group %s: %d offsets have expired", group.group_id, len(expired))
-                self._remove_offsets(group.group_id, expired, _log_failure(group.group_id))
+                self._remove_offsets(group.group_id, expired, log_failure(group.group_id, "that offsets go"))
 
     def _expired(self, group: Group) -> tuple[list[tuple[str, int]], bool]:
         """Which offsets have expired, and whether there are others. What a transaction is about to change has not."""
@@ -307,11 +307,3 @@ def _code(error: type[KafkaError] | None) -> int:
 def _utf16_length(text: str) -> int:
     """As Java counts; only what lies beyond the first plane counts twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _log_failure(group_id: str) -> Written:
-    def written(error: type[KafkaError] | None) -> None:
-        if error is not None:
-            logger.warning("group %s: offsets could not be removed: %s", group_id, error.__name__)
-
-    return written

@@ -25,7 +25,7 @@ from barnabas.errors import (
 from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.config import GroupConfig
-from barnabas.groups.ledger import Written
+from barnabas.groups.ledger import Written, log_failure
 from barnabas.groups.messages import JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
 from barnabas.groups.records import group_record
 from barnabas.offsets.records import Record
@@ -133,7 +133,7 @@ class Rebalance:
         group.next_generation(self.clock.time_ms())
         if group.is_empty:
             logger.info("group %s: empty at generation %d", group.group_id, group.generation_id)
-            self.write(group.group_id, [group_record(group, {})], self._log_failure(group))
+            self.write(group.group_id, [group_record(group, {})], log_failure(group.group_id, "that it is empty"))
         else:
             self._answer_joined(group)
 
@@ -382,10 +382,3 @@ class Rebalance:
         """A session that ended while the member waited was let go by; now that it is answered it begins anew."""
         if was_answered:
             self.expect_heartbeat(member)
-
-    def _log_failure(self, group: ClassicGroup) -> Written:
-        def written(error: type[KafkaError] | None) -> None:
-            if error is not None:
-                logger.warning("group %s: could not be written: %s", group.group_id, error.__name__)
-
-        return written

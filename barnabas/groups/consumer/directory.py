@@ -3,15 +3,10 @@
 Knows nothing of what happens in them.
 """
 
-import logging
-
-from barnabas.errors import GroupIdNotFound, KafkaError, NotCoordinator
+from barnabas.errors import GroupIdNotFound, NotCoordinator
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.subscriptions import Topics
 from barnabas.groups.environment import Environment
-from barnabas.groups.ledger import Written
-
-logger = logging.getLogger(__name__)
 
 
 class Directory:
@@ -46,13 +41,3 @@ class Directory:
 
 def wrong_kind(group_id: str) -> GroupIdNotFound:
     return GroupIdNotFound(f"Group {group_id} is not a consumer group.")
-
-
-def log_failure(group_id: str) -> Written:
-    """For what nobody waits for."""
-
-    def done(error: type[KafkaError] | None) -> None:
-        if error is not None:
-            logger.warning("group %s: a change was not written: %s", group_id, error.__name__)
-
-    return done

@@ -12,14 +12,14 @@ from barnabas.errors import KafkaError, NotCoordinator
 from barnabas.groups.assigning import ASSIGNORS, names_of
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import checks, records, regexes
-from barnabas.groups.consumer.directory import Directory, log_failure, wrong_kind
+from barnabas.groups.consumer.directory import Directory, wrong_kind
 from barnabas.groups.consumer.group import NEVER, ConsumerGroup
 from barnabas.groups.consumer.leaving import Leaving
 from barnabas.groups.consumer.member import NO_TARGET, Member
 from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply, HeartbeatResult
 from barnabas.groups.consumer.reconciliation import Aim, Owned, reconcile
 from barnabas.groups.consumer.targets import Aimed, assign
-from barnabas.groups.ledger import Pair
+from barnabas.groups.ledger import Pair, log_failure
 from barnabas.groups.migration.upgrading import Upgrading
 
 logger = logging.getLogger(__name__)
@@ -223,7 +223,7 @@ class Membership:
         told, epoch = regexes.look_up(group, list(due), self.topics, now_ms)
         if epoch != group.epoch:
             group.refreshed(now_ms, epoch)
-        self.environment.ledger.commit(group_id, told, log_failure(group_id))
+        self.environment.ledger.commit(group_id, told, log_failure(group_id, "which topics patterns stand for"))
 
 
 def _assignment(member: Member) -> list[tuple[bytes, list[int]]]:
