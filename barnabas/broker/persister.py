@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.errors import CoordinatorNotAvailable
+from barnabas.errors import CoordinatorNotAvailable, KafkaError
 from barnabas.share.gathering import Ask, Done, gather
 from barnabas.share.messages import Outcome, Outcomes, Reply, SharePartitionKey, StateBatch, TopicPartition
 
@@ -99,7 +99,7 @@ class Persister:
             return
         try:
             self._log().create_topic()
-        except CoordinatorNotAvailable as error:
-            done({place: Outcome(type(error), str(error)) for place, _ in asks})
+        except KafkaError as error:  # of the metadata log, too: whoever asks has a change to undo
+            done({place: Outcome(CoordinatorNotAvailable, str(error)) for place, _ in asks})
             return
         gather(group_id, asks, done)

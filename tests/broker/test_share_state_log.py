@@ -110,6 +110,12 @@ def test_the_topic_cannot_be_made():
     assert node.initialize({0: 5, 1: 6}) == {0: CoordinatorNotAvailable, 1: CoordinatorNotAvailable}
 
 
+def test_the_topic_cannot_be_written_down(node):
+    node.files.fail_at = len(node.files.changes) + 1
+    assert node.summary(0) == {0: CoordinatorNotAvailable}
+    assert node.files.has_failed
+
+
 def test_what_was_written_is_there_after_a_kill(node):
     assert node.initialize({0: 5, 2: -1}, state_epoch=0) == {0: SharePartitionState(), 2: SharePartitionState()}
     node.read(0, leader_epoch=0)
