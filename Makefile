@@ -48,7 +48,8 @@ wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an 
 	@$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
 
 soak: $(KEEP)/dev ## kill -9 under load, and while partitions move, 200 rounds
-	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py compat_tests/test_moving.py compat_tests/groups/test_restart.py
+	BARNABAS_SOAK_ROUNDS=200 $(BIN)/python -m pytest compat_tests/test_kill.py compat_tests/test_moving.py \
+		compat_tests/groups/test_restart.py compat_tests/groups/test_share_kill.py
 
 history: $(KEEP)/dev ## Random clients under kills, cuts and pauses for 30 minutes, and a judge of what they saw
 	$(BIN)/python -m tests.history.pieces --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),7) --level $(or $(LEVEL),2) $(OPTIONS)

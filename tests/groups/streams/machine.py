@@ -248,6 +248,7 @@ class World:
     def do_restart(self, _, __) -> None:
         """The broker is killed, and reads its log, whole or cleaned; what comes out is what was there."""
         before = self.state()
+        self.held = None
         self.coordinator.stop()
         last = {key: at for at, (key, _) in enumerate(self.log)}
         cleaned = [(key, value) for at, (key, value) in enumerate(self.log) if last[key] == at]
