@@ -48,7 +48,7 @@ def _validate_names(topology: Request.Topology) -> None:
         raise StreamsInvalidTopology(f"These topics are the brokers' own: {', '.join(own)}")
     illegal = [each for each in names if not is_legal_topic_name(each)]
     if illegal:
-        raise StreamsInvalidTopology(f"These are no names of topics: {', '.join(illegal)}")
+        raise StreamsInvalidTopology(f"These are not legal names of topics: {', '.join(illegal)}")
 
 
 def _names(subtopology: Request.Topology.Subtopology) -> list[str]:

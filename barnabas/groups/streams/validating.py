@@ -22,18 +22,18 @@ def validate(ask: Heartbeat) -> None:
         ("rack id", ask.rack_id),
     ):
         if value is not None and not value.strip():
-            raise InvalidRequest(f"An empty {name} is none.")
+            raise InvalidRequest(f"The {name} must not be empty.")
     if ask.member_epoch == JOINING:
         _validate_joining(ask)
     elif ask.member_epoch < LEAVING_FOR_A_WHILE:
-        raise InvalidRequest(f"There is no member epoch {ask.member_epoch}.")
+        raise InvalidRequest(f"{ask.member_epoch} is not a member epoch.")
     elif ask.member_epoch == LEAVING_FOR_A_WHILE:
-        raise InvalidRequest("Only a member with an instance id leaves for a while.")
+        raise InvalidRequest("Only a member with an instance id may leave for a while.")
     roles = (ask.active, ask.standby, ask.warmup)
     if any(each is None for each in roles) and any(each is not None for each in roles):
-        raise InvalidRequest("Owned tasks are told in all roles, or in none.")
+        raise InvalidRequest("A member must say which tasks it owns in all roles, or in none.")
     if ask.member_epoch != JOINING and ask.topology is not None:
-        raise InvalidRequest("A topology is told when joining, and only then.")
+        raise InvalidRequest("Only a member that joins may bring a topology.")
 
 
 def _validate_features(ask: Heartbeat) -> None:
@@ -50,11 +50,11 @@ def _validate_features(ask: Heartbeat) -> None:
 
 def _validate_joining(ask: Heartbeat) -> None:
     if ask.rebalance_timeout_ms == -1:
-        raise InvalidRequest("Whoever joins has to say how long it may take to give up tasks.")
+        raise InvalidRequest("A member that joins must say how long it may take to give up tasks.")
     if any(each is None or each for each in (ask.active, ask.standby, ask.warmup)):
-        raise InvalidRequest("Whoever joins owns no tasks, and has to say so.")
+        raise InvalidRequest("A member that joins owns no tasks, and must say so by empty lists.")
     if ask.topology is None:
-        raise InvalidRequest("Whoever joins has to bring a topology.")
+        raise InvalidRequest("A member that joins must bring a topology.")
     validate_changelogs(ask.topology)
 
 
