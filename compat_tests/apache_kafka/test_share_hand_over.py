@@ -1,6 +1,6 @@
 """A share group in the middle of its work, while the data directory goes from one broker to the other, and back.
 
-Must not look at files: what the group is given, and for the how manieth time, says what either broker knows.
+Must not look at files: what the group is given, and how often it has been given, says what either broker knows.
 """
 
 import time
