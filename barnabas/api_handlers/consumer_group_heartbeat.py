@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.rebalance_protocols import CONSUMER, require_protocol
 from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError
 from barnabas.groups.consumer.messages import Heartbeat, HeartbeatResult
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -21,8 +23,12 @@ BRINGS_ID = 1
 
 
 @api(ConsumerGroupHeartbeatRequest)
-def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Later[Response]:
+def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Response | Later[Response]:
     """Note that the member lives, and tell it what is new for it."""
+    try:
+        require_protocol(CONSUMER, context)
+    except KafkaError as error:
+        return _response(HeartbeatResult.refused(error))
     later: Later[Response] = Later()
     beat = Heartbeat(
         request.group_id,

@@ -53,9 +53,6 @@ class ClusterView(Protocol):
     def offset(self) -> int: ...
 
     @property
-    def features(self) -> Mapping[str, int]: ...
-
-    @property
     def brokers(self) -> Mapping[int, BrokerView]: ...
 
     @property

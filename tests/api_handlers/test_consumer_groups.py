@@ -14,6 +14,7 @@ from barnabas.errors import (
 )
 from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 
 NOT_ASKED = -(1 << 31)
 ALL_OF_A_GROUP = 3400
@@ -135,6 +136,14 @@ def test_what_one_may_do(group_node):
     beat(group_node)
     (group,) = describe(group_node, 0, "g", operations=True)
     assert group.authorized_operations == ALL_OF_A_GROUP
+
+
+def test_where_the_cluster_knows_no_such_groups(group_node):
+    lowered = UpdateFeaturesRequest.FeatureUpdateKey(feature="group.version", max_version_level=0, upgrade_type=2)
+    assert group_node.call(UpdateFeaturesRequest(timeout_ms=1000, feature_updates=[lowered]), 2).error_code == NONE
+    assert beat(group_node).error_code == UnsupportedVersion.code
+    assert beat(group_node, "", epoch=1).error_code == UnsupportedVersion.code
+    assert [each.error_code for each in describe(group_node, 1, "g", "")] == [UnsupportedVersion.code] * 2
 
 
 def test_where_such_groups_are_not_served(group_node, monkeypatch):

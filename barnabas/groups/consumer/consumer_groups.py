@@ -6,11 +6,11 @@ it is about consumer groups.
 
 from collections.abc import Collection, Mapping
 
-from barnabas.errors import InvalidGroupId, KafkaError, UnsupportedVersion
+from barnabas.errors import InvalidGroupId, KafkaError
 from barnabas.groups.assigning import names_of
 from barnabas.groups.consumer import checks
 from barnabas.groups.consumer.directory import Directory
-from barnabas.groups.consumer.group import GROUP_TYPE, ConsumerGroup
+from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.leaving import Leaving
 from barnabas.groups.consumer.member import Member
 from barnabas.groups.consumer.membership import Membership
@@ -33,8 +33,6 @@ from barnabas.groups.migration.classic_members import ClassicMembers
 from barnabas.groups.migration.downgrading import Downgrading
 from barnabas.groups.migration.upgrading import Upgrading
 
-FEATURE = "group.version"
-
 
 class ConsumerGroups:
     """The consumer groups whose coordinator this node is."""
@@ -55,7 +53,6 @@ class ConsumerGroups:
     def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
         """ConsumerGroupHeartbeat: answered when what it changes is written."""
         try:
-            self._check_served()
             checks.check_shape(beat, names_of(self._environment.config()["group.consumer.assignors"]))
             if beat.member_epoch in (LEAVING, LEAVING_STATIC):
                 self.leaving.leave(beat, reply)
@@ -67,24 +64,11 @@ class ConsumerGroups:
             # Members of a classic group that has become one of these have been told to join again.
             self._environment.classic.give_answers()
 
-    @property
-    def are_served(self) -> bool:
-        """Whether the cluster's features and this broker's configs have groups of this kind."""
-        environment = self._environment
-        is_finalized = environment.image().features.get(FEATURE, 0) > 0
-        return is_finalized and GROUP_TYPE in environment.config()["group.coordinator.rebalance.protocols"]
-
-    def _check_served(self) -> None:
-        if not self.are_served:
-            raise UnsupportedVersion
-
     def describe(self, group_id: str) -> DescribedGroup:
         """ConsumerGroupDescribe, one of them.
 
         :raises GroupIdNotFound: there is no consumer group of that name
-        :raises UnsupportedVersion: groups of this kind are not served
         """
-        self._check_served()
         if not group_id:
             raise InvalidGroupId
         group = self.directory.require(group_id)

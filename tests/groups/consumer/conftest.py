@@ -62,9 +62,6 @@ class World:
         else:
             self.machine.own_settings.setdefault(group_id, {}).update(options)
 
-    def do_feature(self, words, _) -> None:
-        self.machine.set_level(int(words[0]))
-
     def do_topic(self, words, _) -> None:
         """``topic t 4``: there is such a topic, or it has so many partitions now."""
         name, count = words

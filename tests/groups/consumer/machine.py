@@ -30,11 +30,10 @@ class Broker(NamedTuple):
 class Image:
     """What a ``MetadataImage`` is to groups."""
 
-    def __init__(self, offset: int, topics: Mapping[str, Topic], features: Mapping[str, int]) -> None:
+    def __init__(self, offset: int, topics: Mapping[str, Topic]) -> None:
         self.offset = offset
         self.topics_by_name = topics
         self.topics_by_id = {topic.id: topic for topic in topics.values()}
-        self.features = features
         self.brokers = {1: Broker()}
 
 
@@ -45,7 +44,7 @@ class Machine:
         self.clock = ManualClock()
         self.settings: dict[str, str] = dict(settings)
         self.own_settings: dict[str, dict[str, str]] = {}
-        self.image = Image(1, {}, {"group.version": 1})
+        self.image = Image(1, {})
         self.log: list[list[tuple[bytes, bytes | None]]] = []
         self.is_broken = False
         self.held: list[Callable[[], object]] | None = None
@@ -107,12 +106,8 @@ class Machine:
         if partitions:
             topic_id = former.id if former else uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {offset}").bytes
             topics[name] = Topic(name, topic_id, {index: Partition((1,)) for index in range(partitions)})
-        self.image = Image(offset, topics, self.image.features)
+        self.image = Image(offset, topics)
         self.coordinator.topics_changed({name})
-
-    def set_level(self, level: int) -> None:
-        """The level of ``group.version``."""
-        self.image = Image(self.image.offset, self.image.topics_by_name, {"group.version": level})
 
     # ---------------------------------------------------------- start and stop
 

@@ -48,7 +48,6 @@ class Image:
 
     def __init__(self) -> None:
         self.offset = 0
-        self.features = {"share.version": 1}
         self.brokers = {1: Broker()}
         self.topics_by_name: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
