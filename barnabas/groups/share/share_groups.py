@@ -88,8 +88,10 @@ class ShareGroups:
                 return
             reply(answer)
             there = self._share_group(ask.group_id)
-            if there is not None:
-                self.kept.initialize(there, to_initialize)
+            if there is group:
+                self.kept.initialize(group, to_initialize)
+            elif there is not None:  # it has just come into being: who came behind may be at it
+                self.kept.initialize(there, self.kept.missing(there, [each.name for each in to_initialize.values()]))
 
         group.refresh_at_ms = beat.refresh_at_ms
         self.kept.begin(group, to_initialize)
