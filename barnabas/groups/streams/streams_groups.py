@@ -253,6 +253,8 @@ class StreamsGroups:
 
     def _awaits_members(self, group: StreamsGroup) -> bool:
         """Whether the group's first assignment waits; an empty group begins to."""
+        if self._groups.get(group.group_id) is not group:
+            self._removed(group.group_id)  # there may have been one of that name, which went with its log
         deadline = self._first_assignments.get(group.group_id)
         if deadline is None and group.is_empty:
             delay_ms = self._setting(group.group_id, "initial.rebalance.delay.ms")

@@ -258,6 +258,11 @@ class World:
             assert self.state() == before
         self.coordinator.start()
 
+    def do_resign(self, _, __) -> None:
+        """The log is gone, and with it all groups."""
+        self.log.clear()
+        self.coordinator.resign()
+
     # --------------------------------------------------------------- members
 
     def do_join(self, words, options) -> None:
