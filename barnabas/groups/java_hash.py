@@ -19,22 +19,31 @@ LOAD_FACTOR = 0.75
 KNOWN_HASHES = 4096
 """Of the same members' ids every assignment of their group asks for again."""
 
+LONGEST_KNOWN = 256
+"""Characters: strangers may send ids of 32 KiB, and thousands of those are not to be kept."""
+
 GOLDEN_RATIO = 0x9E3779B97F4A7C15
 """What Knuth's multiplicative hashing takes to spread 64 bits."""
 
 
-@functools.lru_cache(maxsize=KNOWN_HASHES)
 def hash_code(text: str) -> int:
     """``String.hashCode``: a signed int32 over the UTF-16 code units.
 
     >>> hash_code("barnabas"), hash_code("polygenelubricants")
     (-1741437618, -2147483648)
     """
+    return _known_hash(text) if len(text) <= LONGEST_KNOWN else _hash(text)
+
+
+def _hash(text: str) -> int:
     encoded = text.encode("utf-16-be", "surrogatepass")
     result = 0
     for unit in struct.unpack(f">{len(encoded) // 2}H", encoded):
         result = result * 31 + unit & 0xFFFFFFFF
     return result - ((result & 0x80000000) << 1)
+
+
+_known_hash = functools.lru_cache(maxsize=KNOWN_HASHES)(_hash)
 
 
 def partition_of(key: str, partitions: int) -> int:

@@ -70,3 +70,10 @@ def test_a_hash_map_grows():
     keys = [f"protocol-{number}" for number in range(13)]
     assert sorted(hash_map_order(keys)) == sorted(keys)
     assert hash_map_order(["roundrobin", "range"]) == ["range", "roundrobin"]
+
+
+def test_long_texts_have_hashes_as_short_ones_have():
+    # The code of a text after another is that of the first, times 31 for each character of the second, plus its own.
+    half = "x" * 200
+    code = hash_code(half) * pow(31, 200, 1 << 32) + hash_code(half)
+    assert hash_code(half + half) % (1 << 32) == code % (1 << 32)
