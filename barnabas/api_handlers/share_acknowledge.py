@@ -8,9 +8,10 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import acknowledgements, by_topic, key_of, leader_of, message_of, nodes_told
-from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, TopicPartition
+from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import InvalidShareSessionEpoch, KafkaError
+from barnabas.share.messages import TopicPartition
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 
 TopicData = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse

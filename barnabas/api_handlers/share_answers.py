@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.hash_order import copied_map_order
 from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
-from barnabas.broker.share_sessions import SessionKey, TopicPartition
+from barnabas.broker.share_sessions import SessionKey
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
     FencedLeaderEpoch,
@@ -22,6 +22,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.java_hash import hash_code, uuid_code
 from barnabas.groups.share.messages import LONGEST_MEMBER_ID
+from barnabas.share.messages import TopicPartition
 from barnabas.share.partition import Acknowledgement
 from barnabas.share.states import GAP, REJECT, RENEW
 

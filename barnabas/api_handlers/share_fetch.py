@@ -19,7 +19,7 @@ from barnabas.api_handlers.share_answers import (
     nodes_told,
 )
 from barnabas.broker.share_fetching import Fetched, FetchLimits, ShareFetching
-from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey, ShareSession, TopicPartition
+from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey, ShareSession
 from barnabas.errors import (
     InvalidRequest,
     KafkaError,
@@ -29,6 +29,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.share.acquiring import Wanted
+from barnabas.share.messages import TopicPartition
 from barnabas.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:

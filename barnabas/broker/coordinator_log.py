@@ -41,6 +41,9 @@ logger = logging.getLogger(__name__)
 Written = Callable[[type[KafkaError] | None], object]
 T = TypeVar("T")
 
+SEQUENCE_OF_COORDINATORS = 0
+"""What Apache's coordinators write whether or not there is a producer; sequences are the producers' own."""
+
 COORDINATOR_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
     UnknownTopicOrPartition: CoordinatorNotAvailable,
     NotEnoughReplicas: CoordinatorNotAvailable,

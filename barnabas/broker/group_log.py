@@ -6,7 +6,7 @@ Knows nothing of requests, nor of what the records say.
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinator_log import CoordinatorLog
+from barnabas.broker.coordinator_log import SEQUENCE_OF_COORDINATORS, CoordinatorLog
 from barnabas.cluster.commands import CreateTopics, NewTopic
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
@@ -29,9 +29,6 @@ from barnabas.records.record import records_of
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
-
-SEQUENCE_OF_COORDINATORS = 0
-"""What Apache's coordinators write whether or not there is a producer; sequences are the producers' own."""
 
 NO_PRODUCER = Producer(-1, -1)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.broker.share_partitions import Led
-from barnabas.broker.share_sessions import TopicPartition
 from barnabas.clock import Timer
 from barnabas.cluster.partition import READ_COMMITTED
 from barnabas.errors import KafkaError, UnknownServerError
@@ -16,6 +15,7 @@ from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import marker_of
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.share.acquiring import Acquired, Wanted, acquire, without_aborted
+from barnabas.share.messages import TopicPartition
 from barnabas.share.partition import SharePartition
 
 if TYPE_CHECKING:

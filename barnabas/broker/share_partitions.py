@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.broker.share_sessions import SessionKey, ShareSession, ShareSessions, TopicPartition
+from barnabas.broker.share_sessions import SessionKey, ShareSession, ShareSessions
 from barnabas.cluster.features import SHARE_VERSION
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
@@ -29,7 +29,7 @@ from barnabas.errors import (
     UnknownServerError,
     UnknownTopicOrPartition,
 )
-from barnabas.share.messages import UNKNOWN_START_OFFSET, Outcome, Outcomes, StateBatch
+from barnabas.share.messages import UNKNOWN_START_OFFSET, Outcome, Outcomes, StateBatch, TopicPartition
 from barnabas.share.partition import Acknowledgement, Done, Limits, SharePartition
 
 if TYPE_CHECKING:

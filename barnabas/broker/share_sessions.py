@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from barnabas.errors import InvalidShareSessionEpoch, ShareSessionLimitReached, ShareSessionNotFound
+from barnabas.share.messages import TopicPartition
 
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 MAX_EPOCH = 2**31 - 1
-
-TopicPartition = tuple[bytes, int]
-"""A topic's id and the number of a partition."""
 
 
 class SessionKey(NamedTuple):

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from barnabas.broker.coordinator_log import CoordinatorLog, Written
+from barnabas.broker.coordinator_log import SEQUENCE_OF_COORDINATORS, CoordinatorLog, Written
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
 from barnabas.errors import KafkaError
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
-
-SEQUENCE_OF_COORDINATORS = 0
-"""What Apache's coordinators write whether or not there is a producer."""
 
 
 class ShareStateLog:
