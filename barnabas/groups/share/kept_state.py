@@ -120,7 +120,11 @@ class KeptStates:
         outcomes: Mapping[TopicPartition, Outcome],
         written: Written,
     ) -> None:
-        """Write down of which of them there is state now."""
+        """Write down of which of them there is state now.
+
+        Where it could not be made there may be some all the same, of an attempt whose success could not be written: it
+        remains to be made, so that whoever deletes the group asks for it, too. (Apache Kafka forgets it.)
+        """
         for at in outcomes:
             group.initializing_since_ms.pop(at, None)
         if not self._is_here(group):
@@ -131,10 +135,16 @@ class KeptStates:
         for (topic_id, partition), outcome in outcomes.items():
             if outcome.error is None and topic_id in there:
                 made.setdefault(topic_id, set()).add(partition)
+        known = group.state.initialized
+        settled = [
+            at
+            for at, outcome in outcomes.items()
+            if outcome.error is None or at[0] not in there or at[1] in partitions_of(known, at[0])
+        ]
         fresh = {each: Topic(topics[each].name, frozenset(partitions)) for each, partitions in made.items()}
         state = group.state._replace(
-            initializing=without_partitions(group.state.initializing, outcomes),
-            initialized=with_partitions(group.state.initialized, fresh.items()),
+            initializing=without_partitions(group.state.initializing, settled),
+            initialized=with_partitions(known, fresh.items()),
         )
         self._commit_change(group, state, written)
 
