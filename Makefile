@@ -26,7 +26,7 @@ run: $(KEEP)/run ## Start a durable broker on 127.0.0.1:9092, data in ./data
 	@exec $(BIN)/barnabas serve --dev --log-dir $(DATA)
 
 test: $(KEEP)/dev wheel ## Run the whole suite; its compat tests start the built wheel, installed in a bare environment
-	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 2 --dist loadgroup
+	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 check: $(KEEP)/dev ## Format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -39,7 +39,7 @@ format: $(KEEP)/dev ## Put the source into shape
 	$(BIN)/ruff check --fix .
 
 compat: $(KEEP)/dev ## Other people's clients, and Apache Kafka itself, against us
-	$(BIN)/python -m pytest compat_tests -n 2 --dist loadgroup
+	$(BIN)/python -m pytest compat_tests -n 3 --dist loadgroup
 
 wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an environment of its own
 	@rm -rf $(VENV)-wheel build/wheel && mkdir -p build/wheel
