@@ -157,7 +157,7 @@ def written(broker: Any, steps: Iterable[Any], prefix: str) -> list[tuple[str, A
 def test_the_records_are_the_same(apache_kafka: Any, beside: Any, conversation: str) -> None:
     steps = CONVERSATIONS[conversation]
     for _ in range(ATTEMPTS):
-        prefix = f"records-{next(numbers)}-"
+        prefix = f"share-records-{next(numbers)}-"
         with ThreadPoolExecutor(2) as pool:
             asked = pool.map(written, (apache_kafka, beside), (steps, steps), (prefix, prefix))
             theirs, ours = asked

@@ -97,7 +97,7 @@ def without_own(key: bytes, value: bytes | None) -> bytes | None:
 
 
 def test_records_are_the_same(apache_kafka: Any, beside: Any) -> None:
-    prefix = f"records-{next(numbers)}-"
+    prefix = f"streams-records-{next(numbers)}-"
     written = []
     for broker in (apache_kafka, beside):
         Play(("127.0.0.1", broker.port), prefix, HELPERS).run(list(flat(STEPS)))
