@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.groups.java_hash import partition_of
+
 from .play import Play
 from .scenarios.streams import beat, enter, group_configs, internal, owning, subtopology, tasks
 from .steps import HELPERS, ask, create, flat, ready
@@ -71,18 +73,22 @@ STEPS = [
 def records(broker: Any, group: str) -> list[tuple[bytes, bytes | None]]:
     """All that ``__consumer_offsets`` has about the group, without what is each broker's own."""
     consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": "reader", "enable.partition.eof": True}
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "reader",
+            "enable.partition.eof": True,
+            # Offsets of somebody's open transaction may be in the way of ours.
+            "isolation.level": "read_uncommitted",
+        }
     )
     topic = consumer.list_topics("__consumer_offsets", 10).topics["__consumer_offsets"]
-    consumer.assign([confluent_kafka.TopicPartition("__consumer_offsets", each, 0) for each in topic.partitions])
-    left, found = len(topic.partitions), []
-    while left:
-        for message in consumer.consume(1000, 10):
-            if message.error() is not None:
-                assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
-                left -= 1
-            elif group.encode() in message.key():
-                found.append((message.key(), message.value()))
+    place = confluent_kafka.TopicPartition("__consumer_offsets", partition_of(group, len(topic.partitions)), 0)
+    consumer.assign([place])
+    found: list[tuple[bytes, bytes | None]] = []
+    while (message := consumer.poll(60)) is not None and message.error() is None:
+        if group.encode() in message.key():
+            found.append((message.key(), message.value()))
+    assert message is not None and message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
     consumer.close()
     return [(key, without_own(key, value)) for key, value in found]
 

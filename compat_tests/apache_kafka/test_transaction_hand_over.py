@@ -5,6 +5,7 @@ the very ids, epochs and sequences that it had.
 """
 
 import struct
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,19 @@ class Producers:
         return int(partition["CommittedOffset"])
 
 
-def values(bootstrap: str, topic: str) -> list[bytes]:
-    """What a consumer that reads what is committed is given of partition 0."""
+def values(bootstrap: str, topic: str, count: int = 0) -> list[bytes]:
+    """What a consumer that reads what is committed is given of partition 0, once there are so many.
+
+    A transaction that Apache Kafka calls complete may be seen a moment later.
+    """
+    deadline = time.monotonic() + 60
+    while len(found := given(bootstrap, topic)) < count and time.monotonic() < deadline:
+        pass
+    return found
+
+
+def given(bootstrap: str, topic: str) -> list[bytes]:
+    """The same, as it is now."""
     (found,) = records(bootstrap, [(topic, 0)], "read_committed").values()
     return [value for _, _, _, value, _ in found[1:]]
 
@@ -152,26 +164,26 @@ def test_transactions_change_hands(kafka_jars: Path, tmp_path: Path) -> None:
     cut(data, "prepared-here")
     with running(theirs, kill=True) as bootstrap:
         assert producers.play(bootstrap, ended(True, "prepared-here")) == []
-        assert values(bootstrap, "prepared-here") == [b"of prepared-here"]
+        assert values(bootstrap, "prepared-here", 1) == [b"of prepared-here"]
         assert producers.offset(bootstrap, "prepared-here") == 9
         assert values(bootstrap, "t") == []
         go_on(producers, bootstrap, "first")
-        assert values(bootstrap, "t") == [b"of new first", b"more of new first"]
+        assert values(bootstrap, "t", 2) == [b"of new first", b"more of new first"]
         producers.play(bootstrap, left_open("second"), prepared("prepared-there"))
     cut(data, "prepared-there")
     with running(ours) as bootstrap:
         assert producers.play(bootstrap, ended(True, "prepared-there")) == []
-        assert values(bootstrap, "prepared-there") == [b"of prepared-there"]
+        assert values(bootstrap, "prepared-there", 1) == [b"of prepared-there"]
         assert producers.offset(bootstrap, "prepared-there") == 9
         finish(producers, bootstrap, "first")
         go_on(producers, bootstrap, "second")
-        whole = values(bootstrap, "t")
+        whole = values(bootstrap, "t", 5)
         expected = ["of new first", "more of new first", "next of new first", "of new second", "more of new second"]
         assert whole == [value.encode() for value in expected]
         states = {name: producers.state(bootstrap, name) for name in ("new first", "old first", "new second")}
     with running(theirs) as bootstrap:
         assert {name: producers.state(bootstrap, name) for name in states} == states
         finish(producers, bootstrap, "second")
-        assert values(bootstrap, "t") == [*whole, b"next of new second"]
+        assert values(bootstrap, "t", 6) == [*whole, b"next of new second"]
     assert not complaints(theirs.log)
     assert not ours.complaints()

@@ -14,7 +14,7 @@ from ..share_steps import (
     shared,
 )
 from ..steps import ask, create, hang_up, pause, scenario, seed
-from ..transaction_steps import begin, end, send, transaction
+from ..transaction_steps import begin, end, ended, send, transaction
 
 OTHER = "ben"
 T1 = ("~t", 1)
@@ -478,6 +478,7 @@ COMMITTED = [
         acknowledge(3, (3, 6, [GAP, ACCEPT, GAP, ACCEPT]), v=2),
         read(),
         end(False, txn="~y", pid="$q", quiet=True),
+        ended(False, "~y"),
         share_fetch(4, MaxWaitMs=1000),
         share_fetch(5),
         read(),
