@@ -130,6 +130,7 @@ def prepared(name: str) -> list[Any]:
 
 def cut(data: Path, name: str) -> None:
     """Take away what was written after the decision, as a kill at that moment would have: markers and completion."""
+    (data / ".kafka_cleanshutdown").unlink(missing_ok=True)
     last = shorten(data / f"{name}-0")
     assert last["attributes"] & CONTROL
     (offsets,) = (each for each in partitions(data, "__consumer_offsets") if name.encode() in log_of(each))
@@ -158,7 +159,9 @@ def test_transactions_change_hands(kafka_jars: Path, tmp_path: Path) -> None:
     theirs, ours = apache_on(tmp_path), barnabas_on(tmp_path)
     ours.port = theirs.port
     producers, data = Producers(), tmp_path / "data"
-    with running(ours, kill=True) as bootstrap:
+    # Stopped, not killed: while the registration of a broker that was killed lasts, Apache Kafka takes the partitions of
+    # a prepared transaction for deleted, and completes it without markers.
+    with running(ours) as bootstrap:
         coordinators = [ask("FindCoordinator", v=3, Key="any", KeyType=kind, quiet=True) for kind in (0, 1)]
         producers.play(bootstrap, coordinators, create("t"), left_open("first"), prepared("prepared-here"))
     cut(data, "prepared-here")
