@@ -159,8 +159,8 @@ def test_transactions_change_hands(kafka_jars: Path, tmp_path: Path) -> None:
     theirs, ours = apache_on(tmp_path), barnabas_on(tmp_path)
     ours.port = theirs.port
     producers, data = Producers(), tmp_path / "data"
-    # Stopped, not killed: while the registration of a broker that was killed lasts, Apache Kafka takes the partitions of
-    # a prepared transaction for deleted, and completes it without markers.
+    # Stopped, not killed: while the registration of a broker that was killed lasts, Apache Kafka takes the partitions
+    # of a prepared transaction for deleted, and completes it without markers.
     with running(ours) as bootstrap:
         coordinators = [ask("FindCoordinator", v=3, Key="any", KeyType=kind, quiet=True) for kind in (0, 1)]
         producers.play(bootstrap, coordinators, create("t"), left_open("first"), prepared("prepared-here"))
