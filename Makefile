@@ -19,7 +19,7 @@ $(KEEP)/run: pyproject.toml
 	@mkdir -p $(KEEP) && touch $@
 
 $(KEEP)/dev: $(KEEP)/run
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]' --group test --group check --group bench
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,spark]' --group test --group check --group bench
 	@touch $@
 
 run: $(KEEP)/run ## Start a durable broker on 127.0.0.1:9092, data in ./data

@@ -1,0 +1,45 @@
+"""One Spark session for all tests of this folder, as each start costs seconds; they run on one worker, one by one.
+
+Every module here says ``pytestmark = pytest.mark.xdist_group("spark")``; what needs a cluster of its own (separate
+executors, Spark Connect) starts it in a process of its own.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from barnabas.pipelines.session import spark_session
+
+SETTINGS = {
+    "spark.driver.memory": "768m",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session of this run; tests name their topics, queries and views apart."""
+    home = tmp_path_factory.mktemp("spark")
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    session = spark_session(
+        "tests",
+        master="local[2]",
+        configs={
+            **SETTINGS,
+            "spark.sql.warehouse.dir": str(home / "warehouse"),
+            "spark.local.dir": str(home),
+        },
+    )
+    try:
+        yield session
+    finally:
+        session.stop()
