@@ -11,7 +11,24 @@ from confluent_kafka import Producer
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
-WORDS = "träge Füchse springen über 42 große 犬 und 猫 while nobody watches the quick brown tape of a log".split()
+WORDS = [
+    "träge",
+    "Füchse",
+    "springen",
+    "über",
+    "42",
+    "große",
+    "犬",
+    "und",
+    "猫",
+    "nobody",
+    "watches",
+    "the",
+    "tape",
+    "of",
+    "a",
+    "log",
+]
 
 
 class Made(NamedTuple):
