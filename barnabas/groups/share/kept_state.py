@@ -17,7 +17,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.environment import Environment
 from barnabas.groups.group import Group
-from barnabas.groups.ledger import Written
+from barnabas.groups.ledger import Written, log_failure
 from barnabas.groups.persister import Done, Outcome, TopicPartition
 from barnabas.groups.records import has_place_for
 from barnabas.groups.share import records
@@ -109,7 +109,9 @@ class KeptStates:
             ]
             if failed:
                 logger.warning("group %s: no state could be made of %s", group.group_id, ", ".join(failed))
-            self._initialized(group, topics, outcomes, _log_failure(group.group_id))
+            self._initialized(
+                group, topics, outcomes, log_failure(group.group_id, "of which partitions there is state")
+            )
 
         self._environment.persister().initialize(group.group_id, starts, group.epoch, done)
 
@@ -151,7 +153,7 @@ class KeptStates:
     def topics_changed(self, group: ShareGroup) -> None:
         """Of topics that are no more there is no state either: the share coordinator has seen to it."""
         state = group.state.of_topics(self._environment.image().topics_by_id.keys())
-        self._commit_change(group, state, _log_failure(group.group_id))
+        self._commit_change(group, state, log_failure(group.group_id, "of which partitions there is state"))
 
     # -------------------------------------------------------------- offsets
 
@@ -315,13 +317,3 @@ def _each(topics: Mapping[bytes, Topic]) -> list[TopicPartition]:
 
 def _without_initialized(state: KeptState, doomed: Collection[bytes]) -> KeptState:
     return state._replace(initialized={each: topic for each, topic in state.initialized.items() if each not in doomed})
-
-
-def _log_failure(group_id: str) -> Written:
-    def written(error: type[KafkaError] | None) -> None:
-        if error is not None:
-            logger.warning(
-                "group %s: it could not be written of which partitions there is state: %s", group_id, error.__name__
-            )
-
-    return written

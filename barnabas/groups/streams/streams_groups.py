@@ -12,7 +12,7 @@ from barnabas.deadlines import Deadline
 from barnabas.errors import GroupIdNotFound, InvalidRequest, KafkaError, NotCoordinator
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.environment import Environment, TopicToMake
-from barnabas.groups.ledger import Applier, Pair
+from barnabas.groups.ledger import Applier, Pair, log_failure
 from barnabas.groups.streams import heartbeating
 from barnabas.groups.streams.appliers import Appliers
 from barnabas.groups.streams.configuring import BROKERS_DEFAULT, InternalTopic, Problem
@@ -276,7 +276,7 @@ class StreamsGroups:
             return
         replicas = int(group.assignment_configs.get(STANDBY_REPLICAS, 0))
         records, _ = heartbeating.assignment(group, group.epoch, None, group.configured, replicas, now_ms)
-        self._environment.ledger.commit(group_id, records, _log_failure(group_id))
+        self._environment.ledger.commit(group_id, records, log_failure(group_id, "what has changed in it"))
 
     def _removed(self, group_id: str) -> None:
         deadline = self._first_assignments.pop(group_id, None)
@@ -351,11 +351,3 @@ class StreamsGroups:
 def _tasks(held: Held) -> tuple[Tasks, Tasks, Tasks]:
     active = {subtopology: frozenset(partitions) for subtopology, partitions in held.active.items()}
     return active, held.standby, held.warmup
-
-
-def _log_failure(group_id: str) -> Callable[[type[KafkaError] | None], object]:
-    def written(error: type[KafkaError] | None) -> None:
-        if error is not None:
-            logger.warning("group %s: could not be changed: %s", group_id, error.__name__)
-
-    return written
