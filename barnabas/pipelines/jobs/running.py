@@ -1,0 +1,156 @@
+"""The frame of the jobs: starts one, reports its batches, ends it between two of them, and says why it failed.
+
+Knows nothing of what any job does, nor of the command line.
+"""
+
+import abc
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.pipelines.jobs.causes import cause_of
+from barnabas.pipelines.jobs.options import Option, check_choices, described, option, options
+from barnabas.pipelines.jobs.progress import Following, Progress, Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = [
+    "BatchJob",
+    "Job",
+    "JobFailed",
+    "Option",
+    "Outcome",
+    "Progress",
+    "Report",
+    "check_choices",
+    "described",
+    "option",
+    "options",
+    "run",
+]
+
+LOOK_SECONDS = 0.1
+
+
+class JobFailed(Exception):
+    """A job ended by itself; the message is the cause, without stacks."""
+
+
+class Outcome(NamedTuple):
+    """What a job did."""
+
+    rows: int
+    batches: int
+    stopped: bool  #: it was told to end, and had not come to its end
+
+
+class Job(abc.ABC):
+    """A job of streaming queries.
+
+    Bad options are a ValueError of the options' class or of ``start``, whose message names the option.
+    """
+
+    name: str  #: as the command is called
+
+    @abc.abstractmethod
+    def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
+        """Start its queries.
+
+        ``once``: with ``availableNow``, for all that is there; else they run until they are ended. ``checkpoint`` is
+        a directory for this job alone; a job of several queries gives each one below it.
+        """
+
+    def close(self) -> None:  # noqa: B027  most have nothing to close
+        """Called when its queries have ended, or when they could not start: to stop threads, to tidy up."""
+
+
+class BatchJob(abc.ABC):
+    """A job that is no streaming query, and does its work on the calling thread."""
+
+    name: str
+
+    @abc.abstractmethod
+    def work(
+        self, spark: "SparkSession", *, once: bool, checkpoint: str, report: Report, stop: threading.Event
+    ) -> None:
+        """Do it, and report each batch once it is safe; return between two batches when ``stop`` is set.
+
+        ``checkpoint`` as in Job: what a later run goes on from is kept there.
+        """
+
+
+def run(
+    job: Job | BatchJob,
+    spark: "SparkSession",
+    *,
+    checkpoint: str,
+    once: bool = False,
+    report: Report | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Run the job until it has come to its end (``once``), or until `stop` is set and the batch at hand is done.
+
+    Raises:
+        JobFailed: a query failed; the others of the job have been ended.
+    """
+    stop = stop or threading.Event()
+    count = _Count(report)
+    try:
+        if isinstance(job, BatchJob):
+            job.work(spark, once=once, checkpoint=checkpoint, report=count, stop=stop)
+            return Outcome(count.rows, count.batches, stop.is_set())
+        try:
+            stopped = _follow(job, job.start(spark, once=once, checkpoint=checkpoint), count, stop)
+        finally:
+            job.close()
+        return Outcome(count.rows, count.batches, stopped)
+    except JobFailed:
+        raise
+    except Exception as error:
+        if isinstance(error, ValueError) and not _is_sparks(error):
+            raise
+        raise JobFailed(cause_of(error)) from error
+
+
+class _Count:
+    """Counts what it passes on."""
+
+    def __init__(self, report: Report | None) -> None:
+        self._report = report
+        self.rows = self.batches = 0
+
+    def __call__(self, progress: Progress) -> None:
+        self.rows += progress.rows
+        self.batches += 1
+        if self._report is not None:
+            self._report(progress)
+
+
+def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop: threading.Event) -> bool:
+    """Whether they were ended before they had come to their end."""
+    from barnabas.pipelines.jobs.stopping import ask_to_end, is_running
+
+    following = [Following(query, job.name, report) for query in queries]
+    asked = stopped = False
+    while True:
+        running = [query for query in queries if is_running(query)]
+        for each in following:
+            each.look()
+        failed = next((query for query in queries if query not in running and query.exception() is not None), None)
+        if not running:
+            break
+        if (stop.is_set() or failed is not None) and not asked:
+            asked = True
+            stopped = failed is None
+            for query in running:
+                ask_to_end(query)
+        (threading.Event() if asked else stop).wait(LOOK_SECONDS)
+    if failed is not None:
+        raise JobFailed(cause_of(failed.exception() or "")) from failed.exception()
+    return stopped
+
+
+def _is_sparks(error: BaseException) -> bool:
+    return type(error).__module__.startswith("pyspark.")
