@@ -1,0 +1,385 @@
+"""Arrow columns to record batches (format v2): lengths and varints by numpy, the bytes put together by Arrow.
+
+Knows nothing of topics and of connections; who produces is stamped on by whoever sends a batch.
+
+A record is a few small integers around two long runs of bytes. The integers of all records are laid out at once, as
+one array of prefixes (length, attributes, deltas, length of the key), one of middles (length of the value) and one of
+suffixes (headers); Arrow then joins prefix, key, middle, value and suffix record by record, which is one ``memcpy``
+each, and the joined array's buffer is the bodies of all batches, one behind the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from barnabas.records.batch import (
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
+    Compression,
+)
+from barnabas.records.builder import sign
+
+Integers = npt.NDArray[np.int64]
+
+MAX_JOINED: Final = 256 << 20  # bytes of keys and values that are joined at a time; Arrow's own limit is 2 GiB
+NO_HEADERS: Final = b"\0"  # a varint count of none
+_SEQUENCES: Final = 1 << 31
+_PRODUCER_AT: Final = 43
+
+
+class ProducerStamp(NamedTuple):
+    """Who produces: what makes a batch idempotent, or part of a transaction (KIP-98)."""
+
+    producer_id: int
+    epoch: int
+    sequence: int  # of the first record
+    transactional: bool = False
+
+
+@dataclass(slots=True)
+class Encoded:
+    """One record batch, and how many records are in it."""
+
+    data: bytearray
+    count: int
+
+
+class Columns(NamedTuple):
+    """Records by column, all of one length.
+
+    `key` and `value` are arrays of bytes or strings, `headers` a list of structs (key: string, value: binary),
+    `timestamps` in ms since the epoch. A column that is None is null for every record.
+    """
+
+    key: pa.Array | None
+    value: pa.Array | None
+    headers: pa.Array | None
+    timestamps: Integers
+
+    def take(self, order: Integers) -> "Columns":
+        """The records in another order."""
+        rows = pa.array(order)
+        key, value, headers = (column if column is None else column.take(rows) for column in self[:3])
+        return Columns(key, value, headers, self.timestamps[order])
+
+
+class _Pieces(NamedTuple):
+    """What records are joined from: their headers are written already."""
+
+    key: pa.Array | None
+    value: pa.Array | None
+    suffix: pa.Array | None
+    timestamps: Integers
+
+    def slice(self, start: int, stop: int) -> "_Pieces":
+        key, value, suffix = (column if column is None else column.slice(start, stop - start) for column in self[:3])
+        return _Pieces(key, value, suffix, self.timestamps[start:stop])
+
+
+def encode(
+    key: pa.Array | None,
+    value: pa.Array | None,
+    headers: pa.Array | None,
+    timestamps: Integers,
+    *,
+    max_batch_bytes: int,
+    compression: Compression = Compression.NONE,
+    level: int | None = None,
+    producer: ProducerStamp | None = None,
+) -> list[Encoded]:
+    """The batches of these records, in order, each of at most `max_batch_bytes` before compression.
+
+    A record that is larger by itself has a batch of its own. Raises ValueError for a header without a name, as Java's
+    producer does.
+    """
+    columns = Columns(key, value, headers, timestamps)
+    batches = [
+        batch
+        for _, batch in encode_runs(
+            columns, [0, len(timestamps)], max_batch_bytes=max_batch_bytes, compression=compression, level=level
+        )
+    ]
+    if producer is not None:
+        sequence = producer.sequence
+        for batch in batches:
+            stamp(batch.data, producer._replace(sequence=sequence))
+            sequence = after(sequence, batch.count)
+    return batches
+
+
+def encode_runs(
+    columns: Columns,
+    bounds: Sequence[int],
+    *,
+    max_batch_bytes: int,
+    compression: Compression = Compression.NONE,
+    level: int | None = None,
+) -> list[tuple[int, Encoded]]:
+    """As :func:`encode`, for several runs of records at once, each in batches of its own; with each, its run's number.
+
+    Run i is the records from ``bounds[i]`` to ``bounds[i + 1]``: those of one partition, to a writer.
+    """
+    made: list[tuple[int, Encoded]] = []
+    if not len(columns.timestamps):
+        return made
+    headers = None if columns.headers is None else _suffixes(columns.headers)
+    pieces = _Pieces(binary(columns.key), binary(columns.value), headers, columns.timestamps)
+    ends = np.cumsum(_largest_sizes(pieces))
+    cuts = [
+        (run, *cut)
+        for run in range(len(bounds) - 1)
+        for cut in _cuts(ends, bounds[run], bounds[run + 1], max_batch_bytes)
+    ]
+    at = 0
+    while at < len(cuts):
+        until = _joinable(cuts, at, ends)
+        start, stop = cuts[at][1], cuts[until - 1][2]
+        starts = np.array([cut[1] for cut in cuts[at:until]]) - start
+        body, record_ends = _join(pieces.slice(start, stop), starts)
+        for run, first, last in cuts[at:until]:
+            begin = 0 if first == start else int(record_ends[first - start - 1])
+            records = body[begin : int(record_ends[last - start - 1])]
+            made.append(
+                (run, Encoded(_batch(records, columns.timestamps[first:last], compression, level), last - first))
+            )
+        at = until
+    return made
+
+
+def stamp(batch: bytearray, producer: ProducerStamp) -> None:
+    """Write who produces into a batch, in place, and the CRC that follows from it."""
+    attributes = int.from_bytes(batch[21:23], "big") & ~TRANSACTIONAL_BIT | TRANSACTIONAL_BIT * producer.transactional
+    batch[21:23] = attributes.to_bytes(2, "big")
+    batch[_PRODUCER_AT : _PRODUCER_AT + 14] = (
+        producer.producer_id.to_bytes(8, "big", signed=True)
+        + producer.epoch.to_bytes(2, "big", signed=True)
+        + producer.sequence.to_bytes(4, "big", signed=True)
+    )
+    sign(batch)
+
+
+def after(sequence: int, count: int) -> int:
+    """The sequence of the record that comes `count` records later; after 2**31 - 1 comes 0."""
+    return (sequence + count) % _SEQUENCES
+
+
+def binary(column: pa.Array | None) -> pa.Array | None:
+    """A column of strings or bytes as bytes with 32-bit offsets; None where all of it is null."""
+    if column is None or column.null_count == len(column):
+        return None
+    if column.type != pa.binary():
+        column = column.cast(pa.binary())
+    return column
+
+
+def _cuts(ends: Integers, start: int, stop: int, limit: int) -> list[tuple[int, int]]:
+    """Where batches begin and end so that each holds as many records as `limit` bytes take, and one at the least."""
+    cuts = []
+    room = max(limit - HEADER_SIZE, 1)
+    while start < stop:
+        before = int(ends[start - 1]) if start else 0
+        last = int(np.searchsorted(ends[start:stop], before + room, side="right")) + start
+        last = max(last, start + 1)
+        cuts.append((start, last))
+        start = last
+    return cuts
+
+
+def _joinable(cuts: list[tuple[int, int, int]], at: int, ends: Integers) -> int:
+    """Up to which cut the batches from cut `at` on may be joined together."""
+    before = int(ends[cuts[at][1] - 1]) if cuts[at][1] else 0
+    until = at + 1
+    while until < len(cuts) and ends[cuts[until][2] - 1] - before <= MAX_JOINED:
+        until += 1
+    return until
+
+
+def _batch(records: memoryview, timestamps: Integers, compression: Compression, level: int | None) -> bytearray:
+    """A whole batch around these `records`, signed; nobody is said to have produced it."""
+    packed: bytes | memoryview = records
+    if compression is not Compression.NONE:
+        from barnabas.records.compression import compress
+
+        packed = compress(compression, records, level)
+    batch = bytearray(HEADER_SIZE + len(packed))
+    batch[HEADER_SIZE:] = packed
+    HEADER.pack_into(
+        batch,
+        0,
+        0,
+        len(batch) - LOG_OVERHEAD,
+        NO_LEADER_EPOCH,
+        MAGIC,
+        0,
+        compression,
+        len(timestamps) - 1,
+        int(timestamps[0]),
+        int(timestamps.max()),
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+        NO_SEQUENCE,
+        len(timestamps),
+    )
+    sign(batch)
+    return batch
+
+
+def _largest_sizes(columns: _Pieces) -> Integers:
+    """How many bytes each record may come to, whatever its deltas turn out to be."""
+    timestamps = columns.timestamps
+    count = len(timestamps)
+    sizes = (
+        np.diff(_offsets(columns.suffix)).astype(np.int64) if columns.suffix is not None else np.ones(count, np.int64)
+    )
+    numbers = [int(timestamps.max()) - int(timestamps.min()), count]
+    for column in (columns.key, columns.value):
+        if column is not None:
+            lengths = np.diff(_offsets(column))
+            sizes += lengths
+            numbers.append(int(lengths.max()))
+        else:
+            numbers.append(0)
+    integers = 1 + sum(_varint_size(number) for number in numbers)
+    sizes += integers + _varint_size(int(sizes.max()) + integers)
+    return sizes
+
+
+def _varint_size(number: int) -> int:
+    """How many bytes numbers take whose distance from 0 is no greater than `number`."""
+    return max((2 * number).bit_length() + 6, 7) // 7
+
+
+def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[np.int32]]:
+    """The records of batches that begin at `starts`: their bytes, and where each record ends in them."""
+    timestamps = columns.timestamps
+    count = len(timestamps)
+    first = np.repeat(starts, np.diff(starts, append=count))
+    key_lengths, value_lengths = _lengths(columns.key, count), _lengths(columns.value, count)
+    numbers = [zigzag(timestamps - timestamps[first]), zigzag(np.arange(count) - first), zigzag(key_lengths)]
+    value_length = zigzag(value_lengths)
+    sizes = [varint_sizes(number) for number in numbers]
+    value_length_size = varint_sizes(value_length)
+    lengths = 1 + sum(sizes) + value_length_size + np.maximum(key_lengths, 0) + np.maximum(value_lengths, 0)
+    lengths += 1 if columns.suffix is None else np.diff(_offsets(columns.suffix))
+    length = zigzag(lengths)
+    numbers = [length, np.zeros(count, np.uint64), *numbers]
+    sizes = [varint_sizes(length), np.ones(count, np.int64), *sizes]
+    if columns.key is None:  # then nothing is between prefix and middle: one piece less to join
+        pieces = [_varints([*numbers, value_length], [*sizes, value_length_size])]
+    else:
+        pieces = [_varints(numbers, sizes), columns.key, _varints([value_length], [value_length_size])]
+    if columns.value is not None:
+        pieces.append(columns.value)
+    joined = _joined(*pieces, NO_HEADERS if columns.suffix is None else columns.suffix)
+    return memoryview(joined.buffers()[2]), _offsets(joined)[1:]
+
+
+def _lengths(column: pa.Array | None, count: int) -> Integers:
+    """The length of each value as a record says it: -1 for null."""
+    if column is None:
+        return np.full(count, -1, np.int64)
+    lengths = np.diff(_offsets(column)).astype(np.int64)
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = -1
+    return lengths
+
+
+def _offsets(column: pa.Array) -> npt.NDArray[np.int32]:
+    """Where the values of a binary array or a list array start and end, one more than there are values."""
+    buffer = column.buffers()[1]
+    if buffer is None or not len(column):
+        return np.zeros(len(column) + 1, np.int32)
+    return np.frombuffer(buffer, np.int32, len(column) + 1, column.offset * 4)
+
+
+def zigzag(numbers: Integers) -> npt.NDArray[np.uint64]:
+    """Small numbers of either sign as small numbers without one (protobuf's zigzag)."""
+    signed: Integers = (numbers << 1) ^ (numbers >> 63)
+    return signed.view(np.uint64)
+
+
+def varint_sizes(numbers: npt.NDArray[np.uint64]) -> Integers:
+    """How many bytes each number takes, seven bits to a byte."""
+    sizes = np.ones(len(numbers), np.int64)
+    largest = int(numbers.max()) if len(numbers) else 0
+    for shift in range(7, 64, 7):
+        if not largest >> shift:
+            break
+        sizes += numbers >= np.uint64(1 << shift)
+    return sizes
+
+
+def _varints(columns: Sequence[npt.NDArray[np.uint64]], sizes: Sequence[Integers]) -> pa.Array:
+    """For each record, the varints of its numbers one behind the other, as one binary value."""
+    ends = np.zeros(len(columns[0]) + 1, np.int32)
+    np.cumsum(sum(sizes), out=ends[1:])
+    data = np.empty(int(ends[-1]), np.uint8)
+    at = ends[:-1].astype(np.int64)
+    for numbers, taken in zip(columns, sizes, strict=True):
+        _put_varints(data, at, numbers, taken)
+        at += taken
+    return _binary_array(data, ends)
+
+
+def _put_varints(data: npt.NDArray[np.uint8], at: Integers, numbers: npt.NDArray[np.uint64], sizes: Integers) -> None:
+    """Write each number at its place; as many passes as the longest has bytes."""
+    longest = int(sizes.max()) if len(sizes) else 0
+    if longest == 1:
+        data[at] = numbers
+        return
+    for index in range(longest):
+        byte = (numbers >> np.uint64(7 * index)).astype(np.uint8) & 0x7F
+        byte |= (sizes > index + 1).astype(np.uint8) << 7
+        if index == 0:
+            data[at] = byte
+            continue
+        long = np.flatnonzero(sizes > index)
+        data[at[long] + index] = byte[long]
+
+
+def _binary_array(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]) -> pa.Array:
+    return pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _suffixes(headers: pa.Array) -> pa.Array:
+    """What follows each record's value: how many headers, then each one's name and value.
+
+    A list that is null is one without headers, as it is for Spark's connector.
+    """
+    if headers.null_count:
+        headers = pc.if_else(headers.is_valid(), headers, pa.scalar([], headers.type))
+    bounds = _offsets(headers)
+    counts = zigzag(np.diff(bounds).astype(np.int64))
+    suffixes = _varints([counts], [varint_sizes(counts)])
+    entries = headers.values.slice(bounds[0], bounds[-1] - bounds[0])
+    if not len(entries):
+        return suffixes
+    names, values = (pc.struct_field(entries, index).cast(pa.binary()) for index in (0, 1))
+    if names.null_count:
+        raise ValueError("a header has no name (its key is null)")
+    name_lengths, value_lengths = zigzag(_lengths(names, len(names))), zigzag(_lengths(values, len(values)))
+    written = _joined(
+        _varints([name_lengths], [varint_sizes(name_lengths)]),
+        names,
+        _varints([value_lengths], [varint_sizes(value_lengths)]),
+        values,
+    )
+    lists = pa.ListArray.from_arrays(pa.array(bounds - bounds[0]), written)
+    return _joined(suffixes, pc.binary_join(lists, b""))
+
+
+def _joined(*pieces: pa.Array | bytes) -> pa.Array:
+    """The pieces of each record one behind the other; null is nothing."""
+    return pc.binary_join_element_wise(*pieces, b"", null_handling="replace", null_replacement=b"")
