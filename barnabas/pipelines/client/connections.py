@@ -1,0 +1,60 @@
+"""kafka-python's connections, made to receive megabytes at a time and to say at once that a certificate is not trusted.
+
+Knows nothing of what is asked over them.
+"""
+
+import functools
+import logging
+import ssl
+from typing import Any
+
+from kafka import errors
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.transport import KafkaTCPTransport
+
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # who wants its log sets one up; else it is not printed
+
+RECEIVE_AT_ONCE = 256 * 1024
+RECEIVE_IN_A_ROW = 16
+"""So many times before other connections have their turn."""
+
+
+class TlsRefused(errors.AuthorizationError):  # type: ignore[misc]  # kafka-python has no types
+    """The two ends do not agree on TLS: trying again would not help."""
+
+
+class Connections(KafkaConnectionManager):  # type: ignore[misc]
+    """Keeps one connection per node, reconnects with growing pauses."""
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        try:
+            transport = await super()._build_transport(node, timeout_at=timeout_at)
+        except errors.KafkaConnectionError as problem:
+            if isinstance(problem.__context__, ssl.SSLCertVerificationError):
+                raise TlsRefused(f"{node.host}:{node.port}: {problem.__context__}") from None
+            raise
+        transport._sock_recv = functools.partial(_receive, transport)
+        return transport
+
+
+def _receive(transport: KafkaTCPTransport) -> tuple[bytes, Exception | None]:
+    """Whatever the socket holds, and what went wrong with it: in place of pieces of four kilobytes."""
+    pieces: list[bytes] = []
+    try:
+        for _ in range(RECEIVE_IN_A_ROW):
+            piece = transport._sock.recv(RECEIVE_AT_ONCE)
+            if not piece:
+                return b"".join(pieces), errors.KafkaConnectionError("the broker closed the connection")
+            pieces.append(piece)
+            if len(piece) < RECEIVE_AT_ONCE and not _decrypted(transport):
+                break
+    except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        pass
+    except OSError as problem:
+        return b"".join(pieces), errors.KafkaConnectionError(problem)
+    return b"".join(pieces), None
+
+
+def _decrypted(transport: KafkaTCPTransport) -> bool:
+    """Bytes that TLS has taken from the socket and not given out yet: the selector would not tell of them."""
+    return isinstance(transport._sock, ssl.SSLSocket) and transport._sock.pending() > 0
