@@ -21,6 +21,7 @@ COMMANDS = {
     "transactions": "List and describe transactions, and end those that hang.",
     "features": "Show, raise and lower the levels of a cluster's features.",
     "log-dirs": "Describe log directories, and move partitions between them.",
+    "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
     "spark": "Fetch Spark's own Kafka connector.",
     "check-log": "Check, or repair, a data directory that no broker uses.",
     "dump-log": "Show what is in the files of a log directory.",

@@ -3,11 +3,16 @@
 Knows nothing of what is read or written in it.
 """
 
+import contextlib
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 QUIET = {
@@ -40,6 +45,33 @@ def spark_session(name: str, *, master: str | None = None, configs: Mapping[str,
     elif "SPARK_REMOTE" not in os.environ and "MASTER" not in os.environ and "SPARK_ENV_LOADED" not in os.environ:
         builder = builder.master("local[*]")
     return builder.getOrCreate()
+
+
+def start_java(configs: Mapping[str, str] | None = None, *, log: Path | None = None) -> None:
+    """Start Spark's Java virtual machine in a process group of its own, before there is a session.
+
+    Otherwise Ctrl-C in a terminal reaches the Python workers below it, which give up the batch that they are at.
+    What Java and the workers print goes to `log`, if there is one; `configs` are the session's. Java ends with this
+    process, however that ends. Does nothing where Java runs already or is elsewhere. Raises NoJava.
+    """
+    prepare()
+    if SparkContext._gateway is not None or "SPARK_REMOTE" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf(loadDefaults=False)
+    for key, value in {**QUIET, **(configs or {})}.items():
+        conf.set(key, value)
+    with contextlib.ExitStack() as stack:
+        kept = {}
+        if log is not None:
+            kept = {"stdout": stack.enter_context(log.open("wb")), "stderr": subprocess.STDOUT}
+        try:
+            gateway = launch_gateway(conf, {"start_new_session": True, **kept})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] if log is not None else []
+            raise NoJava(f"Java did not start: {last[0] if last else error}") from error
+    SparkContext._ensure_initialized(gateway=gateway)
 
 
 def prepare() -> None:

@@ -5,7 +5,7 @@ Knows nothing of what any job does, nor of the command line.
 
 import abc
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.pipelines.jobs.causes import cause_of
@@ -24,7 +24,9 @@ __all__ = [
     "Outcome",
     "Progress",
     "Report",
+    "Work",
     "check_choices",
+    "checkpoint_of",
     "described",
     "option",
     "options",
@@ -46,13 +48,25 @@ class Outcome(NamedTuple):
     stopped: bool  #: it was told to end, and had not come to its end
 
 
-class Job(abc.ABC):
-    """A job of streaming queries.
+class Work(abc.ABC):
+    """What every job tells the frame.
 
-    Bad options are a ValueError of the options' class or of ``start``, whose message names the option.
+    Bad options are a ValueError of the options' class or of the job's, whose message names the option.
     """
 
     name: str  #: as the command is called
+
+    def configs(self) -> Mapping[str, str]:
+        """Configs of Spark that the session has to be started with, such as ``spark.jars``."""
+        return {}
+
+    def checkpoint_beside(self) -> str | None:
+        """Where its checkpoint is if nobody says; None if somebody must, as there is no place that belongs to it."""
+        return None
+
+
+class Job(Work):
+    """A job of streaming queries."""
 
     @abc.abstractmethod
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
@@ -62,14 +76,12 @@ class Job(abc.ABC):
         a directory for this job alone; a job of several queries gives each one below it.
         """
 
-    def close(self) -> None:  # noqa: B027  most have nothing to close
+    def close(self) -> None:
         """Called when its queries have ended, or when they could not start: to stop threads, to tidy up."""
 
 
-class BatchJob(abc.ABC):
+class BatchJob(Work):
     """A job that is no streaming query, and does its work on the calling thread."""
-
-    name: str
 
     @abc.abstractmethod
     def work(
@@ -79,6 +91,21 @@ class BatchJob(abc.ABC):
 
         ``checkpoint`` as in Job: what a later run goes on from is kept there.
         """
+
+
+def checkpoint_of(job: Work, given: str | None) -> str:
+    """The job's checkpoint: the one that was given, or the one beside what it writes.
+
+    Raises:
+        ValueError: there is neither.
+    """
+    found = given or job.checkpoint_beside()
+    if found is None:
+        raise ValueError(
+            "checkpoint is missing: a directory in which the job keeps how far it has come, to go on from there, "
+            f"such as checkpoints/{job.name}"
+        )
+    return found
 
 
 def run(

@@ -1,0 +1,218 @@
+"""``barnabas pipeline``: the jobs that move records with Spark, each with the options that it declares.
+
+Knows nothing of what a job does. Spark is imported when a job runs, not when its help is shown.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from barnabas.cli.client import pairs, read_properties
+from barnabas.pipelines.jobs import JOBS, Entry
+from barnabas.pipelines.jobs.options import REQUIRED, Described, described
+
+EXTRA = {"pyspark", "pyarrow", "numpy", "pandas", "kafka", "rich", "fastavro", "google", "deltalake", "confluent_kafka"}
+FLAGS = {"bootstrap_servers": ("--bootstrap-server", "--bootstrap-servers")}
+INTERRUPTED = 130
+
+COMMON: list[click.Parameter] = [
+    click.Option(["--once"], is_flag=True, help="Do what is there, then end; otherwise go on until Ctrl-C."),
+    click.Option(
+        ["--checkpoint"], metavar="DIR",
+        help="Where the job keeps how far it has come, and goes on from; one for each job. Jobs that write files keep "
+        "it beside them if you do not say.",
+    ),
+    click.Option(["--master"], metavar="URL", help="Where Spark runs: local[4], yarn, k8s://...; else all cores here."),
+    click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A config of Spark; may be given several times."),
+    click.Option(["--verbose"], is_flag=True, help="Show what Spark itself logs."),
+]  # fmt: skip
+"""Options that every job has."""
+
+
+class Jobs(click.Group):
+    """Knows the jobs by name, and makes the command of the one that is asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(JOBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        return command_of(name, JOBS[name]) if name in JOBS else None
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Jobs"):
+            formatter.write_dl([(name, entry.help) for name, entry in JOBS.items()])
+
+
+@click.command(cls=Jobs)
+def pipeline() -> None:
+    """Move and transform records with Spark, from and to any Kafka.
+
+    Each job goes on where it was when it is started again with the same checkpoint. Ctrl-C has it finish the batch at
+    hand; a second one ends it at once.
+    """
+
+
+def command_of(name: str, entry: Entry) -> click.Command:
+    """The job's command: its own options, then those of all."""
+    declared = list(described(entry.options_class()))
+
+    def callback(**given: Any) -> int:
+        common = {parameter.name: given.pop(parameter.name) for parameter in COMMON if parameter.name}
+        with errors_in_one_line():
+            return run(name, entry, values(declared, given), **common)
+
+    return click.Command(
+        name, params=[*map(parameter_of, declared), *COMMON], callback=callback, help=entry.help
+    )  # fmt: skip
+
+
+def parameter_of(each: Described) -> click.Parameter:
+    """The field as click has it."""
+    said, required = each.option, each.default is REQUIRED
+    kind: Any = click.Choice(list(said.choices)) if said.choices else None if each.pairs else each.type
+    if said.argument:
+        return click.Argument([each.name], required=required, type=kind, metavar=said.metavar)
+    flags = list(said.flags or FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",))
+    help = said.help.replace("`", "")
+    if each.type is bool and not each.many:
+        if each.default is True and len(flags) == 1:
+            flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}"]
+        return click.Option([*flags, each.name], is_flag=True, default=bool(each.default), help=help)
+    metavar = said.metavar or ("FILE" if said.file else "KEY=VALUE" if each.pairs else None)
+    shown = not (required or each.many or each.pairs or each.default in (None, "", False))
+    return click.Option(
+        [*flags, each.name], required=required, type=kind, multiple=(each.many or each.pairs) and not said.file,
+        default=str(each.default) if shown else None, show_default=shown, metavar=metavar, help=help,
+    )  # fmt: skip
+
+
+def values(declared: list[Described], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given, as the options' class takes it; what was not is left to its defaults."""
+    found: dict[str, Any] = {}
+    for each in declared:
+        value = given[each.name]
+        if value is None or value == ():
+            continue
+        if each.pairs and each.option.file:
+            value = read_properties(value)
+        elif each.pairs:
+            value = pairs(value, (each.option.flags or (f"--{each.name.replace('_', '-')}",))[0])
+        found[each.name] = value
+    return found
+
+
+def run(
+    name: str, entry: Entry, given: Mapping[str, Any],
+    once: bool, checkpoint: str | None, master: str | None, conf: tuple[str, ...], verbose: bool,
+) -> int:  # fmt: skip
+    """Run the job in a session of its own; 0 at its end, and where it was told to stop."""
+    configs = pairs(conf, "--conf")
+    from barnabas.pipelines.jobs import running, session_of
+
+    job = entry.make(entry.options_class()(**given))
+    where = running.checkpoint_of(job, checkpoint)
+    with spark_log(verbose) as log:
+        spark = session_of(job, master=master, configs=configs, log=log)
+        with told_to_stop() as stop, shown(name) as report:
+            outcome = running.run(job, spark, checkpoint=where, once=once, report=report, stop=stop)
+        spark.stop()
+    rows = f"{outcome.rows:,} row{'' if outcome.rows == 1 else 's'}"
+    click.echo(f"{name}: {rows} in {outcome.batches:,} batch{'' if outcome.batches == 1 else 'es'}", nl=False)
+    click.echo(f"; stopped, goes on from {where}" if outcome.stopped else "")
+    return 0
+
+
+@contextlib.contextmanager
+def told_to_stop() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set; a second SIGINT ends the process at once, with 130."""
+    stop = threading.Event()
+
+    def tell(number: int, _: FrameType | None) -> None:
+        if stop.is_set() and number == signal.SIGINT:
+            sys.stdout.flush()
+            os._exit(INTERRUPTED)  # Java sees its standard input end, and goes too
+        stop.set()
+        click.echo("Finishing the batch at hand; once more ends it at once", err=True)
+
+    before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def shown(name: str) -> Iterator[Callable[[Any], None]]:
+    """What reports each batch: a bar in a terminal, lines elsewhere."""
+    if not sys.stdout.isatty():
+        yield lambda progress: click.echo(line_of(progress))
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = [SpinnerColumn(), TextColumn(name), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn()]
+    rows: dict[str, int] = {}
+    with Progress(*columns) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(progress: Any) -> None:
+            rows[progress.query] = done = rows.get(progress.query, 0) + progress.rows
+            if progress.query not in tasks:
+                tasks[progress.query] = bars.add_task(name, said="")
+            total = None if progress.lag is None else done + progress.lag
+            bars.update(tasks[progress.query], completed=done, total=total, said=line_of(progress))
+
+        yield report
+
+
+def line_of(progress: Any) -> str:
+    """A batch in a line."""
+    behind = "" if progress.lag is None else f", {progress.lag:,} behind"
+    speed = f"{progress.rows_per_second:,.0f} rows/s"
+    return f"{progress.query}: batch {progress.batch}: {progress.rows:,} rows, {speed}{behind}"
+
+
+@contextlib.contextmanager
+def spark_log(verbose: bool) -> Iterator[Path | None]:
+    """The file that Spark logs to; kept, and told of, when something goes wrong. None where it goes to the terminal."""
+    if verbose:
+        yield None
+        return
+    descriptor, path = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
+    os.close(descriptor)
+    try:
+        yield Path(path)
+    except Exception:
+        if Path(path).stat().st_size:
+            click.echo(f"What Spark logged is in {path}", err=True)
+        raise
+    Path(path).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Turn what a job raises into a mistake that is told in one line; a missing library into a hint."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        hint = "pip install 'barnabas[spark]'"
+        raise click.ClickException(f"{error.name} is not installed, which comes with the extra spark: {hint}") from None
+    except click.ClickException:
+        raise
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    except Exception as error:
+        if type(error).__name__ in ("JobFailed", "NoJava") or isinstance(error, ValueError | OSError):
+            raise click.ClickException(str(error)) from error
+        raise
