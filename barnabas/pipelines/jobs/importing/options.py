@@ -1,0 +1,199 @@
+"""What the import job is told: where rows come from, and what becomes of them.
+
+Knows nothing of how that is done; imported without Spark.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from barnabas.pipelines.jobs.options import check_choices, option, options
+
+FORMATS = ("parquet", "csv", "json", "text", "orc")
+
+
+@options
+class ImportOptions:
+    """What ``barnabas pipeline import`` is told: where rows come from, and what becomes of them."""
+
+    topic: str = option("The topic that the rows go to.")
+    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
+    client: Mapping[str, str] = option(
+        "Settings of the client, by Kafka's names: for TLS, SASL, `compression.type` and the like.",
+        default_factory=dict,
+        flags=("--command-config",),
+        file=True,
+    )
+
+    files: str | None = option(
+        "A directory, or a pattern such as `in/*.csv`: each file that is or appears there is imported once. A file "
+        "must come into being whole, by a rename.",
+        default=None,
+        metavar="PATH",
+    )
+    format: str = option("What the files are.", default="parquet", choices=FORMATS)
+    schema: str | None = option(
+        "The columns of the files, as in `id BIGINT, name STRING`. Without it, it is inferred from the files that are "
+        "there at the first start, and kept with the checkpoint.",
+        default=None,
+        metavar="DDL",
+    )
+    reader_options: Mapping[str, str] = option(
+        "An option of Spark's reader of that format, such as `header=true`. A row that cannot be read is an error, "
+        "unless `mode` says otherwise.",
+        default_factory=dict,
+        flags=("--reader-option",),
+    )
+    max_files_per_batch: int | None = option("How many files a batch has at most; else all there are.", default=None)
+    in_order: bool = option(
+        "Keep the order of the rows within a file, and of the files by their time: one file a batch, one task a file.",
+        default=False,
+    )
+    after: str = option(
+        "What becomes of a file that is imported: it is kept, moved below `archive_to`, or deleted. Spark does that "
+        "when a later batch is done.",
+        default="keep",
+        choices=("keep", "archive", "delete"),
+    )
+    archive_to: str | None = option("Where files are moved to with `after` archive.", default=None, metavar="DIR")
+
+    jdbc_url: str | None = option(
+        "The database that rows come from, instead of files: `jdbc:postgresql://host/shop`.", default=None
+    )
+    table: str | None = option("The table of the database.", default=None)
+    query: str | None = option("Or a SELECT statement.", default=None, metavar="SQL")
+    increasing: tuple[str, ...] = option(
+        "The column by which new rows are known: an id or a time that only grows. Two for a time that several rows "
+        "share: `--increasing changed --increasing id`. Rows are imported in its order, each once.",
+        default=(),
+        metavar="COLUMN",
+    )
+    jdbc_properties: Mapping[str, str] = option(
+        "User, password, and what else the driver and Spark's JDBC reader take (`driver`, `fetchsize`).",
+        default_factory=dict,
+        file=True,
+    )
+    driver_jars: tuple[str, ...] = option("The jar of the database's driver.", default=(), metavar="FILE")
+    batch_rows: int = option(
+        "How many rows of a table a batch has at most; it is one transaction with `delivery` exactly-once.",
+        default=100_000,
+    )
+    delay_seconds: float = option(
+        "Leave rows of a table that are younger, by the time in `increasing`, to the next batch: transactions may "
+        "still add to them.",
+        default=0.0,
+    )
+    poll_seconds: float = option("How often to look for new files or rows.", default=2.0)
+
+    select: tuple[str, ...] = option(
+        "Columns, or SQL expressions with a name (`upper(name) AS name`), to go on with; else all columns.",
+        default=(),
+        metavar="SQL",
+    )
+    where: str | None = option("Take only rows for which this SQL expression is true.", default=None, metavar="SQL")
+    key: tuple[str, ...] = option(
+        "The column, or SQL expression, that is the key; of several, a JSON object. Without it records have no key.",
+        default=(),
+        metavar="COLUMN",
+    )
+    value_format: str = option(
+        "What the value is: the row as a JSON object, the bytes of one column (`value_column`), or the row in Avro.",
+        default="json",
+        choices=("json", "column", "avro"),
+    )
+    value_column: str | None = option(
+        "The column or SQL expression that is the value with `value_format` column; for text files it is `value`.",
+        default=None,
+        metavar="COLUMN",
+    )
+    schema_registry: str | None = option(
+        "The schema registry that the Avro schema is registered with, under `<topic>-value`; without it values have no "
+        "header.",
+        default=None,
+        metavar="URL",
+    )
+    columns: tuple[str, ...] = option("The columns that are in the value; else all.", default=(), metavar="COLUMN")
+    partition: str | None = option(
+        "The column or SQL expression that is the partition; else it comes from the key.",
+        default=None,
+        metavar="COLUMN",
+    )
+    timestamp: str | None = option(
+        "The column or SQL expression that is the record's time: a timestamp, or milliseconds since 1970; else now.",
+        default=None,
+        metavar="COLUMN",
+    )
+    headers: Mapping[str, str] = option(
+        "A header by its name, from a column or SQL expression: `file=_metadata.file_name`.",
+        default_factory=dict,
+        flags=("--header",),
+        metavar="NAME=COLUMN",
+    )
+    delivery: str = option(
+        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`; "
+        "at-least-once may write a batch twice after a crash.",
+        default="exactly-once",
+        choices=("exactly-once", "at-least-once"),
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if (self.files is None) == (self.jdbc_url is None):
+            raise ValueError("either files or jdbc_url must be given: where rows come from")
+        for wrong, words in self._mistakes():
+            if wrong:
+                raise ValueError(words)
+
+    def _mistakes(self) -> tuple[tuple[bool, str], ...]:
+        """Each with whether it was made."""
+        of_tables = self.jdbc_url is not None
+        return (
+            (of_tables and (self.table is None) == (self.query is None), "with jdbc_url, give either table or query"),
+            (
+                of_tables and not 1 <= len(self.increasing) <= 2,
+                "with jdbc_url, increasing must name the column that only grows, or two",
+            ),
+            (not of_tables and bool(self.table or self.query or self.increasing), "table, query and increasing are "
+             "for jdbc_url, not for files"),
+            ((self.after == "archive") != (self.archive_to is not None), "after archive and archive_to go together"),
+            (self.in_order and self.max_files_per_batch not in (None, 1), "in_order means max_files_per_batch 1"),
+            (
+                self.max_files_per_batch is not None and self.max_files_per_batch < 1,
+                f"max_files_per_batch is {self.max_files_per_batch}, but must be at least 1",
+            ),
+            (self.batch_rows < 1, f"batch_rows is {self.batch_rows}, but must be at least 1"),
+            (self.poll_seconds <= 0, f"poll_seconds is {self.poll_seconds}, but must be above 0"),
+            (self.delay_seconds < 0, f"delay_seconds is {self.delay_seconds}, but must not be below 0"),
+            (
+                self.value_format == "column" and self.value_column is None and self.format != "text",
+                "value_format column needs value_column: which column is the value",
+            ),
+            (
+                self.value_format != "column" and self.value_column is not None,
+                "value_column is for value_format column",
+            ),
+            (
+                self.schema_registry is not None and self.value_format != "avro",
+                "schema_registry is for value_format avro",
+            ),
+            (not self.topic.strip(), "topic is empty"),
+        )  # fmt: skip
+
+    def sink_options(self) -> dict[str, str]:
+        """Options of the data source that writes the records."""
+        return {
+            **{f"kafka.{name}": value for name, value in self.client.items()},
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "topic": self.topic,
+            "delivery": self.delivery,
+        }
+
+    def spark_configs(self) -> dict[str, str]:
+        """What the session has to be started with: the driver's jars.
+
+        Raises:
+            ValueError: one of them is not there.
+        """
+        for jar in self.driver_jars:
+            if "://" not in jar and not Path(jar).is_file():
+                raise ValueError(f"driver_jars names {jar}, which is no file")
+        return {"spark.jars": ",".join(self.driver_jars)} if self.driver_jars else {}
