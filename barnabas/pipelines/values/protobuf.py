@@ -1,0 +1,254 @@
+"""Protobuf values by Google's protobuf: bytes to a column and back, with a schema registry's header or without.
+
+Knows nothing of Spark; which types a message becomes stands in protobuf_types.
+"""
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError
+
+from barnabas.pipelines.values.avro_types import NoSparkType
+from barnabas.pipelines.values.framing import Undecodable, header, message_indexes, schema_id_of, write_message_indexes
+from barnabas.pipelines.values.protobuf_schemas import (
+    at_indexes,
+    class_of,
+    from_registry,
+    indexes_of,
+    message_of,
+)
+from barnabas.pipelines.values.protobuf_types import (
+    DURATION,
+    JSON,
+    SCALARS,
+    TIMESTAMP,
+    UNSIGNED,
+    WRAPPERS,
+    Column,
+    is_map,
+    message_column,
+)
+from barnabas.pipelines.values.registry import Registry
+from barnabas.pipelines.values.rows import VALUE_ERRORS, Decoded, encode_rows, told
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class ProtobufDecoder:
+    """Decodes a column of bytes as messages of this full name; goes to workers."""
+
+    descriptors: bytes
+    message: str
+    registry: Registry | None = None
+    framed: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        """What a column becomes."""
+        return _column(self.descriptors, self.message).type
+
+    def __call__(self, column: pa.Array) -> Decoded:
+        """Each value as a struct; what is not of the message is null and has an error."""
+        parse = class_of(message_of(self.descriptors, self.message)).FromString
+        messages: list[Any] = []
+        errors: list[str | None] = []
+        for value in column.to_pylist():
+            message = error = None
+            if value is not None:
+                try:
+                    message = parse(value[self._start(value) :] if self.framed else value)
+                except DecodeError:
+                    error = f"the {len(value)} bytes are no {self.message}{self._hint(value)}"
+                except VALUE_ERRORS as problem:
+                    error = told(problem)
+            messages.append(message)
+            errors.append(error)
+        return Decoded(self._columns(messages, errors), pa.array(errors, pa.string()))
+
+    def _columns(self, messages: list[Any], errors: list[str | None]) -> pa.Array:
+        """All at once; where one has a value that no column takes (a JSON number that is none), one by one."""
+        make = _column(self.descriptors, self.message).make
+        try:
+            return make(messages)
+        except (pa.ArrowException, json_format.Error, *VALUE_ERRORS):
+            for at, message in enumerate(messages):
+                try:
+                    make([message])
+                except (pa.ArrowException, json_format.Error, *VALUE_ERRORS) as problem:
+                    messages[at], errors[at] = None, told(problem)
+            return make(messages)
+
+    def _start(self, value: bytes) -> int:
+        schema_id = schema_id_of(value)
+        indexes, start = message_indexes(value)
+        if self.registry is not None:
+            name = _written_by(self.registry, schema_id, indexes)
+            if name != self.message:
+                raise Undecodable(f"it is a {name} (schema {schema_id}), and not a {self.message}")
+        return start
+
+    def _hint(self, value: bytes) -> str:
+        if self.framed or value[:1] != b"\0":
+            return ""
+        return ": it begins with a zero, so that it may have a schema registry's header (framed, registry)"
+
+
+@dataclass(frozen=True)
+class ProtobufEncoder:
+    """Encodes a column of structs; `schema_id` and the message's indexes go before each where it is not None."""
+
+    descriptors: bytes
+    message: str
+    schema_id: int | None = None
+
+    def __call__(self, column: pa.Array) -> pa.Array:
+        """Each row as bytes; raises Unencodable for a row that the message cannot hold."""
+        descriptor = message_of(self.descriptors, self.message)
+        make = class_of(descriptor)
+        before = b""
+        if self.schema_id is not None:
+            before = header(self.schema_id) + write_message_indexes(indexes_of(descriptor))
+
+        def write(row: Any) -> bytes:
+            message = make()
+            _fill(message, descriptor, row)
+            return before + bytes(message.SerializeToString(deterministic=True))
+
+        return encode_rows(column, write)
+
+
+def check_fits(descriptors: bytes, message: str, type: pa.DataType) -> None:
+    """Nothing, if a column of this type can be written as the message; raises NoSparkType naming the field if not."""
+    _check_fits(message_of(descriptors, message), type, ())
+
+
+@lru_cache(maxsize=256)
+def _column(descriptors: bytes, message: str) -> Column:
+    return message_column(message_of(descriptors, message))
+
+
+@lru_cache(maxsize=1024)
+def _written_by(registry: Registry, schema_id: int, indexes: tuple[int, ...]) -> str:
+    """The full name of the message that a value says it is; a schema of an id never changes."""
+    found = registry.by_id(schema_id, serialized=True)
+    if found.kind != "PROTOBUF":
+        raise Undecodable(f"schema {schema_id} is {found.kind}, and not Protobuf")
+    return at_indexes(from_registry(found), indexes)
+
+
+def _fill(message: Any, descriptor: Descriptor, row: Mapping[str, Any]) -> None:
+    """Set what the row has and is not null."""
+    fields = descriptor.fields_by_name
+    for name, value in row.items():
+        if value is None:
+            continue
+        field = fields[name]
+        if is_map(field):
+            _fill_map(getattr(message, name), field.message_type.fields_by_name["value"], value)
+        elif field.is_repeated:
+            _fill_list(getattr(message, name), field, value)
+        elif field.message_type is not None:
+            _fill_message(getattr(message, name), field.message_type, value)
+        else:
+            setattr(message, name, _scalar(field, value))
+
+
+def _fill_map(target: Any, field: FieldDescriptor, values: Mapping[Any, Any]) -> None:
+    for key, value in values.items():
+        if field.message_type is not None:
+            _fill_message(target[key], field.message_type, value)
+        else:
+            target[key] = _scalar(field, value)
+
+
+def _fill_list(target: Any, field: FieldDescriptor, values: list[Any]) -> None:
+    if field.message_type is None:
+        target.extend(_scalar(field, value) for value in values)
+        return
+    for value in values:
+        _fill_message(target.add(), field.message_type, value)
+
+
+def _fill_message(target: Any, descriptor: Descriptor, value: Any) -> None:
+    name = descriptor.full_name
+    if not descriptor.fields:
+        if value:
+            target.SetInParent()
+        return
+    target.SetInParent()
+    if name == TIMESTAMP:
+        instant = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        target.seconds, micros = divmod((instant - EPOCH) // MICROSECOND, 1_000_000)
+        target.nanos = micros * 1_000
+    elif name == DURATION:
+        target.FromTimedelta(value)
+    elif name in WRAPPERS:
+        target.value = _scalar(descriptor.fields_by_name["value"], value)
+    elif name in JSON:
+        json_format.Parse(value, target)
+    else:
+        _fill(target, descriptor, value)
+
+
+def _scalar(field: FieldDescriptor, value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value)
+    if field.enum_type is None or not isinstance(value, str):
+        return value
+    named = field.enum_type.values_by_name.get(value)
+    if named is None and not value.lstrip("-").isdecimal():
+        raise ValueError(f"{field.name} is {value!r}, and {field.enum_type.full_name} has no such value")
+    return int(value) if named is None else named.number
+
+
+def _check_fits(message: Descriptor, type: pa.DataType, path: tuple[str, ...]) -> None:
+    where = ".".join(path) or "the column"
+    if not pa.types.is_struct(type):
+        raise NoSparkType(f"{where} is {type}, and the schema has the message {message.full_name} there")
+    known = {field.name: field for field in message.fields}
+    for each in type:
+        inner = (*path, each.name)
+        if each.name not in known:
+            raise NoSparkType(f"{'.'.join(inner)} is not in {message.full_name}, which has {', '.join(known)}")
+        field = known[each.name]
+        if is_map(field) or field.is_repeated:
+            many = pa.types.is_map if is_map(field) else pa.types.is_list
+            if not many(each.type):
+                kind = "map" if is_map(field) else "repeated field"
+                raise NoSparkType(f"{'.'.join(inner)} is {each.type}, and the schema has a {kind} there")
+            held = each.type.item_type if is_map(field) else each.type.value_type
+            _check_single(field.message_type.fields_by_name["value"] if is_map(field) else field, held, inner)
+        else:
+            _check_single(field, each.type, inner)
+
+
+def _check_single(field: FieldDescriptor, type: pa.DataType, path: tuple[str, ...]) -> None:
+    message = field.message_type
+    if message is not None and message.fields and message.full_name not in WRAPPERS | JSON | {TIMESTAMP, DURATION}:
+        return _check_fits(message, type, path)
+    wanted = SCALARS[field.type] if message is None else message_column(message).type
+    if not _takes(wanted, type):
+        kind = field.enum_type.full_name if field.enum_type else message.full_name if message else str(wanted)
+        raise NoSparkType(f"{'.'.join(path)} is {type}, and the schema has {kind} there")
+    return None
+
+
+def _takes(wanted: pa.DataType, given: pa.DataType) -> bool:
+    """Whether a field of this type takes such a column; a row's number may still be too large for it."""
+    whole = pa.types.is_signed_integer(given) or (pa.types.is_decimal(given) and given.scale == 0)
+    if pa.types.is_integer(wanted) or wanted == UNSIGNED:
+        return bool(whole)
+    if pa.types.is_floating(wanted):
+        return bool(pa.types.is_floating(given) or pa.types.is_signed_integer(given))
+    if pa.types.is_timestamp(wanted):
+        return bool(pa.types.is_timestamp(given))
+    return bool(wanted == given)

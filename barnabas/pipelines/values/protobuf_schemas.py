@@ -1,0 +1,202 @@
+"""Protobuf schemas: descriptor sets from files, from .proto text, from a registry; and the messages they describe.
+
+Knows nothing of values. Text is compiled by grpcio-tools, which is protoc as a Python package.
+"""
+
+import base64
+import binascii
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from barnabas.pipelines.values.framing import Undecodable
+from barnabas.pipelines.values.registry import Found
+
+BUILT_IN = "google/protobuf/"
+MAIN = "schema.proto"
+"""What a text without a name of its own is compiled as."""
+
+
+def from_file(path: Path) -> bytes:
+    """The descriptor set of a .proto file with all it imports from beside it, or a set that protoc has written."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}: a .proto file or a descriptor set (protoc --descriptor_set_out)")
+    if path.suffix == ".proto":
+        return _protoc(path.parent, path.name)
+    return _checked(path.read_bytes(), str(path))
+
+
+def from_text(text: str, imported: Mapping[str, str] | None = None) -> bytes:
+    """The descriptor set of .proto text, and of the texts that it imports, by the names it gives them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, each in {**(imported or {}), MAIN: text}.items():
+            path = Path(folder, name)
+            if not path.resolve().is_relative_to(Path(folder).resolve()):
+                raise ValueError(f"a Protobuf schema imports {name!r}, which is no path below it")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(each, encoding="utf-8")
+        return _protoc(Path(folder), MAIN)
+
+
+def from_registry(found: Found) -> bytes:
+    """The descriptor set of a schema of a registry, which gives descriptors in base64 or, some of them, text."""
+    files = descriptor_pb2.FileDescriptorSet()
+    try:
+        for name, text in found.texts:
+            file = descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+            file.name = name or file.name or MAIN
+            files.file.append(file)
+    except (binascii.Error, DecodeError, ValueError):
+        return from_text(found.text, dict(found.texts[:-1]))
+    _add_built_in(files)
+    return bytes(files.SerializeToString())
+
+
+def main_file(descriptors: bytes) -> str:
+    """The file of a set that the others are there for: the last, as protoc writes them."""
+    return str(_files(descriptors).file[-1].name)
+
+
+def message_of(descriptors: bytes, name: str | None) -> Descriptor:
+    """The message of this name (the package may be left out), or without one the first of the main file."""
+    pool, names = _pool(descriptors)
+    if name is None:
+        main: Any = pool.FindFileByName(main_file(descriptors))
+        own = list(main.message_types_by_name.values())
+        if not own:
+            raise ValueError(f"{main.name} has no message")
+        return own[0]
+    found = [each for each in names if each == name or each.endswith(f".{name}")]
+    exact = [each for each in found if each == name] or found
+    if len(exact) != 1:
+        which = f"is several: {', '.join(exact)}" if exact else f"is not in the schema, which has {', '.join(names)}"
+        raise ValueError(f"the message {name} {which}")
+    return pool.FindMessageTypeByName(exact[0])
+
+
+def class_of(descriptor: Descriptor) -> Any:
+    """The class whose objects are messages of this type."""
+    return message_factory.GetMessageClass(descriptor)
+
+
+def at_indexes(descriptors: bytes, indexes: Sequence[int]) -> str:
+    """The full name of the message that indexes lead to in the main file; raises Undecodable where there is none."""
+    file = next(each for each in _files(descriptors).file if each.name == main_file(descriptors))
+    messages: Any = file.message_type
+    path = [file.package] if file.package else []
+    for index in indexes:
+        if not 0 <= index < len(messages):
+            raise Undecodable(f"the message indexes {list(indexes)} lead to no message of its schema")
+        path.append(messages[index].name)
+        messages = messages[index].nested_type
+    return ".".join(path)
+
+
+def indexes_of(descriptor: Descriptor) -> tuple[int, ...]:
+    """Where a message stands in its file; the way back from `at_indexes`."""
+    indexes: list[int] = []
+    while descriptor is not None:
+        outer = descriptor.containing_type
+        beside = (outer.nested_types if outer else descriptor.file.message_types_by_name.values()) or ()
+        indexes.insert(0, [each.full_name for each in beside].index(descriptor.full_name))
+        descriptor = outer
+    return tuple(indexes)
+
+
+def _protoc(folder: Path, name: str) -> bytes:
+    """Compile in a process of its own, as protoc writes what is wrong to the process's standard error."""
+    with tempfile.TemporaryDirectory() as made:
+        target = Path(made, "set")
+        command = [sys.executable, "-c", _PROTOC, "protoc", f"-I{folder}", "--include_imports"]
+        done = subprocess.run(
+            [*command, f"--descriptor_set_out={target}", name], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            said = [line.replace(f"{folder}/", "") for line in done.stderr.splitlines() if " parser.cc:" not in line]
+            told = " ".join(line for line in said if not line.startswith("WARNING: All log messages"))
+            raise ValueError(f"the Protobuf schema cannot be compiled: {told}")
+        return target.read_bytes()
+
+
+_PROTOC = """
+import importlib.resources, sys
+try:
+    from grpc_tools import protoc
+except ImportError:
+    sys.exit("grpcio-tools is missing: pip install 'barnabas[spark]', or give a descriptor set of protoc")
+sys.exit(protoc.main([*sys.argv[1:-1], f"-I{importlib.resources.files('grpc_tools') / '_proto'}", sys.argv[-1]]))
+"""
+
+
+def _checked(content: bytes, where: str) -> bytes:
+    try:
+        files = descriptor_pb2.FileDescriptorSet.FromString(content)
+    except DecodeError:
+        files = descriptor_pb2.FileDescriptorSet()
+    if not files.file:
+        raise ValueError(f"{where} is no descriptor set: make one with protoc --include_imports --descriptor_set_out")
+    _add_built_in(files)
+    return bytes(files.SerializeToString())
+
+
+def _add_built_in(files: Any) -> None:
+    """Add Google's own files where they are imported and not there, before those that import them."""
+    from google.protobuf import descriptor_pool
+
+    known = {file.name for file in files.file}
+    missing = [name for file in files.file for name in file.dependency if name not in known]
+    while missing:
+        name = missing.pop()
+        if name in known:
+            continue
+        if not name.startswith(BUILT_IN):
+            raise ValueError(f"the descriptor set lacks {name}: make it with protoc --include_imports")
+        module = name.removesuffix(".proto").replace("/", ".") + "_pb2"
+        __import__(module)
+        file = descriptor_pb2.FileDescriptorProto()
+        descriptor_pool.Default().FindFileByName(name).CopyToProto(file)
+        files.file.insert(0, file)
+        known.add(name)
+        missing += file.dependency
+
+
+@lru_cache(maxsize=256)
+def _files(descriptors: bytes) -> Any:
+    return descriptor_pb2.FileDescriptorSet.FromString(descriptors)
+
+
+@lru_cache(maxsize=256)
+def _pool(descriptors: bytes) -> tuple[Any, list[str]]:
+    """A pool of these files alone, and the full names of its messages but Google's and maps' entries."""
+    pool: Any = DescriptorPool()
+    names: list[str] = []
+    waiting = list(_files(descriptors).file)
+    added: set[str] = set()
+
+    def gather(prefix: str, messages: Any) -> None:
+        for each in messages:
+            if not each.options.map_entry:
+                name = f"{prefix}.{each.name}" if prefix else each.name
+                names.append(name)
+                gather(name, each.nested_type)
+
+    while waiting:
+        ready = [file for file in waiting if added.issuperset(file.dependency)]
+        if not ready:
+            raise ValueError(f"the descriptor set lacks what {waiting[0].name} imports: use protoc --include_imports")
+        for file in ready:
+            pool.Add(file)
+            added.add(file.name)
+            if not file.name.startswith(BUILT_IN):
+                gather(file.package, file.message_type)
+        waiting = [file for file in waiting if file.name not in added]
+    return pool, names
