@@ -1,0 +1,100 @@
+"""How far a mirror is in the source, and how what is next is shared out among tasks.
+
+Knows nothing of clusters and of Spark: offsets come in.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Key = tuple[str, int]
+"""Topic and partition of the source."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The next offset of each partition of the source, and the ids of its topics: a stream's offset to Spark."""
+
+    offsets: Mapping[Key, int] = field(default_factory=dict)
+    ids: Mapping[str, str | None] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"offsets": {"topic": {"0": 23}}, "ids": {"topic": "..."}}``, in stable order."""
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in sorted(self.offsets.items()):
+            offsets.setdefault(topic, {})[str(partition)] = offset
+        return {"offsets": offsets, "ids": dict(sorted(self.ids.items()))}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> "Positions":
+        return cls(
+            {
+                (topic, int(partition)): offset
+                for topic, partitions in told["offsets"].items()
+                for partition, offset in partitions.items()
+            },
+            dict(told["ids"]),
+        )
+
+    def made_again(self, now: Mapping[str, str | None]) -> list[str]:
+        """The topics that have another id now: they were deleted, and others took their names."""
+        return sorted(topic for topic, known in self.ids.items() if known and now.get(topic) and now[topic] != known)
+
+
+class Range(NamedTuple):
+    """A stretch of a partition of the source that a task mirrors."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    topic_id: str | None
+    target: str  #: the topic at the target
+    pieces: int  #: how many pieces of it the target is known to have, should its marker be gone
+
+
+def limited(start: Mapping[Key, int], end: Mapping[Key, int], most: int | None) -> dict[Key, int]:
+    """How far to go with at most about `most` offsets in all: each partition its share, and at least one offset.
+
+    As Spark's Kafka source does (``KafkaMicroBatchStream.rateLimit``). What `start` lacks is not gone into.
+    """
+    waiting = {key: max(0, end[key] - start[key]) for key in end if key in start}
+    total = sum(waiting.values())
+    if most is None or total <= most:
+        return dict(end)
+    share = most / total
+    return {
+        key: start[key] + min(waiting[key], max(1, int(waiting[key] * share))) if waiting.get(key) else end[key]
+        for key in end
+    }
+
+
+def shared_out(ranges: Iterable[Range], tasks: int) -> list[list[Range]]:
+    """The ranges in at most so many tasks of about the same number of offsets; largest first within a task."""
+    heap: list[tuple[int, int]] = [(0, number) for number in range(max(1, tasks))]
+    shares: list[list[Range]] = [[] for _ in heap]
+    for each in sorted(ranges, key=lambda found: (found.start - found.end, found)):
+        load, number = heapq.heappop(heap)
+        shares[number].append(each)
+        heapq.heappush(heap, (load + each.end - each.start, number))
+    return [share for share in shares if share]
+
+
+def ranges(
+    start: Positions, end: Positions, begin: Mapping[Key, int], targets: Mapping[str, str], pieces: Mapping[Key, int]
+) -> list[Range]:
+    """What lies between two positions.
+
+    `begin` is where partitions begin that `start` lacks, or has of an older topic; and up to where the target is known
+    to have them already.
+    """
+    fresh: Sequence[str] = start.made_again(end.ids)
+    found = []
+    for (topic, partition), stop in sorted(end.offsets.items()):
+        key = topic, partition
+        known = None if topic in fresh else start.offsets.get(key)
+        first = max(known, begin.get(key, known)) if known is not None else begin.get(key, 0)
+        if first < stop:
+            found.append(Range(topic, partition, first, stop, end.ids.get(topic), targets[topic], pieces.get(key, 0)))
+    return found

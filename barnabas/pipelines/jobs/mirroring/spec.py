@@ -1,0 +1,74 @@
+"""What a mirror was told, in the shape in which it goes to Spark's workers: one JSON text.
+
+Knows nothing of Spark.
+"""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from barnabas.pipelines.client.settings import ClientSettings
+from barnabas.pipelines.jobs.mirroring.policy import Patterns, Policy
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A mirror: from where, to where, what and how. Made of ``MirrorOptions``, which says what each field means."""
+
+    source: Pairs  #: client settings, by their Java names
+    target: Pairs
+    source_alias: str
+    target_alias: str
+    policy_kind: str
+    separator: str
+    topics: tuple[str, ...]
+    exclude_topics: tuple[str, ...]
+    sync_configs: bool
+    exclude_configs: tuple[str, ...]
+    replication_factor: int
+    sync_groups: bool
+    groups: tuple[str, ...]
+    exclude_groups: tuple[str, ...]
+    checkpoints: bool
+    starting_offsets: str
+    isolation: str
+    fail_on_data_loss: bool
+    max_offsets: int | None
+    compression: str
+    refresh_seconds: float
+
+    def to_json(self) -> str:
+        """The text that `from_json` reads."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Spec":
+        told: dict[str, Any] = json.loads(text)
+        for name, value in told.items():
+            if isinstance(value, list):
+                told[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        return cls(**told)
+
+    @cached_property
+    def source_settings(self) -> ClientSettings:
+        return ClientSettings.parse(dict(self.source))
+
+    @cached_property
+    def target_settings(self) -> ClientSettings:
+        return ClientSettings.parse(dict(self.target))
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(self.source_alias, self.target_alias, self.policy_kind, self.separator)
+
+    @cached_property
+    def topic_patterns(self) -> Patterns:
+        return Patterns(self.topics, self.exclude_topics)
+
+    @cached_property
+    def group_patterns(self) -> Patterns:
+        return Patterns(self.groups, self.exclude_groups)

@@ -1,0 +1,113 @@
+"""Which offset of the source is which at the target: pieces of a partition that were mirrored, and what they tell.
+
+Knows nothing of clusters and groups. As in MirrorMaker 2 (``OffsetSyncStore``) few pieces of the distant past are
+kept, and many of late: a group that is nearly caught up is translated exactly.
+"""
+
+import bisect
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+NEAR = 8
+"""Of each power of two so many pieces are kept: what is d pieces back is known to d/4 pieces."""
+
+
+class Piece(NamedTuple):
+    """What one transaction mirrored of a partition; ends are exclusive."""
+
+    number: int  #: of the pieces of this partition, from 0
+    topic_id: str | None  #: of the source's topic; None where brokers are too old to have any
+    source_start: int
+    source_end: int
+    target_start: int  #: where its first record is at the target
+    target_end: int  #: behind its last
+    records: int  #: fewer than source offsets where compaction and transactions left holes
+
+
+class Place(NamedTuple):
+    """A partition of the target."""
+
+    topic: str
+    partition: int
+
+
+def slot(number: int) -> str:
+    """Which older piece this one takes the place of.
+
+    A number that 2^k divides, and 2^(k+1) does not, shares eight slots with its like; the first has its own for ever.
+    """
+    if number == 0:
+        return "first"
+    level = (number & -number).bit_length() - 1
+    return f"{level}.{(number >> (level + 1)) % NEAR}"
+
+
+def encode(place: Place, piece: Piece) -> tuple[bytes, bytes]:
+    """Key and value of a record in the topic of syncs, which is compacted."""
+    key = {"topic": place.topic, "partition": place.partition, "slot": slot(piece.number)}
+    return json.dumps(key).encode(), json.dumps(piece._asdict()).encode()
+
+
+def decode(key: bytes, value: bytes) -> tuple[Place, str, Piece]:
+    """A record of the topic of syncs: which partition, which slot, and the piece. Raises ValueError if it is none."""
+    try:
+        named, told = json.loads(key), json.loads(value)
+        piece = Piece(**{name: told[name] for name in Piece._fields})
+        return Place(named["topic"], int(named["partition"])), str(named["slot"]), piece
+    except (KeyError, TypeError) as problem:
+        raise ValueError(f"no offset sync of a mirror: {key!r}") from problem
+
+
+@dataclass
+class History:
+    """The pieces of one partition that are still known."""
+
+    _by_slot: dict[str, Piece] = field(default_factory=dict)
+    _sorted: list[Piece] = field(default_factory=list)
+
+    def add(self, name: str, piece: Piece) -> None:
+        """Another piece; those of a topic that was deleted since are forgotten when its successor's first comes."""
+        if self._by_slot and next(iter(self._by_slot.values())).topic_id != piece.topic_id:
+            self._by_slot.clear()
+        self._by_slot[name] = piece
+        self._sorted = sorted(self._by_slot.values())
+
+    @property
+    def last(self) -> Piece:
+        return self._sorted[-1]
+
+    def translate(self, offset: int) -> int | None:
+        """Where a group goes on at the target that would have read `offset` of the source next; None if nobody knows.
+
+        No record at or beyond `offset` is before it, so that none is skipped; the records between are as few as is
+        known. Within a piece at most ``source_end - offset`` of its records are left, which are its last ones.
+        """
+        place = bisect.bisect_right(self._sorted, offset, key=lambda piece: piece.source_start) - 1
+        if place < 0:
+            first = self._sorted[0]
+            return first.target_start if first.number == 0 else None
+        piece = self._sorted[place]
+        if offset >= piece.source_end:
+            return piece.target_end
+        return piece.target_start + max(0, piece.records - (piece.source_end - offset))
+
+
+@dataclass
+class Syncs:
+    """The pieces of all partitions."""
+
+    _histories: dict[Place, History] = field(default_factory=dict)
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """A record of the topic of syncs, in its order."""
+        place, name, piece = decode(key, value)
+        self._histories.setdefault(place, History()).add(name, piece)
+
+    def get(self, place: Place) -> History | None:
+        return self._histories.get(place)
+
+    def topics(self) -> Iterator[str]:
+        """Topics of the target that a mirror has written."""
+        return iter({place.topic for place in self._histories})
