@@ -34,6 +34,7 @@ from barnabas.records.builder import sign
 Integers = npt.NDArray[np.int64]
 
 MAX_JOINED: Final = 256 << 20  # bytes of keys and values that are joined at a time; Arrow's own limit is 2 GiB
+RECORD_OVERHEAD: Final = 7  # a byte each: length, attributes, deltas, length of key and of value, number of headers
 NO_HEADERS: Final = b"\0"  # a varint count of none
 _SEQUENCES: Final = 1 << 31
 _PRODUCER_AT: Final = 43
@@ -156,6 +157,15 @@ def encode_runs(
             )
         at = until
     return made
+
+
+def record_sizes(columns: Columns) -> Integers:
+    """About how many bytes each record takes: its key and value, and a little."""
+    sizes = np.full(len(columns.timestamps), RECORD_OVERHEAD, np.int64)
+    for column in (binary(columns.key), binary(columns.value)):
+        if column is not None:
+            sizes += np.diff(_offsets(column))
+    return sizes
 
 
 def stamp(batch: bytearray, producer: ProducerStamp) -> None:

@@ -1,0 +1,331 @@
+"""What a Fetch answers, turned into Arrow columns: all records of many batches at once.
+
+Knows nothing of who fetched it. What the records of a batch are is for ``barnabas.records.record`` to say, one by one;
+here they are the same, column by column.
+
+Batches are read header by header, and their bodies unpacked where they are packed. After that nothing is done for a
+record, only for a column: where the records start (``boundaries``), each field of all of them (``fields``), and keys
+and values cut out of the bytes by Arrow (``tables``).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from barnabas.columnar.boundaries import record_starts
+from barnabas.columnar.fields import read_fields
+from barnabas.columnar.tables import NO_TIMESTAMP_TYPE, Rows, schema, table_of, table_of_records
+from barnabas.columnar.varints import Numbers
+from barnabas.errors import CorruptMessage, InvalidRecord, KafkaError
+from barnabas.records.batch import (
+    CHECKED_FROM,
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_AT,
+    TRANSACTIONAL_BIT,
+    RecordBatch,
+)
+from barnabas.records.checksum import crc32c
+from barnabas.records.control import ControlType, control_type
+from barnabas.records.message_set import MAGIC_V0, MESSAGE_MIN, messages_in, records_of_message
+from barnabas.records.record import RECORD_MIN_SIZE, Record, body_of, records_of
+
+__all__ = ["Aborted", "Decoded", "decode", "decode_each", "schema"]
+
+GROUP_BYTES: Final = 8 << 20  # of records, unpacked, from which one table is made; one batch may have more
+MAX_ROWS: Final = 1 << 17  # in one table
+
+Buffer = bytes | memoryview
+
+
+class Aborted(NamedTuple):
+    """A transaction that was not committed, as a Fetch answers it: whose, and from where on."""
+
+    producer_id: int
+    first_offset: int
+
+
+class Decoded(NamedTuple):
+    """Records, and the offset behind the batches that they came of: there may be fewer records than offsets."""
+
+    batch: pa.RecordBatch | None
+    next_offset: int
+
+
+class _Body(NamedTuple):
+    """Where the records of one batch lie among those of its group, and what its header says of them."""
+
+    low: int
+    high: int
+    count: int
+    base_offset: int
+    base_timestamp: int  #: ms, to which the records add theirs; with LogAppendTime, that of each
+    timestamp_type: int
+    header_at: int  #: in what was fetched
+
+
+def decode(
+    data: Buffer,
+    *,
+    topic: str,
+    partition: int,
+    start: int,
+    end: int | None = None,
+    aborted: Sequence[Aborted] | None = None,
+    headers: bool = False,
+    check_crcs: bool = True,
+) -> Decoded:
+    """All that :func:`decode_each` gives for the same, in one table; None where there are no records."""
+    decoder = _Decoder(data, topic, partition, start, end, aborted, headers=headers, check_crcs=check_crcs)
+    parts = list(decoder.parts())
+    tables = [part.batch for part in parts if part.batch is not None]
+    next_offset = parts[-1].next_offset if parts else start
+    if len(tables) < 2:
+        return Decoded(tables[0] if tables else None, next_offset)
+    return Decoded(pa.Table.from_batches(tables).combine_chunks().to_batches()[0], next_offset)
+
+
+def decode_each(
+    data: Buffer,
+    *,
+    topic: str,
+    partition: int,
+    start: int,
+    end: int | None = None,
+    aborted: Sequence[Aborted] | None = None,
+    headers: bool = False,
+    check_crcs: bool = True,
+) -> Iterator[Decoded]:
+    """The records in ``data`` from offset ``start`` to before ``end``, in tables of a few megabytes (:func:`schema`).
+
+    ``data`` is what a Fetch answers for one partition: record batches (or older message sets), of which the last may be
+    cut off, which leaves it out. Control batches are skipped; so is, where a list of the ``aborted`` transactions comes
+    with it (read_committed), what was written in them.
+
+    Raises CorruptMessage, naming topic, partition and offset, where a batch is not what its checksum or its own lengths
+    say. Tables of the batches before it may have been given by then.
+    """
+    return _Decoder(data, topic, partition, start, end, aborted, headers=headers, check_crcs=check_crcs).parts()
+
+
+class _Decoder:
+    """The way through one fetch: the batches are collected in groups, and each group becomes one table or more."""
+
+    def __init__(
+        self,
+        data: Buffer,
+        topic: str,
+        partition: int,
+        start: int,
+        end: int | None,
+        aborted: Sequence[Aborted] | None,
+        *,
+        headers: bool,
+        check_crcs: bool,
+    ) -> None:
+        self.data = data
+        self.view = memoryview(data)
+        self.topic, self.partition = topic, partition
+        self.start, self.end = start, end
+        self.headers, self.check_crcs = headers, check_crcs
+        self.transactions = None if aborted is None else _Transactions(aborted)
+        self.next_offset = start
+        self.bodies: list[_Body] = []
+        self.unpacked: list[Buffer] = []  # the bodies' bytes, of a group that does not lie in the data as it is
+        self.size = self.rows = 0
+        self.old: list[tuple[Record, int]] = []  # records of message sets, with their timestamp types
+
+    def parts(self) -> Iterator[Decoded]:
+        at, total = 0, len(self.view)
+        while total - at >= LOG_OVERHEAD:
+            length = int.from_bytes(self.view[at + 8 : at + LOG_OVERHEAD], "big", signed=True)
+            if length < MESSAGE_MIN:
+                raise self._corrupt(at, f"a batch has a length of {length}")
+            after = at + LOG_OVERHEAD + length
+            if after > total:
+                break
+            magic = self.view[at + MAGIC_AT]
+            if magic < MAGIC:
+                if self.bodies:
+                    yield from self._tables()
+                self._add_message(at, after)
+            elif magic > MAGIC or length < HEADER_SIZE - LOG_OVERHEAD:
+                raise self._corrupt(at, f"there is no batch of format {magic} that has {length} bytes")
+            else:
+                if self.old or (self.bodies and not self.unpacked and self.view[at + 22] & CODEC_MASK):
+                    yield from self._tables()
+                self._add_batch(at, after)
+            at = after
+            if self.size >= GROUP_BYTES or self.rows >= MAX_ROWS:
+                yield from self._tables()
+            if self.end is not None and self.next_offset >= self.end:
+                break
+        yield from self._tables()
+
+    def _add_batch(self, at: int, after: int) -> None:
+        """Note where the records of the batch lie there, unpack them if need be; or leave them out."""
+        (
+            base_offset, _, _, _, crc, attributes, last_delta, base_timestamp, max_timestamp, producer_id, _, _, count,
+        ) = HEADER.unpack_from(self.view, at)  # fmt: skip
+        if self.check_crcs and crc32c(self.view[at + CHECKED_FROM : after]) != crc:
+            raise self._corrupt(at, f"the checksum is not {crc}, as it says")
+        if base_offset < 0 or last_delta < 0:
+            raise self._corrupt(at, f"a batch ends {last_delta} behind offset {base_offset}")
+        self.next_offset = max(self.next_offset, base_offset + last_delta + 1)
+        if (attributes & CONTROL_BIT or (self.transactions is not None and producer_id >= 0)) and (
+            self._is_hidden(at, attributes, producer_id, base_offset + last_delta)
+        ):
+            return
+        if base_offset + last_delta < self.start or (self.end is not None and base_offset >= self.end):
+            return
+        body: Buffer = self.view[at + HEADER_SIZE : after]
+        low = at + HEADER_SIZE
+        if attributes & CODEC_MASK:
+            try:
+                body = body_of(RecordBatch.parse(self.view, at))
+            except KafkaError as error:
+                raise self._corrupt(at, str(error)) from error
+        if not 0 <= count <= len(body) // RECORD_MIN_SIZE or (count == 0 and len(body)):
+            raise self._corrupt(at, f"a batch claims {count} records in {len(body)} bytes")
+        if count == 0:
+            return
+        if attributes & CODEC_MASK or self.unpacked:
+            self.unpacked.append(body)
+            low = self.size
+        self.size += len(body)
+        self.rows += count
+        timestamp_type = 1 if attributes & LOG_APPEND_TIME_BIT else 0
+        timestamp = max_timestamp if timestamp_type else base_timestamp
+        self.bodies.append(_Body(low, low + len(body), count, base_offset, timestamp, timestamp_type, at))
+
+    def _is_hidden(self, at: int, attributes: int, producer_id: int, last_offset: int) -> bool:
+        """Whether the batch is not for the reader; a marker ends the transaction of its producer."""
+        if self.transactions is None:
+            return True
+        is_control = attributes & CONTROL_BIT != 0
+        self.transactions.begin_up_to(last_offset)
+        if is_control:
+            if self._marker(at) is ControlType.ABORT:
+                self.transactions.end(producer_id)
+            return True
+        return attributes & TRANSACTIONAL_BIT != 0 and producer_id in self.transactions
+
+    def _marker(self, at: int) -> ControlType | None:
+        try:
+            for record in records_of(RecordBatch.parse(self.view, at)):
+                return control_type(record.key)
+        except KafkaError as error:
+            raise self._corrupt(at, str(error)) from error
+        return None  # compaction has emptied it
+
+    def _add_message(self, at: int, after: int) -> None:
+        """The records of an entry of format v0 or v1, which are few and old, one by one."""
+        try:
+            for message in messages_in(self.view[at:after]):
+                if self.check_crcs and not message.is_intact:
+                    raise CorruptMessage(f"the checksum is not {message.crc}, as it says")
+                kind = NO_TIMESTAMP_TYPE if message.magic == MAGIC_V0 else int(message.is_log_append_time)
+                records = records_of_message(message)
+                self.next_offset = max(self.next_offset, message.offset + 1, records[-1].offset + 1)
+                stop = self.next_offset if self.end is None else self.end
+                self.old += ((record, kind) for record in records if self.start <= record.offset < stop)
+        except KafkaError as error:
+            raise self._corrupt(at, str(error)) from error
+        self.size += after - at
+        self.rows = len(self.old)
+
+    def _tables(self) -> Iterator[Decoded]:
+        """What has been collected, as tables, of which the last knows how far the batches reach."""
+        bodies, unpacked, old = self.bodies, self.unpacked, self.old
+        self.bodies, self.unpacked, self.old, self.size, self.rows = [], [], [], 0, 0
+        tables: list[pa.RecordBatch] = []
+        if old:
+            records, kinds = zip(*old, strict=True)
+            tables.append(table_of_records(records, kinds, self.topic, self.partition, headers=self.headers))
+        elif bodies:
+            data = (unpacked[0] if len(unpacked) == 1 else b"".join(unpacked)) if unpacked else self.data
+            try:
+                tables += self._tables_of(data, bodies)
+            except (InvalidRecord, CorruptMessage) as error:
+                raise self._culprit(bodies, error) from error
+        for table in tables[:-1]:
+            yield Decoded(table, int(table["offset"][-1].as_py()) + 1)
+        yield Decoded(tables[-1] if tables else None, self.next_offset)
+
+    def _tables_of(self, data: Buffer, bodies: Sequence[_Body]) -> list[pa.RecordBatch]:
+        array = np.frombuffer(data, dtype=np.uint8)
+        headers = np.array([body[:6] for body in bodies], dtype=np.int64)
+        low, high, counts, *of_batches = np.ascontiguousarray(headers.T)
+        starts = record_starts(data, array, low, high, counts)
+        fields = read_fields(data, array, starts)
+        base_offset, base_timestamp, timestamp_type = (
+            np.repeat(column, counts) if len(counts) > 1 else np.broadcast_to(column, len(starts))
+            for column in of_batches
+        )
+        offsets = base_offset + fields.offset_deltas
+        deltas = fields.timestamp_deltas
+        timestamps = _sum(base_timestamp, deltas * (timestamp_type == 0) if timestamp_type.any() else deltas)
+        rows = Rows(
+            fields.keys,
+            fields.values,
+            offsets,
+            timestamps,
+            timestamp_type.astype(np.int32),
+            fields.headers if self.headers else None,
+        )
+        wanted = offsets >= self.start
+        if self.end is not None:
+            wanted &= offsets < self.end
+        if not wanted.all():
+            rows = rows.keep(wanted)
+        return [
+            table_of(data, rows.part(first, first + MAX_ROWS), self.topic, self.partition, headers=self.headers)
+            for first in range(0, len(rows.offsets), MAX_ROWS)
+        ]
+
+    def _culprit(self, bodies: Sequence[_Body], error: KafkaError) -> CorruptMessage:
+        """Which of the batches it is that cannot be read, in the words of the reading record by record."""
+        for body in bodies:
+            try:
+                for _ in records_of(RecordBatch.parse(self.view, body.header_at)):
+                    pass
+            except KafkaError as found:
+                return self._corrupt(body.header_at, str(found))
+        return self._corrupt(bodies[0].header_at, str(error))
+
+    def _corrupt(self, at: int, what: str) -> CorruptMessage:
+        offset = int.from_bytes(self.view[at : at + 8], "big", signed=True)
+        return CorruptMessage(f"{self.topic}-{self.partition} is corrupt at offset {offset}: {what}")
+
+
+class _Transactions:
+    """Which producers' transactions, of those that were aborted, are open at a batch (Java's ``CompletedFetch``)."""
+
+    def __init__(self, aborted: Sequence[Aborted]) -> None:
+        self.ahead = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
+        self.open: set[int] = set()
+
+    def __contains__(self, producer_id: int) -> bool:
+        return producer_id in self.open
+
+    def begin_up_to(self, offset: int) -> None:
+        while self.ahead and self.ahead[-1].first_offset <= offset:
+            self.open.add(self.ahead.pop().producer_id)
+
+    def end(self, producer_id: int) -> None:
+        self.open.discard(producer_id)
+
+
+def _sum(base: Numbers, delta: Numbers) -> Numbers:
+    """Raises InvalidRecord where the sum has more than 64 bits."""
+    total = base + delta
+    if (((base ^ total) & (delta ^ total)) < 0).any():
+        raise InvalidRecord("A record's timestamp has more than 64 bits.")
+    return total
