@@ -1,0 +1,75 @@
+"""Producer ids: what lets a broker know a batch again that it has already, and a transaction its own (KIP-98).
+
+Knows nothing of batches and queues.
+"""
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.protocol.metadata import CoordinatorType
+from kafka.protocol.producer import InitProducerIdRequest
+
+from barnabas.columnar.encoding import ProducerStamp, after
+from barnabas.errors import KafkaError, UnknownServerError
+from barnabas.pipelines.client import TopicPartition
+from barnabas.pipelines.client.cluster import Cluster
+
+
+@dataclass
+class Identity:
+    """Who produces, and the sequence that each partition's next batch has."""
+
+    producer_id: int
+    epoch: int
+    transactional_id: str | None = None
+    sequences: dict[TopicPartition, int] = field(default_factory=dict)
+
+    def next(self, topic_partition: TopicPartition, count: int) -> ProducerStamp:
+        """The stamp of the next batch, of `count` records."""
+        sequence = self.sequences.get(topic_partition, 0)
+        self.sequences[topic_partition] = after(sequence, count)
+        return ProducerStamp(self.producer_id, self.epoch, sequence, self.transactional_id is not None)
+
+
+_free: weakref.WeakKeyDictionary[Cluster, list[Identity]] = weakref.WeakKeyDictionary()
+"""Identities that nobody uses at the moment, by the cluster that gave them; a forked process has other clusters."""
+
+
+def idempotent(cluster: Cluster) -> Identity:
+    """One without transactions: that of a writer that is done, or a new one."""
+    kept = _free.get(cluster)
+    if kept:
+        return kept.pop()
+    identity: Identity = cluster.run(cluster.retrying, lambda: new_identity(cluster))
+    return identity
+
+
+def give_back(cluster: Cluster, identity: Identity) -> None:
+    """Let another writer go on with it: all that it sent was acknowledged."""
+    _free.setdefault(cluster, []).append(identity)
+
+
+async def new_identity(
+    cluster: Cluster, transactional_id: str | None = None, transaction_timeout_ms: int = 60_000
+) -> Identity:
+    """Ask once for a producer id. For a transactional id this fences whoever had it, and ends its transaction."""
+    request = InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=transaction_timeout_ms,
+        producer_id=-1,
+        producer_epoch=-1,
+        enable2_pc=False,
+        keep_prepared_txn=False,
+        max_version=4,
+    )
+    response = await _ask(cluster, transactional_id, request)
+    if response.error_code:
+        raise KafkaError.by_code.get(response.error_code, UnknownServerError)()
+    return Identity(response.producer_id, response.producer_epoch, transactional_id)
+
+
+async def _ask(cluster: Cluster, transactional_id: str | None, request: Any) -> Any:
+    if transactional_id is None:
+        return await cluster.ask_any(request)
+    return await cluster.ask_coordinator(transactional_id, request, CoordinatorType.TRANSACTION)

@@ -1,0 +1,375 @@
+"""Writes columns of records to topics: partitions them, encodes them, and sends batches several requests ahead.
+
+Knows nothing of Spark. What it promises is what Java's ``KafkaProducer`` does: batches of a partition arrive in order
+and once (KIP-98), whatever connections and leaders do in the meantime, or the first that cannot be written is an error.
+"""
+
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafka import errors as kafka_errors
+from kafka.future import Future
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.producer import ProduceRequest
+
+from barnabas.columnar.encoding import Columns, encode_runs, record_sizes, stamp
+from barnabas.columnar.partitioning import StickyPartitions, partitions_of
+from barnabas.errors import (
+    DuplicateSequenceNumber,
+    InvalidProducerEpoch,
+    KafkaError,
+    MessageTooLarge,
+    NetworkException,
+    OutOfOrderSequenceNumber,
+    RequestTimedOut,
+    UnknownProducerId,
+    UnknownServerError,
+)
+from barnabas.pipelines.client import TopicPartition
+from barnabas.pipelines.client.cluster import Cluster
+from barnabas.pipelines.client.identity import Identity, give_back, idempotent, new_identity
+from barnabas.pipelines.client.lanes import Batch, Lane, halves
+from barnabas.pipelines.client.write_settings import WriteSettings
+from barnabas.records.batch import HEADER_SIZE
+
+SMALLEST_BATCH = 1024
+LAST_TOLD_VERSION = 11
+"""Of ProduceRequest: the last before written partitions join a transaction by themselves (KIP-890), and before topics
+are named by id (KIP-516)."""
+
+
+class Writer:
+    """Writes to any topics of one cluster.
+
+    `write` takes columns and returns when they are encoded and on their way, as far as there is room; `flush` returns
+    when all is written. Either raises the first error of any batch, as one of `barnabas.errors` that names topic and
+    partition; nothing more can be written after that. Not for several threads.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: WriteSettings,
+        *,
+        identity: Identity | None = None,
+        before_first: Callable[[Sequence[TopicPartition]], Awaitable[None]] | None = None,
+        chance: random.Random | None = None,
+    ) -> None:
+        """`before_first` is awaited before the first batches of partitions are sent: a transaction takes them in."""
+        self._cluster = cluster
+        self._settings = settings
+        self._identity = identity
+        if identity is None and settings.idempotent:
+            self._identity = idempotent(cluster)
+        self._before_first = before_first
+        self._lanes: dict[TopicPartition, Lane] = {}
+        self._taken_in: set[TopicPartition] = set()
+        self._leaders: dict[TopicPartition, int] = {}
+        self._requests: dict[int, list[Any]] = {}
+        self._buffered = 0
+        self._failure: BaseException | None = None
+        self._begins_anew = False
+        self._sticky = StickyPartitions(settings.batch_bytes, chance or random.Random())
+        self._batch_bytes: dict[str, int] = {}
+        self._partition_counts: dict[str, int] = {}
+        self.records = self.bytes = 0
+
+    def write(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None:
+        """Send records to a topic, each to the partition it names in `partitions`, else by its key (murmur2).
+
+        Raises NoSuchPartition, UnknownTopicOrPartition, and whatever an earlier batch ran into.
+        """
+        self._check()
+        count = self._partition_count(topic, partitions)
+        sizes = record_sizes(columns)
+        chosen = partitions_of(columns.key, sizes, count, sticky=self._sticky, explicit=partitions, topic=topic)
+        if (chosen[1:] < chosen[:-1]).any():
+            order = np.argsort(chosen.astype(np.int32), kind="stable")
+            columns, chosen = columns.take(order), chosen[order]
+        bounds = [0, *(np.flatnonzero(np.diff(chosen)) + 1).tolist(), len(chosen)]
+        encoded = encode_runs(
+            columns,
+            bounds,
+            max_batch_bytes=self._batch_bytes.get(topic, self._settings.batch_bytes),
+            compression=self._settings.compression,
+            level=self._settings.level,
+        )
+        deadline = time.monotonic() + self._settings.delivery_timeout
+        for run, batch in encoded:
+            topic_partition = TopicPartition(topic, int(chosen[bounds[run]]))
+            lane = self._lanes.setdefault(topic_partition, Lane())
+            lane.waiting.append(Batch(topic_partition, batch.data, batch.count, lane.records, deadline))
+            lane.records += batch.count
+            self._buffered += len(batch.data)
+            self.bytes += len(batch.data)
+        self.records += len(chosen)
+        self._send()
+        while self._buffered > self._settings.buffer_bytes:
+            self._step()
+
+    def flush(self) -> None:
+        """Return when all that was written is acknowledged."""
+        self._check()
+        while self._buffered:
+            self._step()
+        self._check()
+
+    def close(self) -> None:
+        """Let the next writer go on where this one ended; one that failed is forgotten instead."""
+        identity = self._identity
+        if self._failure is None and not self._buffered and identity is not None and identity.transactional_id is None:
+            give_back(self._cluster, identity)
+            self._identity = None
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _partition_count(self, topic: str, explicit: pa.Array | None) -> int:
+        """How many partitions the topic has; asked again where a record wants more than were known."""
+        count = self._partition_counts.get(topic)
+        if count is None:
+            count = self._partition_counts[topic] = _partition_count(self._cluster, topic)
+        elif explicit is not None and (pc.max(explicit).as_py() or 0) >= count:
+            self._cluster.forget()
+            count = self._partition_counts[topic] = len(self._cluster.partitions(topic))
+        return count
+
+    # Sending: on the caller's thread, which runs the cluster's loop whenever it has to wait.
+
+    def _step(self) -> None:
+        """Wait until some request is answered, or until it is time to try one again."""
+        self._check()
+        self._send()
+        begun = [request for requests in self._requests.values() for request in requests if not request.is_done]
+        if begun:
+            self._cluster.run(_any_of, begun)
+        elif self._buffered and self._failure is None:
+            self._cluster.run(self._cluster.pause)
+        self._check()
+
+    def _send(self) -> None:
+        """Begin as many requests as may be under way at a time, each with one batch of each partition of a node."""
+        if self._begins_anew and not self._begin_anew():
+            return
+        try:
+            ready = self._ready()
+        except Exception as problem:
+            self._failure = problem
+            raise
+        for node, lanes in ready.items():
+            requests = self._requests.setdefault(node, [])
+            requests[:] = [request for request in requests if not request.is_done]
+            while len(requests) < self._settings.max_in_flight and not self._begins_anew:
+                batches = self._next_request(lanes)
+                if not batches:
+                    break
+                requests.append(self._cluster.start(self._deliver, node, batches))
+
+    def _ready(self) -> dict[int, list[Lane]]:
+        """The lanes that have something to send and may, by the node that leads them."""
+        now = time.monotonic()
+        ready: dict[int, list[Lane]] = {}
+        for topic_partition, lane in self._lanes.items():
+            if lane.failed and not lane.sent:
+                # Whatever was under way with them is answered: all of it goes again, in order.
+                lane.waiting.extendleft(sorted(lane.failed, key=lambda batch: -batch.first))
+                lane.failed = []
+            if not lane.waiting or lane.failed or now < lane.not_before:
+                continue
+            node = self._leaders.get(topic_partition)
+            if node is None:
+                node = self._leaders[topic_partition] = self._leader(topic_partition, lane.waiting[0].deadline)
+            ready.setdefault(node, []).append(lane)
+        return ready
+
+    def _leader(self, topic_partition: TopicPartition, deadline: float) -> int:
+        """Who leads it, waited for as long as its next batch has time."""
+        while True:
+            try:
+                return self._cluster.leader(topic_partition)
+            except NetworkException:
+                if time.monotonic() > deadline:
+                    raise
+
+    def _begin_anew(self) -> bool:
+        """Once nothing is under way, produce under another id, whose sequences begin at 0; whether that was done."""
+        if any(lane.sent for lane in self._lanes.values()):
+            return False
+        self._identity = self._cluster.run(self._cluster.retrying, lambda: new_identity(self._cluster))
+        for lane in self._lanes.values():
+            for batch in (*lane.failed, *lane.waiting):
+                batch.stamped = None
+        self._begins_anew = False
+        return True
+
+    def _next_request(self, lanes: Iterable[Lane]) -> list[Batch]:
+        """One batch of each lane, as far as a request of this size may go."""
+        batches: list[Batch] = []
+        size = 0
+        for lane in lanes:
+            if not lane.waiting or (batches and size + len(lane.waiting[0].data) > self._settings.request_bytes):
+                continue
+            batch = lane.waiting.popleft()
+            lane.sent += 1
+            self._stamp(batch)
+            size += len(batch.data)
+            batches.append(batch)
+        return batches
+
+    def _stamp(self, batch: Batch) -> None:
+        """Give a batch its place in the partition's sequence, unless it was sent before."""
+        if self._identity is not None and batch.stamped is None:
+            batch.stamped = self._identity.next(batch.topic_partition, batch.count)
+            stamp(batch.data, batch.stamped)
+
+    async def _deliver(self, node: int, batches: list[Batch]) -> None:
+        """Send one request, and see to its answer; never raises."""
+        try:
+            if self._before_first is not None:
+                new = [batch.topic_partition for batch in batches if batch.topic_partition not in self._taken_in]
+                if new:
+                    await self._before_first(new)
+                    self._taken_in.update(new)
+            response = await self._cluster.ask(node, self._request(batches), self._settings.request_timeout * 1000)
+        except (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError) as problem:
+            for batch in batches:
+                self._retry(batch, problem)
+            return
+        except Exception as problem:
+            self._fail(problem)
+            return
+        if response is None:  # acks=0: nobody will say
+            for batch in batches:
+                self._done(batch)
+            return
+        answers = {
+            TopicPartition(topic.name, partition.index): partition
+            for topic in response.responses
+            for partition in topic.partition_responses
+        }
+        for batch in batches:
+            self._answered(batch, answers[batch.topic_partition])
+
+    def _request(self, batches: Sequence[Batch]) -> Any:
+        topics: dict[str, list[Any]] = {}
+        for batch in batches:
+            topics.setdefault(batch.topic_partition.topic, []).append(
+                ProduceRequest.TopicProduceData.PartitionProduceData(
+                    index=batch.topic_partition.partition, records=batch.data
+                )
+            )
+        return ProduceRequest(
+            transactional_id=None if self._identity is None else self._identity.transactional_id,
+            acks=self._settings.acks,
+            timeout_ms=int(self._settings.request_timeout * 1000),
+            topic_data=[
+                ProduceRequest.TopicProduceData(name=name, partition_data=partitions)
+                for name, partitions in topics.items()
+            ],
+            # Later versions name topics by an id that another topic of that name would not have.
+            max_version=LAST_TOLD_VERSION,
+        )
+
+    # Answers
+
+    def _answered(self, batch: Batch, answer: Any) -> None:
+        if answer.error_code in (0, DuplicateSequenceNumber.code):
+            self._done(batch)
+            return
+        error = KafkaError.by_code.get(answer.error_code, UnknownServerError)
+        if error is MessageTooLarge and batch.count > 1:
+            self._split(batch)
+        elif error is OutOfOrderSequenceNumber and self._is_behind_another(batch):
+            self._retry(batch, error())
+        elif error in (UnknownProducerId, InvalidProducerEpoch) and self._before_first is None:
+            self._begins_anew = True
+            self._retry(batch, error())
+        elif error.retriable:
+            self._retry(batch, error())
+        else:
+            self._fail(self._refusal(error, batch, answer))
+
+    def _done(self, batch: Batch) -> None:
+        self._lanes[batch.topic_partition].sent -= 1
+        self._buffered -= len(batch.data)
+
+    def _retry(self, batch: Batch, problem: Exception) -> None:
+        """Put a batch aside until those sent after it are answered too; then they all go again."""
+        lane = self._lanes[batch.topic_partition]
+        lane.sent -= 1
+        lane.failed.append(batch)
+        lane.not_before = time.monotonic() + self._cluster.settings.seconds("retry.backoff.ms")
+        if self._leaders.pop(batch.topic_partition, None) is not None:
+            self._cluster.forget()
+        batch.tries += 1
+        if time.monotonic() > batch.deadline:
+            given_up = f"within {self._settings.delivery_timeout:g} s (delivery.timeout.ms)"
+        elif self._settings.retries is not None and batch.tries > self._settings.retries:
+            given_up = f"in {batch.tries} tries (retries)"
+        else:
+            return
+        error = type(problem) if isinstance(problem, KafkaError) else RequestTimedOut
+        self._fail(error(f"{batch.topic_partition} took no batch {given_up}: {problem}"))
+
+    def _is_behind_another(self, batch: Batch) -> bool:
+        """Whether an earlier batch of the partition has to go again: the broker waits for that one."""
+        return any(other.first < batch.first for other in self._lanes[batch.topic_partition].failed)
+
+    def _split(self, batch: Batch) -> None:
+        """Send the two halves of a batch that is too large for its topic; the next ones are made smaller."""
+        lane = self._lanes[batch.topic_partition]
+        lane.sent -= 1
+        topic = batch.topic_partition.topic
+        known = self._batch_bytes.get(topic, self._settings.batch_bytes)
+        self._batch_bytes[topic] = min(known, max(len(batch.data) // 2, SMALLEST_BATCH))
+        self._buffered -= len(batch.data)
+        for half in halves(batch, self._settings.level):
+            lane.failed.append(half)
+            self._buffered += len(half.data)
+
+    def _refusal(self, error: type[KafkaError], batch: Batch, answer: Any) -> KafkaError:
+        """The error of a batch that is not to be tried again, in words."""
+        name = batch.topic_partition
+        if error is MessageTooLarge:
+            return error(
+                f"{name} takes no record of {len(batch.data) - HEADER_SIZE} bytes: more than its max.message.bytes"
+            )
+        said = [getattr(answer, "error_message", None) or str(error())]
+        said += [f"record {item.batch_index}: {item.batch_index_error_message}" for item in answer.record_errors or ()]
+        return error(f"{name}: {'; '.join(said)}")
+
+    def _fail(self, problem: Exception) -> None:
+        if self._failure is None:
+            self._failure = problem
+
+
+async def _any_of(begun: Sequence[Any]) -> None:
+    """Return when one of them is done."""
+    one = Future()
+
+    def done(_: object) -> None:
+        if not one.is_done:
+            one.success(None)
+
+    for future in begun:
+        future.add_both(done)
+    await one
+
+
+def _partition_count(cluster: Cluster, topic: str) -> int:
+    """How many partitions a topic has, which is made first where brokers make topics that clients ask for."""
+    if topic not in cluster.describe([topic]):
+        request = MetadataRequest(
+            topics=[MetadataRequest.MetadataRequestTopic(name=topic)],
+            allow_auto_topic_creation=True,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        cluster.run(cluster.retrying, lambda: cluster.ask_any(request))
+    return len(cluster.partitions(topic))
