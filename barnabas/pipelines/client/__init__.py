@@ -2,3 +2,18 @@
 
 Connections, TLS, SASL and the encoding of requests are kafka-python's. Knows nothing of Spark.
 """
+
+from typing import NamedTuple
+
+EARLIEST, LATEST = -2, -1
+"""Instead of an offset or a time: the first offset that there is, the one that the next record will get (KIP-79)."""
+
+
+class TopicPartition(NamedTuple):
+    """As kafka-python's, equal to it and hashed like it; here because importing kafka-python takes a while."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"

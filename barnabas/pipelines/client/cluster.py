@@ -17,7 +17,6 @@ from uuid import UUID
 from kafka import errors as kafka_errors
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
-from kafka.structs import TopicPartition
 
 from barnabas.errors import (
     InvalidTopicException,
@@ -26,15 +25,12 @@ from barnabas.errors import (
     NetworkException,
     UnknownTopicOrPartition,
 )
-from barnabas.pipelines.client import positions
+from barnabas.pipelines.client import EARLIEST, LATEST, TopicPartition, positions
 from barnabas.pipelines.client.connections import Connections, TlsRefused
 from barnabas.pipelines.client.positions import ListedOffset
 from barnabas.pipelines.client.settings import ClientSettings
 
 __all__ = ["EARLIEST", "LATEST", "Cluster", "ListedOffset", "Topic", "TopicPartition", "Unauthenticated"]
-
-EARLIEST, LATEST = -2, -1
-"""Instead of a time: the first offset that there is, the one that the next record will get (KIP-79)."""
 
 LARGEST_ANSWER = 1 << 30
 IN_FLIGHT = 64
@@ -114,9 +110,13 @@ class Cluster:
 
     def topics(self, pattern: str | None = None) -> list[str]:
         """The names of the topics that match a pattern from end to end, internal ones left out; asked afresh."""
+        return sorted(self.matching(pattern or ".*"))
+
+    def matching(self, pattern: str) -> dict[str, Topic]:
+        """As `topics`, with all that is known of them."""
         every = self.run(self.retrying, lambda: self._describe(None))
-        matches = re.compile(pattern or ".*").fullmatch
-        return sorted(topic.name for topic in every.values() if not topic.internal and matches(topic.name))
+        matches = re.compile(pattern).fullmatch
+        return {name: topic for name, topic in every.items() if not topic.internal and matches(name)}
 
     def describe(self, topics: Sequence[str]) -> dict[str, Topic]:
         """Topics as they are now, those that do not exist left out."""
@@ -237,7 +237,7 @@ class Cluster:
             raise
 
     async def ask_coordinator(self, key: str, request: Request, kind: CoordinatorType = CoordinatorType.GROUP) -> Any:
-        """The answer of who coordinates a group or a transactional id; `forget_coordinator` once it does not any more."""
+        """The answer of who coordinates a group or transactional id; `forget_coordinator` once it does not any more."""
         return await self.ask(await self.coordinator(key, kind), request)
 
     async def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> Any:

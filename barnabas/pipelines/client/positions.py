@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata
 
 from barnabas.errors import KafkaError
+from barnabas.pipelines.client import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.pipelines.client.cluster import Cluster
@@ -64,7 +65,9 @@ def _list_offsets_request(asks: Mapping[TopicPartition, int], committed: bool) -
             topic_class(
                 name=topic,
                 partitions=[
-                    topic_class.ListOffsetsPartition(partition_index=partition, timestamp=asks[topic, partition])
+                    topic_class.ListOffsetsPartition(
+                        partition_index=partition, timestamp=asks[TopicPartition(topic, partition)]
+                    )
                     for partition in partitions
                 ],
             )
@@ -103,7 +106,7 @@ async def commit(cluster: "Cluster", group: str, offsets: Mapping[TopicPartition
                     partitions=[
                         topic_class.OffsetCommitRequestPartition(
                             partition_index=partition,
-                            committed_offset=offsets[topic, partition],
+                            committed_offset=offsets[TopicPartition(topic, partition)],
                             committed_leader_epoch=-1,
                             committed_metadata=metadata,
                         )
@@ -180,7 +183,7 @@ def _by_topic(topic_partitions: Iterable[TopicPartition]) -> dict[str, list[int]
 
 def _error(code: int, topic_partition: TopicPartition | None, group: str | None = None) -> KafkaError:
     error = KafkaError.by_code.get(code, KafkaError.by_code[-1])
-    where = f"{topic_partition.topic}-{topic_partition.partition}" if topic_partition else ""
+    where = str(topic_partition or "")
     return error(", ".join(filter(None, [where, f"group {group}" if group else ""])) + f": {error()}")
 
 

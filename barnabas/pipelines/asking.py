@@ -1,0 +1,90 @@
+"""What a reader asks a cluster: which partitions there are, where they begin and end.
+
+Knows how to ask, not what the answers are for.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.errors import UnknownTopicOrPartition
+from barnabas.pipelines.client import EARLIEST, LATEST, TopicPartition
+from barnabas.pipelines.offsets import BadOption, PartitionOffsets, Position, StreamOffset, resolve
+from barnabas.pipelines.options import ReadOptions
+
+if TYPE_CHECKING:
+    from barnabas.pipelines.client.cluster import Cluster, Topic
+
+NEW_TOPIC_PATIENCE = 2.0
+"""Seconds in which a topic that was just created gets known to every broker."""
+
+
+def cluster_of(options: ReadOptions) -> "Cluster":
+    """The connections of this process; kafka-python is imported here, where the first one is made."""
+    from barnabas.pipelines.client.cluster import Cluster
+
+    return Cluster.of(options.client)
+
+
+def subscribed(options: ReadOptions, *, missing_is_gone: bool = False) -> dict[str, "Topic"]:
+    """The topics that are read, as they are now.
+
+    Raises UnknownTopicOrPartition where one that is named does not exist, or with `missing_is_gone` leaves it out.
+    """
+    cluster = cluster_of(options)
+    if options.pattern is not None:
+        return cluster.matching(options.pattern)
+    names = options.topics or tuple(dict.fromkeys(partition.topic for partition in options.assigned or ()))
+    patience = time.monotonic() + NEW_TOPIC_PATIENCE
+    while True:
+        topics = cluster.describe(names)
+        missing = [name for name in names if name not in topics]
+        if not missing or missing_is_gone:
+            return topics
+        if time.monotonic() > patience:
+            raise UnknownTopicOrPartition(
+                f"{options.subscription}: topic {missing[0]} does not exist at "
+                f"{options.client['bootstrap.servers']}; is its name right?"
+            )
+        cluster.run(cluster.pause)
+
+
+def partitions_of(options: ReadOptions, topics: Mapping[str, "Topic"]) -> list[TopicPartition]:
+    """All partitions of these topics, or those of `assign`; raises BadOption where one of those does not exist."""
+    if options.assigned is None:
+        return [TopicPartition(topic.name, partition) for topic in topics.values() for partition in topic.leaders]
+    for part in options.assigned:
+        topic = topics.get(part.topic)
+        if topic is not None and part.partition not in topic.leaders:
+            raise BadOption(f"assign: {part} does not exist, topic {part.topic} has {len(topic.leaders)} partitions")
+    return [part for part in options.assigned if part.topic in topics]
+
+
+def ids_of(topics: Mapping[str, "Topic"]) -> dict[str, str]:
+    """Topic ids as text, of those that have one."""
+    return {topic.name: str(topic.id) for topic in topics.values() if topic.id is not None}
+
+
+def offsets_of(options: ReadOptions, asks: PartitionOffsets) -> PartitionOffsets:
+    """The offsets that EARLIEST, LATEST or times stand for."""
+    listed = cluster_of(options).list_offsets(asks, committed=options.committed) if asks else {}
+    return {partition: listed[partition].offset for partition in asks}
+
+
+def positioned(options: ReadOptions, position: Position, partitions: list[TopicPartition]) -> PartitionOffsets:
+    """The offsets that an option stands for."""
+    strategy = options.nothing_that_young if position is options.starting else "latest"
+    return resolve(position, partitions, lambda asks: offsets_of(options, asks), nothing_that_young=strategy)
+
+
+def beginnings_of(options: ReadOptions, start: StreamOffset, end: StreamOffset) -> PartitionOffsets:
+    """The first offset of each partition of `end` that `start` does not tell where to go on."""
+    going_on = start.still(end)
+    return offsets_of(options, {partition: EARLIEST for partition in end.at if partition not in going_on})
+
+
+def latest(options: ReadOptions) -> StreamOffset:
+    """The end of everything that is read, now."""
+    topics = subscribed(options, missing_is_gone=True)
+    partitions = partitions_of(options, topics)
+    return StreamOffset(offsets_of(options, dict.fromkeys(partitions, LATEST)), ids_of(topics))

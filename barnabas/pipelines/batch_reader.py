@@ -1,0 +1,81 @@
+"""Reading topics once, from one offset to another: the tasks of a batch, and what each does.
+
+Knows nothing of checkpoints and triggers.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from barnabas.pipelines import asking
+from barnabas.pipelines.offsets import DataLoss, Range, split
+from barnabas.pipelines.options import ReadOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+
+class BatchReader(DataSourceReader):
+    """Reads what is between two positions; both are settled when the query is planned."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One task for each partition of a topic that has anything, or more (minPartitions, maxRecordsPerPartition)."""
+        options = self._options
+        topics = asking.subscribed(options)
+        partitions = asking.partitions_of(options, topics)
+        start = asking.positioned(options, options.starting, partitions)
+        end = asking.positioned(options, options.ending, partitions)
+        ids = asking.ids_of(topics)
+        ranges = []
+        for partition in partitions:
+            begin, to = start[partition], end[partition]
+            if begin > to:
+                lost(options, [f"{partition}: {options.starting.option} begins at offset {begin}, after its end {to}"])
+            ranges.append(Range(*partition, begin, max(begin, to), ids.get(partition.topic)))
+        return tasks(options, ranges)
+
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
+        """The records of one range, as columns."""
+        return read(self._options, partition.value)
+
+
+def tasks(options: ReadOptions, ranges: Sequence[Range]) -> list[InputPartition]:
+    """Ranges as Spark wants them; the longest first, so that no task begins when all others are done."""
+    parts = split(ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
+    return [InputPartition(part) for part in parts]
+
+
+def lost(options: ReadOptions, losses: Sequence[str]) -> None:
+    """Raise DataLoss for what cannot be read any more, or with failOnDataLoss=false log it."""
+    if losses and options.fail_on_data_loss:
+        raise DataLoss(
+            "; ".join(losses) + ". Set failOnDataLoss=false to go on with what there is, "
+            "or begin again with a new checkpoint"
+        )
+    for loss in losses:
+        log.warning("%s; going on, as failOnDataLoss=false", loss)
+
+
+def read(options: ReadOptions, range_: Range | None) -> Iterator["pa.RecordBatch"]:
+    """The records of a range; nothing for no range (Spark makes a task of an empty batch)."""
+    if range_ is None:
+        return iter(())
+    from barnabas.pipelines.client.reading import read as fetch
+
+    return fetch(
+        asking.cluster_of(options),
+        range_.topic,
+        range_.partition,
+        range_.start,
+        range_.end,
+        headers=options.include_headers,
+        isolation=options.isolation,
+        fail_on_data_loss=options.fail_on_data_loss,
+    )

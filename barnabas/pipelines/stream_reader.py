@@ -1,0 +1,123 @@
+"""Reading topics for ever: which offsets each micro-batch takes, told to Spark's engine call by call.
+
+Knows nothing of how records are read. Lives in one process as long as its query runs; only `read` runs elsewhere.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from barnabas.pipelines import asking
+from barnabas.pipelines.batch_reader import lost, read, tasks
+from barnabas.pipelines.offsets import UNDECIDED, StreamOffset, plan, rate_limited
+from barnabas.pipelines.options import ReadOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Spark's offsets are what `StreamOffset.to_json` makes."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._latest: StreamOffset | None = None
+        self._only_what_is_there = False
+        self._until: StreamOffset | None = None
+        self._last_batch_at = float("-inf")
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins."""
+        options = self._options
+        topics = asking.subscribed(options)
+        partitions = asking.partitions_of(options, topics)
+        at = asking.positioned(options, options.starting, partitions)
+        begun_at = UNDECIDED if options.starting.depends_on_now else None
+        return StreamOffset(at, asking.ids_of(topics), begun_at).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """maxOffsetsPerTrigger, else minOffsetsPerTrigger; where both are given `latestOffset` knows of the other."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """From now on what is there at the next `latestOffset` is all that there is."""
+        self._only_what_is_there = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Up to where the next micro-batch reads; `start` itself where there is nothing to do."""
+        options, begin = self._options, StreamOffset.from_json(start)
+        self._latest = latest = self._settled(begin)
+        if isinstance(limit, ReadMinRows | ReadMaxRows) and self._too_few(begin, latest):
+            return start
+        at: Mapping[Any, int] = latest.at
+        if isinstance(limit, ReadMaxRows):
+            at = rate_limited(
+                limit.max_rows, {**asking.beginnings_of(options, begin, latest), **begin.still(latest)}, at
+            )
+        if begin.begun_at is UNDECIDED or begin.begun_at == UNDECIDED:
+            return StreamOffset(at, latest.ids, begun_at=begin.at).to_json()
+        if at == begin.at and latest.ids == begin.ids:
+            return start
+        return StreamOffset(at, latest.ids).to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The end that `latestOffset` saw last, for the query's progress."""
+        return None if self._latest is None else self._latest.to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """The tasks of a micro-batch; the same ones when it is run again."""
+        options, begin, to = self._options, StreamOffset.from_json(start), StreamOffset.from_json(end)
+        if begin.begun_at is not None and to.begun_at is not None:
+            begin = StreamOffset(to.begun_at, begin.ids)  # what this first batch began with before it was run again
+        ranges, losses = plan(begin, to, asking.beginnings_of(options, begin, to))
+        lost(options, losses)
+        return tasks(options, ranges)
+
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
+        """The records of one range, as columns; on an executor."""
+        return read(self._options, partition.value)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Commit to commitGroup how far the query has come."""
+        if self._options.commit_group is not None:
+            asking.cluster_of(self._options).commit(self._options.commit_group, StreamOffset.from_json(end).at)
+
+    def _settled(self, begin: StreamOffset) -> StreamOffset:
+        """The end of everything, asked again while a partition seems to end before `begin` (KAFKA-7703)."""
+        if self._until is not None:
+            return self._until
+        for attempt in range(self._options.offset_retries):
+            if attempt:
+                time.sleep(self._options.offset_retry_interval)
+            latest = asking.latest(self._options)
+            if all(latest.at[partition] >= at for partition, at in begin.still(latest).items()):
+                break
+        if self._only_what_is_there:
+            self._until = latest
+        return latest
+
+    def _too_few(self, begin: StreamOffset, latest: StreamOffset) -> bool:
+        """Whether fewer than minOffsetsPerTrigger wait, and maxTriggerDelay is not over yet."""
+        fewest = self._options.min_offsets_per_trigger
+        if fewest is None or self._only_what_is_there:
+            return False
+        going_on = begin.still(latest)
+        waiting = sum(to - going_on.get(partition, 0) for partition, to in latest.at.items())
+        now = time.monotonic()
+        if waiting < fewest and now - self._last_batch_at < self._options.max_trigger_delay:
+            return True
+        self._last_batch_at = now
+        return False
