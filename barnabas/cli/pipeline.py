@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -187,6 +188,11 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
     if verbose:
         yield None
         return
+    from pyspark.logger import PySparkLogger
+
+    warnings.filterwarnings("ignore", module="pyspark")
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(logger).setLevel("CRITICAL")  # they tell once more what an error says
     descriptor, path = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
     os.close(descriptor)
     try:

@@ -157,7 +157,7 @@ class _Count:
 
 def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop: threading.Event) -> bool:
     """Whether they were ended before they had come to their end."""
-    from barnabas.pipelines.jobs.stopping import ask_to_end, is_running
+    from barnabas.pipelines.jobs.stopping import ask_to_end, is_running, stop_if_idle
 
     following = [Following(query, job.name, report) for query in queries]
     asked = stopped = False
@@ -173,6 +173,9 @@ def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop:
             stopped = failed is None
             for query in running:
                 ask_to_end(query)
+        elif asked:
+            for query in running:
+                stop_if_idle(query)
         (threading.Event() if asked else stop).wait(LOOK_SECONDS)
     if failed is not None:
         raise JobFailed(cause_of(failed.exception() or "")) from failed.exception()

@@ -23,8 +23,9 @@ def ask_to_end(query: "StreamingQuery") -> None:
     """Have it begin no further batch; ``is_running`` says when the one at hand is done.
 
     Spark looks at a query's state before each batch, and only there; its ``stop`` sets that state, and interrupts the
-    thread. We set it, and leave the thread alone. Where the query lives behind Spark Connect its state is out of
-    reach: it is stopped once it waits for data, or at once if it does not within ten seconds.
+    thread. We set it, and leave the thread alone until it waits for its next trigger. Where the query lives behind
+    Spark Connect its state is out of reach: it is stopped once it waits for data, or at once if it does not within ten
+    seconds.
     """
     execution = _execution(query)
     if execution is not None:
@@ -32,6 +33,18 @@ def ask_to_end(query: "StreamingQuery") -> None:
         return
     deadline = time.monotonic() + 10
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    query.stop()
+
+
+def stop_if_idle(query: "StreamingQuery") -> None:
+    """End one that was asked to and has no batch at hand: it may sleep through a long trigger interval otherwise.
+
+    Twice idle, as Spark looks at the state a moment before it says that a batch is at hand.
+    """
+    for _ in range(2):
+        if query.status["isTriggerActive"]:
+            return
         time.sleep(POLL_SECONDS)
     query.stop()
 

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
     from barnabas.pipelines.jobs.importing.options import ImportOptions
 
-WITH_NULLS = {"ignoreNullFields": "false"}
+AS_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Nothing is left out: no column that is null, and no microsecond."""
 
 
 def chosen(rows: "DataFrame", options: "ImportOptions") -> "DataFrame":
@@ -87,7 +92,7 @@ def _bytes(rows: "DataFrame", column: "Column") -> "Column":
     if kind == "binary":
         return column
     if kind.startswith(("struct", "array", "map", "variant")):
-        return F.to_json(column, WITH_NULLS).cast("binary")
+        return F.to_json(column, AS_JSON).cast("binary")
     return column.cast("string").cast("binary")
 
 
@@ -99,7 +104,7 @@ def _key(rows: "DataFrame", texts: Sequence[str]) -> "Column":
     columns = [_resolved(rows, "key", text) for text in texts]
     if len(columns) == 1:
         return _bytes(rows, columns[0])
-    return F.to_json(F.struct(*columns), WITH_NULLS).cast("binary")
+    return F.to_json(F.struct(*columns), AS_JSON).cast("binary")
 
 
 def _value(rows: "DataFrame", options: "ImportOptions") -> "Column":
@@ -108,7 +113,7 @@ def _value(rows: "DataFrame", options: "ImportOptions") -> "Column":
     if options.value_format == "column":
         return _bytes(rows, _resolved(rows, "value_column", options.value_column or "value"))
     columns = [_resolved(rows, "columns", name) for name in options.columns or rows.columns]
-    return F.to_json(F.struct(*columns), WITH_NULLS).cast("binary")
+    return F.to_json(F.struct(*columns), AS_JSON).cast("binary")
 
 
 def _timestamp(rows: "DataFrame", text: str) -> "Column":
