@@ -14,7 +14,7 @@ from barnabas.pipelines.jobs.exporting.store import Store, other_exports
 
 LAYOUT = Layout("1f0c99aa-0000-4000-8000-000000000000", ".txt")
 LIMITS = Limits(target_bytes=12, wait_seconds=60)
-SCHEMA = "a schema"
+SCHEMA, ANOTHER = "a schema", "another schema"
 
 
 class Killed(BaseException):
@@ -77,7 +77,8 @@ def records(batch: int) -> dict[str, list[str]]:
 
 
 def a_store(files: LocalFiles, limits: Limits = LIMITS, schema: str = SCHEMA, now: float = 0.0) -> Store:
-    def merge(parts: Sequence[str], below: str) -> str:
+    def merge(parts: Sequence[str], below: str, schema: str) -> str:
+        assert schema in (SCHEMA, ANOTHER)
         files.join(parts, f"{below}/merged.txt")
         return f"{below}/merged.txt"
 
@@ -191,7 +192,7 @@ def test_a_batch_that_is_there_is_not_written_again(files: LocalFiles) -> None:
 
 def test_an_old_checkpoint_is_refused(files: LocalFiles) -> None:
     a_store(files).add(3, stage_of(files, 3))
-    with pytest.raises(ValueError, match="batch 2 is to be exported .* where batch 3 has been already"):
+    with pytest.raises(ValueError, match=r"batch 2 is to be exported .* where batch 3 has been already"):
         a_store(files).add(2, stage_of(files, 2))
 
 
@@ -211,7 +212,7 @@ def test_parts_wait_until_they_are_many_or_old(files: LocalFiles) -> None:
 def test_parts_of_two_schemas_are_not_merged(files: LocalFiles) -> None:
     store = a_store(files, Limits(10_000, 60))
     store.add(0, stage_of(files, 0))
-    store.add(3, stage_of(files, 3, "another schema"))
+    store.add(3, stage_of(files, 3, ANOTHER))
     assert store.publish(all_of_them=True) == 2
     assert visible(files.root) == sorted(records(0)["date=0"] + records(3)["date=0"])
 

@@ -66,7 +66,7 @@ class LocalFiles:
         self.root = root
 
     def uri(self, path: str) -> str:
-        return (self.root / path).as_uri()
+        return f"file://{(self.root / path).as_posix()}"  # Hadoop would take per cent signs as they are
 
     def list(self, path: str) -> list[Entry]:
         return sorted(self._found(self.root / path))

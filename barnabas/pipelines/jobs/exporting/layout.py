@@ -5,6 +5,7 @@ Knows nothing of file systems: paths are relative to the export's directory.
     topic=orders/date=2026-11-21/part-1f0c99aa-0000000007-0000.parquet    what readers see
     _barnabas/1f0c99aa-…/export.json                                      what is exported, by whom
                          staging/                                         what is being written
+                         schemas/5d41402a.json                            of the parts that are held
                          batches/0000000007.json                          the files of the newest batch
                          held/topic=orders/date=2026-11-21/0000000008-0000-5d41402a.part
                          merges/part-1f0c99aa-0000000007-0000.json        a merge that is being made visible
@@ -63,6 +64,9 @@ class Layout(NamedTuple):
     @property
     def merges(self) -> str:
         return f"{self.home}/merges"
+
+    def schema(self, fingerprint: str) -> str:
+        return f"{self.home}/schemas/{fingerprint}.json"
 
     def batch(self, number: int) -> str:
         return f"{self.batches}/{number:0{DIGITS}}.json"

@@ -1,18 +1,19 @@
 """How a micro-batch comes into a directory once, whatever is killed when; and how readers see whole files only.
 
-A file that readers see is never touched again. What a batch wrote is held back, hidden, until there is enough of it (or
-until it is old enough), then merged, and the result made visible by one rename: at no moment does a reader find a record
-twice, or miss one that it found before. Knows nothing of Spark, nor of formats: who writes and who merges is passed in.
+A file that readers see is never touched again. What a batch wrote is held back, hidden, until there is enough of it
+(or until it is old enough), then merged, and the result made visible by one rename: at no moment does a reader find a
+record twice, or miss one that it found before. Knows nothing of Spark and of formats: who writes and who merges is
+passed in.
 
 Steps, each of which may be the last before a kill, and what the next start makes of it:
 
-    a batch    1 write its files to staging            redone: staging is emptied, Spark asks for the batch again
-               2 write batches/N.json, which names them   done from here on:
-               3 move each to held                     the rest is moved, and Spark's asking again is answered by nothing
-    a merge    1 write the merged file to staging      forgotten: the parts are still held
-               2 write merges/X.json                   done from here on:
-               3 move the merged file to its place     moved, if it is still in staging
-               4 delete the parts                      deleted, if they are still there
+    a batch    1 write its files to staging              forgotten: Spark asks for the batch again
+               2 write batches/N.json, which names them  decided: from here on the batch is in the export
+               3 move each to held                       the rest is moved; Spark's asking again changes nothing
+    a merge    1 write the merged file to staging        forgotten: the parts are still held
+               2 write merges/X.json                     decided
+               3 move the merged file to its place       moved, if it is still in staging
+               4 delete the parts                        deleted, those that are still there
                5 delete merges/X.json
 """
 
@@ -27,12 +28,12 @@ from barnabas.pipelines.jobs.exporting.merging import Limits, due
 Stage = Callable[[str], str]
 """Writes the files of a batch below a directory, in the directories that they are to be in; returns their schema."""
 
-Merge = Callable[[Sequence[str], str], str]
-"""Makes one file of these, below a directory; returns its path."""
+Merge = Callable[[Sequence[str], str, str], str]
+"""Makes one file of these, below a directory; the third is their schema, as they were staged with. Returns its path."""
 
 
 class Store:
-    """The files of one export. Not for two threads at a time, nor for two processes: Spark's checkpoint sees to that."""
+    """The files of one export. For one thread at a time, of one process: Spark's checkpoint sees to that."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class Store:
         self._is_clean = False
         self._files.delete(self._layout.staging)
         below = f"{self._layout.staging}/{batch}"  # of its own: this batch's names must not stand for an earlier one's
-        schema = fingerprint(stage(below))
+        schema = self._known(stage(below))
         moves = {
             entry.path: self._layout.part(Part(leaf_of(entry.path, below), batch, number, schema, 0, 0.0))
             for number, entry in enumerate(self._files.list(below))
@@ -89,6 +90,8 @@ class Store:
                 self._publish_merged(group)
             else:
                 self._files.move(self._layout.part(group[0]), self._layout.published(group[0]))
+        if groups:
+            self._files.delete(self._layout.staging)
         self._is_clean = True
         return len(groups)
 
@@ -97,13 +100,22 @@ class Store:
         found = (self._layout.parse_part(*entry) for entry in self._files.list(self._layout.held))
         return [part for part in found if part is not None]
 
+    def _known(self, schema: str) -> str:
+        """The fingerprint of a schema that `merge` will ask for."""
+        name = fingerprint(schema)
+        if self._files.read(self._layout.schema(name)) is None:
+            self._files.write(self._layout.schema(name), schema)
+        return name
+
     def _publish_merged(self, group: list[Part]) -> None:
         self._files.delete(self._layout.staging)
         parts = [self._layout.part(part) for part in group]
         note = self._layout.merge(group[0])
-        staged = self._merge(parts, f"{self._layout.staging}/merged")
+        schema = self._files.read(self._layout.schema(group[0].schema)) or ""
+        staged = self._merge(parts, f"{self._layout.staging}/merged", schema)
         self._files.write(
-            note, json.dumps({"staged": staged, "published": self._layout.published(group[0]), "parts": parts}, indent=1)
+            note,
+            json.dumps({"staged": staged, "published": self._layout.published(group[0]), "parts": parts}, indent=1),
         )
         self._finish_merge(note)
 

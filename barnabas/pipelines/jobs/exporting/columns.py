@@ -1,0 +1,102 @@
+"""From the columns of a topic to those of an export: which are kept, what is flattened, which directory a row is for.
+
+Knows nothing of where they go. Times are UTC whatever the session's time zone is.
+"""
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+METADATA = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
+"""What a record has beside its key and its value."""
+
+DAY_MICROSECONDS = 86_400_000_000
+PERIODS = {"date": ("date",), "hour": ("date", "hour"), "none": ()}
+
+
+class Shape(NamedTuple):
+    """What an export's rows look like."""
+
+    metadata: bool  #: with the columns of METADATA, and the key
+    prefix: str  #: before the names of those columns
+    flatten: bool  #: a value that is a struct becomes a column for each field
+    plain: bool  #: no column is nested, and bytes are Base64: for CSV, and for tables
+    plain_bytes: bool  #: where columns may be bytes all the same
+    period: str  #: one of PERIODS
+    by_topic: bool  #: a directory for each topic
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The columns that are the names of directories, from the outside inwards."""
+        return (*(("topic",) if self.by_topic else ()), *PERIODS[self.period])
+
+
+def shaped(df: "DataFrame", shape: Shape) -> "DataFrame":
+    """The rows of a topic (key and value decoded) as they are exported, each task's in order.
+
+    Raises:
+        ValueError: two columns would have one name; the message says which, and what to do.
+    """
+    from pyspark.sql import functions as F
+
+    columns = [*_kept(df, shape), *_directories(shape)]
+    twice = [name for name, count in Counter(name.lower() for _, name in columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"there would be two columns called {', '.join(twice)}, one of the value's fields and one of the "
+            "record itself: give the latter a prefix (metadata_prefix, say kafka_), or leave the value whole (flatten)"
+        )
+    order = [*shape.directories, *(shape.prefix + name for name in ("partition", "offset") if shape.metadata)]
+    made = df.select([column.alias(name) for column, name in columns])
+    if shape.plain:
+        made = made.select(
+            [_plain(F.col(_quoted(field.name)), field.dataType, shape).alias(field.name) for field in made.schema]
+        )
+    return made.sortWithinPartitions(*map(_quoted, order)) if order else made
+
+
+def _kept(df: "DataFrame", shape: Shape) -> list[tuple["Column", str]]:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
+
+    value = df.schema["value"].dataType
+    if shape.flatten and isinstance(value, StructType):
+        values = [(F.col(f"value.{_quoted(name)}"), name) for name in value.names]
+    else:
+        values = [(F.col("value"), "value")]
+    if not shape.metadata:
+        return values
+    metadata = [
+        (F.col(name), shape.prefix + name) for name in METADATA if name in df.columns and name not in shape.directories
+    ]
+    return [(F.col("key"), f"{shape.prefix}key"), *values, *metadata]
+
+
+def _directories(shape: Shape) -> list[tuple["Column", str]]:
+    from pyspark.sql import functions as F
+
+    micros = F.unix_micros("timestamp")
+    made = {
+        "topic": F.col("topic"),
+        "date": F.date_from_unix_date(F.floor(micros / F.lit(DAY_MICROSECONDS)).cast("int")),
+        "hour": F.lpad(F.floor(F.pmod(micros, F.lit(DAY_MICROSECONDS)) / F.lit(3_600_000_000)).cast("string"), 2, "0"),
+    }
+    return [(made[name], name) for name in shape.directories]
+
+
+def _plain(column: "Column", type: "DataType", shape: Shape) -> "Column":
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType, VariantType
+
+    if isinstance(type, ArrayType | MapType | StructType | VariantType):
+        return F.to_json(column)
+    if isinstance(type, BinaryType) and not shape.plain_bytes:
+        return F.base64(column)
+    return column
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
