@@ -207,6 +207,12 @@ def cut(path, size):
     path.write_bytes(path.read_bytes()[:size])
 
 
+def other_letter(path, position):
+    content = bytearray(path.read_bytes())
+    content[position] = ord("B") if content[position] == ord("A") else ord("A")
+    path.write_bytes(content)
+
+
 def remove_batch(path):
     content = path.read_bytes()
     one, two, *_ = [batch.size_in_bytes for batch in batches(content)]
@@ -229,7 +235,7 @@ DAMAGE = {
     "a snapshot": ("payments-0/*[1-9].snapshot", lambda path: change(path, 30), "and that of its bytes is"),
     "epochs": ("orders-0/leader-epoch-checkpoint", lambda path: replaced(path, b"\n0 0\n", b"\n0 1\n"), "leader epoch"),
     "a late epoch": ("orders-0/leader-epoch-checkpoint", lambda path: path.write_text("0\n1\n9 0\n"), "is later than"),
-    "a topic's id": ("orders-0/partition.metadata", lambda path: change(path, 25), "the topic id is"),
+    "a topic's id": ("orders-0/partition.metadata", lambda path: other_letter(path, 25), "the topic id is"),
     "a stranger's id": ("orders-0/partition.metadata", lambda path: cut(path, 11), "topic_id is missing"),
     "a recovery point": ("recovery-point*", lambda path: replaced(path, b" 0 ", b" 0 9"), "and its log ends at"),
     "a line": ("replication-offset*", lambda path: replaced(path, b"orders 0", b"order 0"), "order-0 is not here"),
