@@ -280,9 +280,9 @@ class Cluster:
             self.forget()
             await self.pause()
 
-    async def pause(self) -> None:
-        """Wait for ``retry.backoff.ms``."""
-        await self._net.sleep(self.settings.seconds("retry.backoff.ms"))
+    async def pause(self, seconds: float | None = None) -> None:
+        """Wait, for ``retry.backoff.ms`` if not said otherwise."""
+        await self._net.sleep(self.settings.seconds("retry.backoff.ms") if seconds is None else seconds)
 
     async def _bootstrap(self) -> None:
         await self._connections.bootstrap_async(int(self.settings["default.api.timeout.ms"]))

@@ -86,7 +86,13 @@ class Writer:
         """
         self._check()
         count = self._partition_count(topic, partitions)
+        if not len(columns.timestamps):
+            return
         sizes = record_sizes(columns)
+        if self._settings.record_bytes is not None and sizes.max() > self._settings.record_bytes:
+            raise MessageTooLarge(
+                f"a record for {topic} has {sizes.max()} bytes, kafka.max.request.size is {self._settings.record_bytes}"
+            )
         chosen = partitions_of(columns.key, sizes, count, sticky=self._sticky, explicit=partitions, topic=topic)
         if (chosen[1:] < chosen[:-1]).any():
             order = np.argsort(chosen.astype(np.int32), kind="stable")
@@ -108,9 +114,18 @@ class Writer:
             self._buffered += len(batch.data)
             self.bytes += len(batch.data)
         self.records += len(chosen)
+        self._take_in(TopicPartition(topic, int(chosen[start])) for start in bounds[:-1])
         self._send()
         while self._buffered > self._settings.buffer_bytes:
             self._step()
+
+    def _take_in(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        if self._before_first is None:
+            return
+        new = [topic_partition for topic_partition in topic_partitions if topic_partition not in self._taken_in]
+        if new:
+            self._cluster.run(self._before_first, new)
+            self._taken_in.update(new)
 
     def flush(self) -> None:
         """Return when all that was written is acknowledged."""
@@ -118,6 +133,12 @@ class Writer:
         while self._buffered:
             self._step()
         self._check()
+
+    def settle(self) -> None:
+        """Return when no request is under way any more; what was not sent is dropped."""
+        for requests in self._requests.values():
+            for request in requests:
+                self._cluster.finish(request)
 
     def close(self) -> None:
         """Let the next writer go on where this one ended; one that failed is forgotten instead."""
@@ -231,11 +252,6 @@ class Writer:
     async def _deliver(self, node: int, batches: list[Batch]) -> None:
         """Send one request, and see to its answer; never raises."""
         try:
-            if self._before_first is not None:
-                new = [batch.topic_partition for batch in batches if batch.topic_partition not in self._taken_in]
-                if new:
-                    await self._before_first(new)
-                    self._taken_in.update(new)
             response = await self._cluster.ask(node, self._request(batches), self._settings.request_timeout * 1000)
         except (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError) as problem:
             for batch in batches:
