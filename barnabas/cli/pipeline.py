@@ -89,11 +89,11 @@ def parameter_of(each: Described) -> click.Parameter:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}"]
         return click.Option([*flags, each.name], is_flag=True, default=bool(each.default), help=help)
     metavar = said.metavar or ("FILE" if said.file else "KEY=VALUE" if each.pairs else None)
-    shown = not (required or each.many or each.pairs or each.default in (None, "", False))
-    return click.Option(
-        [*flags, each.name], required=required, type=kind, multiple=(each.many or each.pairs) and not said.file,
-        default=str(each.default) if shown else None, show_default=shown, metavar=metavar, help=help,
-    )  # fmt: skip
+    several = (each.many or each.pairs) and not said.file
+    more: dict[str, Any] = {"required": True} if required else {}
+    if not (required or each.many or each.pairs or each.default in (None, "")):
+        more = {"default": each.default, "show_default": True}
+    return click.Option([*flags, each.name], type=kind, multiple=several, metavar=metavar, help=help, **more)
 
 
 def values(declared: list[Described], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,6 +200,8 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
     except Exception:
         if Path(path).stat().st_size:
             click.echo(f"What Spark logged is in {path}", err=True)
+        else:
+            Path(path).unlink()
         raise
     Path(path).unlink(missing_ok=True)
 
@@ -210,10 +212,11 @@ def errors_in_one_line() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRA:
             raise
         hint = "pip install 'barnabas[spark]'"
-        raise click.ClickException(f"{error.name} is not installed, which comes with the extra spark: {hint}") from None
+        raise click.ClickException(f"{library} is not installed, which comes with the extra spark: {hint}") from None
     except click.ClickException:
         raise
     except KeyboardInterrupt:

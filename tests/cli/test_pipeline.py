@@ -1,0 +1,190 @@
+"""``barnabas pipeline``: options made of what jobs declare, mistakes in one line, signals; nothing starts Spark."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+
+from barnabas.cli import main, pipeline
+from barnabas.pipelines.jobs import JOBS
+from barnabas.pipelines.jobs.options import described, option, options
+from barnabas.pipelines.jobs.progress import Progress
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*arguments):
+        code = main(["pipeline", *arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_help_lists_the_jobs(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for name, entry in JOBS.items():
+        assert f"\n  {name} " in out
+        assert entry.help.split()[0] in out
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_each_job_helps_with_its_own_options_and_those_of_all(run, name):
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    assert f"Usage: barnabas pipeline {name}" in out
+    for flag in ("--once", "--checkpoint DIR", "--master URL", "--conf KEY=VALUE", "--verbose"):
+        assert flag in out
+    for each in described(JOBS[name].options_class()):
+        flags = each.option.flags or pipeline.FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",)
+        assert each.option.argument or all(flag in out for flag in flags)
+
+
+def test_help_imports_no_spark():
+    program = (
+        "import sys; from barnabas.cli import main; main(['pipeline', 'import', '--help']); "
+        "sys.exit([name for name in ('pyspark', 'pyarrow', 'numpy', 'kafka') if name in sys.modules] or 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no-such-job"], "No such command 'no-such-job'"),
+        (["import"], "Missing option '--topic'"),
+        (["import", "--topic", "t"], "either files or jdbc_url must be given"),
+        (["import", "--topic", "t", "--files", "in", "--format", "xml"], "'xml' is not one of 'parquet', 'csv'"),
+        (["import", "--topic", "t", "--files", "in", "--after", "archive"], "after archive and archive_to go together"),
+        (["import", "--topic", "t", "--files", "in", "--header", "x"], "--header is 'x', but must be key=value"),
+        (["import", "--topic", "t", "--files", "in", "--conf", "x"], "--conf is 'x', but must be key=value"),
+        (["import", "--topic", "t", "--files", "in", "--command-config", "no.properties"], "no.properties"),
+        (["import", "--topic", "t", "--files", "in"], "checkpoint is missing: a directory in which the job keeps"),
+        (["import", "--topic", "t", "--jdbc-url", "jdbc:x"], "with jdbc_url, give either table or query"),
+        (["import", "--topic", "t", "--jdbc-url", "jdbc:x", "--table", "t"], "increasing must name the column"),
+        (
+            ["import", "--topic", "t", "--jdbc-url", "jdbc:x", "--table", "t", "--increasing", "id", "--driver-jars",
+             "no.jar", "--checkpoint", "c"],
+            "driver_jars names no.jar, which is no file",
+        ),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line(run, arguments, said):
+    code, out, err = run(*arguments)
+    assert code != 0
+    assert out == ""
+    assert said in err
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+
+
+def test_a_missing_library_is_a_hint():
+    program = (
+        "import sys; sys.modules['pyspark'] = None; from barnabas.cli import main; "
+        "sys.exit(main('pipeline import --topic t --files in --checkpoint c'.split()))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "Error: pyspark is not installed, which comes with the extra spark: pip install 'barnabas[spark]'\n"
+    )
+
+
+def test_a_missing_java_is_a_hint(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    code, _, err = run("import", "--topic", "t", "--files", "in", "--checkpoint", "c")
+    assert code == 1
+    assert "Spark needs Java 17 or later" in err
+    assert "Traceback" not in err
+
+
+@options
+class Sample:
+    """All kinds of options."""
+
+    to: str = option("Where `to`.")
+    kind: str = option("Which.", default="a", choices=("a", "b"))
+    count: int | None = option("How many.", default=None)
+    share: float = option("How much.", default=0.5)
+    quick: bool = option("Whether.", default=True)
+    names: tuple[str, ...] = option("Which ones.", default=())
+    extra: dict[str, str] = option("What else.", default_factory=dict)
+    client: dict[str, str] = option("A file.", default_factory=dict, file=True, flags=("--command-config",))
+
+
+def parsed(arguments):
+    declared = list(described(Sample))
+    command = click.Command("x", params=[pipeline.parameter_of(each) for each in declared])
+    with command.make_context("x", list(arguments)) as context:
+        return Sample(**pipeline.values(declared, context.params))
+
+
+def test_options_become_what_their_class_takes(tmp_path):
+    properties = tmp_path / "client.properties"
+    properties.write_text("security.protocol=SSL\nclient.id = me\n")
+    assert parsed(["--to", "x"]) == Sample(to="x")
+    given = (
+        "--to x --kind b --count 3 --share 1 --no-quick --names p --names q --extra k=v=w --extra l= --command-config"
+    )
+    assert parsed([*given.split(), "--command-config", str(properties)]) == Sample(
+        to="x",
+        kind="b",
+        count=3,
+        share=1.0,
+        quick=False,
+        names=("p", "q"),
+        extra={"k": "v=w", "l": ""},
+        client={"security.protocol": "SSL", "client.id": "me"},
+    )
+
+
+def test_a_batch_is_a_line():
+    assert (
+        pipeline.line_of(Progress("import", 3, 12_345, 2.0, 67))
+        == "import: batch 3: 12,345 rows, 6,172 rows/s, 67 behind"
+    )
+    assert pipeline.line_of(Progress("import", 0, 1, 0.5, None)) == "import: batch 0: 1 rows, 2 rows/s"
+
+
+STOPPED = """
+import sys, threading, time
+from barnabas.cli.pipeline import told_to_stop
+with told_to_stop() as stop:
+    print("ready", flush=True)
+    stop.wait(30)
+    print("stopped", flush=True)
+    if "stubborn" in sys.argv:
+        time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_told_to_the_job(number):
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        assert ran.stdout.readline() == "ready\n"
+        os.kill(ran.pid, number)
+        out, err = ran.communicate(timeout=20)
+    assert (ran.returncode, out) == (0, "stopped\n")
+    assert "Finishing the batch at hand" in err
+
+
+def test_a_second_interrupt_ends_the_process():
+    begun = time.monotonic()
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, "stubborn"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as ran:
+        assert ran.stdout.readline() == "ready\n"
+        os.kill(ran.pid, signal.SIGINT)
+        assert ran.stdout.readline() == "stopped\n"
+        os.kill(ran.pid, signal.SIGINT)
+        assert ran.wait(20) == 130
+    assert time.monotonic() - begun < 20
