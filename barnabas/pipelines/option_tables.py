@@ -100,7 +100,7 @@ READ = {
             None,
             READS,
             "where to begin: `earliest` (what a batch does), `latest` (what a stream does; not a batch), or "
-            'for each partition `{"orders": {"0": 23, "1": -2}}`, -2 being earliest and -1 latest. A stream that goes on from a '
+            'for each partition `{"orders": {"0": 23, "1": -2}}`, -2 being earliest and -1 latest. A stream that has a '
             "checkpoint goes on where it was; partitions that are new then are read from their beginning",
         ),
         OptionDef(
@@ -221,7 +221,16 @@ WRITE = {
             str,
             None,
             WRITES,
-            "what exactly-once remembers its batches by; the query's own id where nothing is said",
+            "what exactly-once remembers its batches by, and the beginning of its transactional ids; made of the "
+            "query's id where nothing is said, and new for each batch query",
+        ),
+        OptionDef(
+            "batchId",
+            _number(0),
+            None,
+            frozenset({BATCH_WRITE}),
+            "with sinkId and exactly-once: the number of this write; one that has been written, or a later one that "
+            "has, makes it do nothing",
         ),
         *(
             OptionDef(f"kafka.{setting.name}", setting.check, setting.default, WRITES, setting.doc)

@@ -95,6 +95,7 @@ class WriteOptions:
     topic: str | None
     delivery: str
     sink_id: str | None
+    batch_id: int | None
     settings: WriteSettings
 
 
@@ -154,7 +155,12 @@ def write_options(options: Mapping[str, str], scope: str) -> WriteOptions:
         raise BadOption(
             "delivery=exactly-once needs kafka.acks=all and kafka.enable.idempotence=true, as they are unset"
         )
-    return WriteOptions(client, scope, value["topic"], value["delivery"], value["sinkId"], settings)
+    if scope == BATCH_WRITE and (value["sinkId"] is None) != (value["batchId"] is None):
+        raise BadOption("sinkId and batchId go together in a batch write: what is remembered, and its number")
+    for name in ("sinkId", "batchId"):
+        if value[name] is not None and value["delivery"] != "exactly-once":
+            raise BadOption(f"{name} means something with delivery=exactly-once only")
+    return WriteOptions(client, scope, value["topic"], value["delivery"], value["sinkId"], value["batchId"], settings)
 
 
 def _parsed(

@@ -1,0 +1,225 @@
+"""What a task of the sink does with its rows, in a worker of Spark: at least once, or exactly once.
+
+Exactly once: a task's rows and its marker are one transaction. The marker is an offset that a group named after the
+query commits, the number of the next micro-batch, with what was written as its metadata; where it is committed says
+which task it is of. A task first begins its transaction, which ends whatever an earlier attempt has left open, and
+then reads its marker: if it tells of this batch, the rows are there. Knows nothing of columns that cannot be written.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from barnabas.columnar.encoding import Columns
+from barnabas.pipelines.client import TopicPartition
+from barnabas.pipelines.client.cluster import Cluster
+from barnabas.pipelines.client.transactional import Transaction
+from barnabas.pipelines.client.writing import Writer
+from barnabas.pipelines.sink import BATCH_ID, QUERY_ID, Written
+
+if TYPE_CHECKING:
+    from barnabas.pipelines.options import WriteOptions
+
+MARKERS_TOPIC = "__consumer_offsets"
+"""Markers are committed for its partitions: every cluster has it, and nobody adds any."""
+
+GATHERED_BATCHES = 4
+"""Rows are gathered for as many full batches, one of each partition of a small topic."""
+
+NO_TIMESTAMP = -1  # ms; what a record without a time has (KIP-32)
+
+
+class BadRow(ValueError):
+    """A row that cannot be written; the text names the column and what would be right."""
+
+
+class Repeated(RuntimeError):
+    """A batch that was written in part is not what it was then."""
+
+
+class Target(Protocol):
+    """Where columns go: a Writer, or a Transaction around one."""
+
+    def __call__(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None: ...
+
+
+def write_rows(rows: Iterable[pa.RecordBatch], options: "WriteOptions", columns: tuple[str, ...]) -> Written:
+    """Write a task's rows and wait until all of them are acknowledged."""
+    writer = Writer(Cluster.of(options.client), options.settings)
+    for gathered in gather(rows, columns, options.settings.batch_bytes * GATHERED_BATCHES, options.settings.linger):
+        write_table(gathered, options.topic, writer.write)
+    writer.flush()
+    writer.close()
+    return Written(writer.records, writer.bytes)
+
+
+def write_exactly_once(
+    rows: Iterable[pa.RecordBatch], options: "WriteOptions", columns: tuple[str, ...], own_id: str
+) -> Written:
+    """Write a task's rows in one transaction, unless they are written already; `own_id` is a batch query's."""
+    cluster = Cluster.of(options.client)
+    task = _task(options, own_id)
+    transaction = Transaction(cluster, task.transactional_id, options.settings)
+    transaction.begin()
+    try:
+        marker = Marker.of(cluster, task)
+        if marker is not None:
+            return _skipped(rows, marker, task)
+        settings = options.settings
+        for gathered in gather(rows, columns, settings.batch_bytes * GATHERED_BATCHES, settings.linger):
+            write_table(gathered, options.topic, transaction.produce)
+        writer = transaction.writer
+        written = Marker(task.query, writer.records, writer.bytes)
+        transaction.commit_offsets(task.group(cluster), {task.place(cluster): task.batch + 1}, written.to_json())
+        transaction.commit()
+    except BaseException:
+        transaction.abort()
+        raise
+    return Written(writer.records, writer.bytes)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which task of which micro-batch of which query this is; what is written once."""
+
+    sink: str
+    query: str
+    batch: int
+    number: int
+
+    @property
+    def transactional_id(self) -> str:
+        """All attempts of the task have it, and the same task of other micro-batches."""
+        return f"{self.sink}-{self.number}"
+
+    def group(self, cluster: Cluster) -> str:
+        """The group that commits the markers of this task and others."""
+        block = self.number // len(cluster.partitions(MARKERS_TOPIC))
+        return f"{self.sink}-{block}" if block else self.sink
+
+    def place(self, cluster: Cluster) -> TopicPartition:
+        """The partition for which the group commits this task's."""
+        return TopicPartition(MARKERS_TOPIC, self.number % len(cluster.partitions(MARKERS_TOPIC)))
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What was written with a marker: by which query, so many records and bytes."""
+
+    query: str
+    records: int
+    bytes: int
+
+    def to_json(self) -> str:
+        """As the metadata of the committed offset."""
+        return json.dumps({"query": self.query, "records": self.records, "bytes": self.bytes})
+
+    @classmethod
+    def of(cls, cluster: Cluster, task: Task) -> "Marker | None":
+        """What this task has written of this batch before, None if nothing."""
+        cluster.run(cluster.retrying, lambda: cluster.coordinator(task.sink))  # brokers make their topic for it
+        place = task.place(cluster)
+        committed = cluster.committed(task.group(cluster), [place]).get(place)
+        if committed is None or committed.offset <= task.batch:
+            return None
+        marker = cls(**json.loads(committed.metadata))
+        return marker if marker.query == task.query else None
+
+
+def _task(options: "WriteOptions", own_id: str) -> Task:
+    context = TaskContext.get()
+    if context is None:
+        raise RuntimeError("rows are written by tasks of Spark")
+    query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
+    if options.scope == "stream write" and query is not None and batch is not None:
+        return Task(options.sink_id or f"barnabas-{query}", query, int(batch), context.partitionId())
+    if options.batch_id is not None and options.sink_id is not None:
+        return Task(options.sink_id, "", options.batch_id, context.partitionId())
+    return Task(own_id, own_id, 0, context.partitionId())
+
+
+def _skipped(rows: Iterable[pa.RecordBatch], marker: Marker, task: Task) -> Written:
+    """Let the rows go by, and see that they are as many as were written."""
+    given = sum(batch.num_rows for batch in rows)
+    if given != marker.records:
+        raise Repeated(
+            f"task {task.number} of batch {task.batch} wrote {marker.records} records before it was repeated, and now "
+            f"gets {given}: the batch is split into other tasks, or its source does not repeat itself. Some of its "
+            "rows may be written twice. Go on with the settings that the query had (partitions of shuffles and of "
+            "the source), or from a new checkpoint"
+        )
+    return Written(marker.records, marker.bytes, skipped=True)
+
+
+# Rows to columns
+
+
+def gather(
+    rows: Iterable[pa.RecordBatch], columns: tuple[str, ...], enough_bytes: int, linger: float
+) -> Iterator[pa.RecordBatch]:
+    """The rows' columns that are written, several batches put together where they are small.
+
+    Rows wait for others until `enough_bytes` are there, or until others come after `linger` seconds.
+    """
+    held: list[pa.RecordBatch] = []
+    size, since = 0, 0.0
+    for batch in rows:
+        if not batch.num_rows:
+            continue
+        since = since if held else time.monotonic()
+        held.append(batch.select(list(columns)))
+        size += held[-1].nbytes
+        if size >= enough_bytes or time.monotonic() - since >= linger:
+            yield _together(held)
+            held, size = [], 0
+    if held:
+        yield _together(held)
+
+
+def _together(held: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return held[0] if len(held) == 1 else pa.concat_batches(held)
+
+
+def write_table(rows: pa.RecordBatch, topic: str | None, write: Target) -> None:
+    """Write rows to `topic`, or to the one that each names; raises BadRow for a row without one."""
+    if topic is not None:
+        write(topic, _columns(rows), _column(rows, "partition"))
+        return
+    topics = rows.column("topic")
+    if topics.null_count:
+        raise BadRow("a row has null in the column topic: give each row a topic, or set the option topic")
+    for named in pc.unique(topics).to_pylist():
+        its = rows.filter(pc.equal(topics, named))
+        write(named, _columns(its), _column(its, "partition"))
+
+
+def _columns(rows: pa.RecordBatch) -> Columns:
+    return Columns(
+        _column(rows, "key"),
+        _column(rows, "value"),
+        _column(rows, "headers"),
+        timestamps_of(_column(rows, "timestamp"), rows.num_rows),
+    )
+
+
+def _column(rows: pa.RecordBatch, name: str) -> Any:
+    return rows.column(name) if name in rows.schema.names else None
+
+
+def timestamps_of(column: pa.Array | None, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Times in ms since 1970 of a column of microseconds; now, where it is null or not there."""
+    now = time.time_ns() // 1_000_000
+    if column is None:
+        return np.full(count, now, np.int64)
+    micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).fill_null(now * 1000)
+    times: np.ndarray[Any, np.dtype[np.int64]] = micros.to_numpy() // 1000
+    if len(times) and times.min() < NO_TIMESTAMP:
+        raise BadRow(f"a row has a timestamp before 1970 ({times.min()} ms): records cannot say that")
+    return times
