@@ -79,7 +79,9 @@ class AvroDecoder:
             row: Any = fastavro.schemaless_reader(
                 stream, writes, reads, return_record_name=wants_names, return_named_type=wants_names
             )
-        except EOFError:
+        except (EOFError, IndexError):
+            if stream.tell() < len(value):
+                raise
             raise Undecodable(f"the {len(value)} bytes end within the value{self._hint(value)}") from None
         if stream.tell() != len(value):
             left = len(value) - stream.tell()

@@ -70,8 +70,8 @@ def _spark_type(schema: Any, document: Mapping[str, Any], path: tuple[str, ...])
         return ANYTHING
     for values in (schema.get("enum"), [schema["const"]] if "const" in schema else None):
         if values and "type" not in schema:
-            kinds = {type(value) for value in values if value is not None}
-            return OF_VALUES.get(kinds.pop(), ANYTHING) if len(kinds) == 1 else ANYTHING
+            of = {type(value) for value in values if value is not None}
+            return OF_VALUES.get(of.pop(), ANYTHING) if len(of) == 1 else ANYTHING
     kind = schema.get("type", "object" if "properties" in schema else None)
     if isinstance(kind, list):
         kinds = [each for each in kind if each != "null"]

@@ -19,7 +19,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
 from barnabas.pipelines.values.framing import Undecodable
-from barnabas.pipelines.values.registry import Found
+from barnabas.pipelines.values.registry import Found, Reference, Registry
 
 BUILT_IN = "google/protobuf/"
 MAIN = "schema.proto"
@@ -200,3 +200,26 @@ def _pool(descriptors: bytes) -> tuple[Any, list[str]]:
                 gather(file.package, file.message_type)
         waiting = [file for file in waiting if file.name not in added]
     return pool, names
+
+
+def registered(registry: Registry, subject: str, descriptors: bytes, message: str) -> int:
+    """The id of the message's file in a registry, where it is written in base64, those that it imports before it.
+
+    What is imported stands under its own name, as confluent-kafka's serializer does it.
+    """
+    pool, _ = _pool(descriptors)
+    main: Any = pool.FindMessageTypeByName(message).file
+
+    def write(file: Any, subject: str) -> tuple[int, str, list[Reference]]:
+        references = []
+        for each in file.dependencies:
+            if not each.name.startswith(BUILT_IN):
+                _, inner, others = write(each, each.name)
+                version = registry.version_of(each.name, inner, "PROTOBUF", others)
+                references.append(Reference(each.name, each.name, version))
+        proto = descriptor_pb2.FileDescriptorProto()
+        file.CopyToProto(proto)
+        text = base64.b64encode(proto.SerializeToString()).decode()
+        return registry.register(subject, text, "PROTOBUF", references), text, references
+
+    return write(main, subject)[0]

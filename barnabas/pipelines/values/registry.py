@@ -4,7 +4,7 @@ Knows nothing of what the schemas say, but that some refer to others.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -30,6 +30,14 @@ SECRET = ("user.info", "password", "secret", "token")
 
 class RegistryFailed(Exception):
     """The registry could not be asked, or refused; the text names it and what it was asked."""
+
+
+class Reference(NamedTuple):
+    """That a schema uses another: by which name, and where that stands."""
+
+    name: str
+    subject: str
+    version: int
 
 
 class Found(NamedTuple):
@@ -93,12 +101,15 @@ class Registry:
             raise ValueError(f"subject {subject!r} is not in the registry {self.url}: give a schema") from error
         return self._with_references(version.schema_id, version.schema, fmt)
 
-    def register(self, subject: str, text: str, kind: str) -> int:
+    def register(self, subject: str, text: str, kind: str, references: Sequence[Reference] = ()) -> int:
         """The id of this schema under the subject, where it is written if it was not there."""
-        from confluent_kafka.schema_registry import Schema
-
-        schema = Schema(text, schema_type=kind)
+        schema = _schema(text, kind, references)
         return int(self._ask("subject", subject, lambda client: client.register_schema(subject, schema)))
+
+    def version_of(self, subject: str, text: str, kind: str, references: Sequence[Reference] = ()) -> int:
+        """The version under the subject of a schema that was registered."""
+        schema = _schema(text, kind, references)
+        return int(self._ask("subject", subject, lambda client: client.lookup_schema(subject, schema)).version)
 
     def _with_references(self, schema_id: int, schema: Any, fmt: str | None) -> Found:
         texts: dict[str, str] = {}
@@ -135,6 +146,12 @@ class Registry:
 
 class _NotThere(Exception):
     pass
+
+
+def _schema(text: str, kind: str, references: Sequence[Reference]) -> Any:
+    from confluent_kafka.schema_registry import Schema, SchemaReference
+
+    return Schema(text, schema_type=kind, references=[SchemaReference(*each) for each in references])
 
 
 @lru_cache(maxsize=32)

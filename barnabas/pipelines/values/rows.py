@@ -3,6 +3,7 @@
 Knows nothing of the formats.
 """
 
+import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,7 +39,16 @@ def decode_rows(column: pa.Array, read: Callable[[bytes], Any], type: pa.DataTyp
     return Decoded(as_column(rows, errors, type), pa.array(errors, pa.string()))
 
 
-VALUE_ERRORS = (ValueError, TypeError, LookupError, EOFError, ArithmeticError, AttributeError, RecursionError)
+VALUE_ERRORS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+    struct.error,
+)
 """What reading bytes that are no value of the schema may raise; UnicodeDecodeError is a ValueError."""
 
 

@@ -1,0 +1,284 @@
+"""Values of a Spark DataFrame decoded and encoded: a column of bytes in, a column of their type out, and back.
+
+Knows nothing of topics, but for naming the record whose value is wrong where its place stands beside it.
+
+JSON and text are Spark's own functions; Avro and Protobuf are Arrow functions in Python's workers.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, Literal, NamedTuple, Protocol
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
+
+from barnabas.pipelines.values.formats import Avro, Format, Json, Protobuf, Raw, Utf8
+from barnabas.pipelines.values.framing import HEADER_BYTES, header
+from barnabas.pipelines.values.json_schemas import is_json_schema, is_sparks, json_schema, spark_type
+from barnabas.pipelines.values.registry import Found
+from barnabas.pipelines.values.rows import Decoded
+
+CORRUPT = "_corrupt_json"
+ERROR = "error"
+PLACE = ("topic", "partition", "offset")
+
+
+class Split(NamedTuple):
+    """Rows whose values could be decoded, and rows whose could not: these as they were, and why (``error``)."""
+
+    good: DataFrame
+    bad: DataFrame
+
+
+class _Decoder(Protocol):
+    @property
+    def type(self) -> pa.DataType: ...
+
+    def __call__(self, column: pa.Array) -> Decoded: ...
+
+
+def decode_value(
+    df: DataFrame, column: str, format: Format, *, bad: Literal["fail", "null"] = "fail", into: str | None = None
+) -> DataFrame:
+    """The frame with the column decoded, in its place or as column `into`.
+
+    ``bad``: what is not of the format fails the query, with an error that names its topic, partition and offset where
+    the frame has these columns; or is null. For the rows themselves: `split`.
+
+    Raises ValueError where the format lacks a schema, or its schema has no type in Spark.
+    """
+    if bad not in ("fail", "null"):
+        raise ValueError(f"bad is {bad!r}, but must be fail or null; split() gives the bad rows themselves")
+    both = decoded(df[column], format)
+    value = both["value"]
+    if bad == "fail":
+        failed = F.raise_error(F.concat(_place(df, column), both[ERROR]))
+        value = F.when(both[ERROR].isNotNull(), failed).otherwise(value)
+    return df.withColumn(into or column, value)
+
+
+def split(df: DataFrame, formats: Mapping[str, Format]) -> Split:
+    """Decode these columns; rows in which one cannot be decoded go apart, for a dead letter topic."""
+    marks = {name: f"__decoded_{name}" for name in formats}
+    marked = df.withColumns({marks[name]: decoded(df[name], format) for name, format in formats.items()})
+    wrong = reduce(Column.__or__, [F.col(mark)[ERROR].isNotNull() for mark in marks.values()], F.lit(False))
+    texts = [
+        F.when(F.col(mark)[ERROR].isNotNull(), F.concat(F.lit(f"{name}: "), F.col(mark)[ERROR]))
+        for name, mark in marks.items()
+    ]
+    good = marked.where(~wrong).withColumns({name: F.col(mark)["value"] for name, mark in marks.items()})
+    bad = marked.where(wrong).withColumn(ERROR, F.concat_ws("; ", *texts))
+    return Split(good.drop(*marks.values()), bad.drop(*marks.values()))
+
+
+def encode_value(df: DataFrame, column: str, format: Format, *, into: str | None = None) -> DataFrame:
+    """The frame with the column as bytes of the format, in its place or as column `into`; null stays null.
+
+    With a registry the schema is written under the format's subject now, once, and workers need not ask for it. A row
+    that the schema cannot hold fails the query. Raises ValueError where the schema does not fit the column.
+    """
+    return df.withColumn(into or column, encoded(df[column], df.schema[column].dataType, format))
+
+
+def decoded(column: Column, format: Format) -> Column:
+    """A struct of ``value`` and ``error``, of which one is null at least; both are where the column is null."""
+    column = column.cast(BinaryType())
+    match format:
+        case Raw():
+            return _both(column, F.lit(None).cast(StringType()))
+        case Utf8():
+            text = column.cast(StringType())
+            wrong = column.isNotNull() & ~F.is_valid_utf8(text)
+            return _both(F.when(~wrong, text), F.when(wrong, F.lit("it is no UTF-8")))
+        case Json():
+            return _decoded_json(column, format)
+        case Avro():
+            return _in_workers(_avro_decoder(format), column)
+        case Protobuf():
+            return _in_workers(_protobuf_decoder(format), column)
+
+
+def encoded(column: Column, type: DataType, format: Format) -> Column:
+    """The column, which is of this type, as bytes."""
+    match format:
+        case Raw() | Utf8():
+            if isinstance(type, StructType | ArrayType | MapType):
+                raise ValueError(
+                    f"a column of {type.simpleString()} has no bytes of its own: encode it as json or avro"
+                )
+            is_bytes = isinstance(type, BinaryType)
+            return column if is_bytes else column.cast(StringType()).cast(BinaryType())
+        case Json():
+            return _encoded_json(column, type, format)
+        case Avro():
+            from barnabas.pipelines.values.avro import AvroEncoder, check_fits, schema_for
+
+            arrow = to_arrow_type(type, timezone="UTC")
+            text = format.text()
+            texts = schema_for(arrow) if text is None else (text,)
+            check_fits(texts, arrow)
+            return _encoded_in_workers(AvroEncoder(texts, _registered(format, texts[-1], "AVRO")), column)
+        case Protobuf():
+            return _encoded_protobuf(column, type, format)
+
+
+def _place(df: DataFrame, column: str) -> Column:
+    if set(PLACE) <= set(df.columns):
+        topic, partition, offset = (df[name] for name in PLACE)
+        return F.concat(F.lit(f"{column} of "), topic, F.lit("-"), partition, F.lit(" at offset "), offset, F.lit(": "))
+    return F.lit(f"{column}: ")
+
+
+def _both(value: Column, error: Column) -> Column:
+    return F.struct(value.alias("value"), error.alias(ERROR))
+
+
+def _in_workers(decoder: _Decoder, column: Column) -> Column:
+    result = StructType([StructField("value", from_arrow_type(decoder.type)), StructField(ERROR, StringType())])
+
+    def decode(values: pa.Array) -> pa.Array:
+        made = decoder(values)
+        return pa.StructArray.from_arrays([made.values, made.errors], names=["value", ERROR])
+
+    return _arrow_function(decode, result, column)
+
+
+def _encoded_in_workers(encoder: Any, column: Column) -> Column:
+    return _arrow_function(lambda values: encoder(values), BinaryType(), column)
+
+
+def _arrow_function(function: Any, result: DataType, column: Column) -> Column:
+    """The function of the column; Spark is told that it takes Arrow arrays, and need not look for annotations."""
+    from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+
+    made: Column = arrow_udf(function, result, ArrowUDFType.SCALAR)(column)
+    return made
+
+
+def _newest(format: Json | Avro | Protobuf, kind: str) -> Found:
+    """The schema to read with where none is given."""
+    if format.registry is None or format.subject is None:
+        need = "subject" if format.registry is not None else "schema, or a registry and a subject"
+        raise ValueError(f"{kind.lower()} needs a {need}")
+    found = format.registry.latest(format.subject, serialized=kind == "PROTOBUF")
+    if found.kind != kind:
+        raise ValueError(f"the subject {format.subject} has a schema of {found.kind}, and not of {kind}")
+    return found
+
+
+def _registered(format: Json | Avro | Protobuf, schema: str, kind: str) -> int | None:
+    """The id to put before each value."""
+    if not format.is_framed:
+        return None
+    if format.registry is None or format.subject is None:
+        raise ValueError("values with a schema registry's header are written with registry and subject")
+    return format.registry.register(format.subject, schema, kind)
+
+
+def _avro_decoder(format: Avro) -> _Decoder:
+    from barnabas.pipelines.values.avro import AvroDecoder
+
+    text = format.text()
+    texts = tuple(each for _, each in _newest(format, "AVRO").texts) if text is None else (text,)
+    return AvroDecoder(texts, format.registry, format.is_framed)
+
+
+def _protobuf_schema(format: Protobuf) -> bytes | None:
+    from barnabas.pipelines.values.protobuf_schemas import from_file, from_text
+
+    file = format.file()
+    if file is not None:
+        return from_file(file)
+    return None if format.schema is None else from_text(format.schema)
+
+
+def _protobuf_decoder(format: Protobuf) -> _Decoder:
+    from barnabas.pipelines.values.protobuf import ProtobufDecoder
+    from barnabas.pipelines.values.protobuf_schemas import from_registry, message_of
+
+    descriptors = _protobuf_schema(format) or from_registry(_newest(format, "PROTOBUF"))
+    name = message_of(descriptors, format.message).full_name
+    return ProtobufDecoder(descriptors, name, format.registry, format.is_framed)
+
+
+def _encoded_protobuf(column: Column, type: DataType, format: Protobuf) -> Column:
+    from barnabas.pipelines.values.protobuf import ProtobufEncoder, check_fits
+    from barnabas.pipelines.values.protobuf_schemas import message_of, registered
+
+    descriptors = _protobuf_schema(format)
+    if descriptors is None:
+        raise ValueError("protobuf needs a schema to write: numbers of fields cannot be made up from a column")
+    name = message_of(descriptors, format.message).full_name
+    check_fits(descriptors, name, to_arrow_type(type, timezone="UTC"))
+    schema_id = None
+    if format.is_framed:
+        if format.registry is None or format.subject is None:
+            raise ValueError("values with a schema registry's header are written with registry and subject")
+        schema_id = registered(format.registry, format.subject, descriptors, name)
+    return _encoded_in_workers(ProtobufEncoder(descriptors, name, schema_id), column)
+
+
+def _json_type(format: Json) -> DataType:
+    text = format.text()
+    if text is None:
+        text = _newest(format, "JSON").text
+    if is_json_schema(text):
+        return _of_sparks_json(spark_type(text))
+    if is_sparks(text):
+        import json
+
+        return _of_sparks_json(json.loads(text))
+    return DataType.fromDDL(text)
+
+
+def _of_sparks_json(type: Any) -> DataType:
+    """A type as Spark writes it in JSON, whatever it is; `StructType` alone reads its own."""
+    held = {"type": "struct", "fields": [{"name": "it", "type": type, "nullable": True, "metadata": {}}]}
+    return StructType.fromJson(held).fields[0].dataType
+
+
+def _decoded_json(column: Column, format: Json) -> Column:
+    type = _json_type(format)
+    if not isinstance(type, StructType | ArrayType | MapType):
+        raise ValueError(f"json needs a schema of an object or an array, and this is {type.simpleString()}")
+    body, error = column, F.lit(None).cast(StringType())
+    if format.is_framed:
+        missing = (F.octet_length(column) < HEADER_BYTES) | (F.substring(column, 1, 1) != F.lit(b"\0"))
+        error = F.when(missing, F.lit("it lacks the five-byte header of a schema registry"))
+        body = F.when(~missing, F.substring(column, HEADER_BYTES + 1, 1 << 30))
+    text = body.cast(StringType())
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    if isinstance(type, StructType):
+        whole = F.from_json(text, StructType([*type.fields, StructField(CORRUPT, StringType())]), options)
+        wrong, value = whole[CORRUPT].isNotNull(), F.struct(*[whole[name].alias(name) for name in type.names])
+    else:
+        whole = F.from_json(text, type, options)
+        wrong, value = F.lit(False), whole
+    nothing = F.trim(text) == F.lit("null")
+    wrong = text.isNotNull() & ~nothing & (wrong | whole.isNull())
+    shown = F.when(F.length(text) > 100, F.concat(F.substring(text, 1, 100), F.lit(" ..."))).otherwise(text)
+    told = F.concat(F.lit(f"it is no JSON of {_short(type)}: "), shown)
+    return _both(F.when(~wrong & whole.isNotNull() & ~nothing, value), F.coalesce(error, F.when(wrong, told)))
+
+
+def _short(type: DataType) -> str:
+    text = type.simpleString()
+    return text if len(text) <= 100 else f"{text[:100]} ..."
+
+
+def _encoded_json(column: Column, type: DataType, format: Json) -> Column:
+    import json
+
+    if not isinstance(type, StructType | ArrayType | MapType):
+        raise ValueError(f"json is written of a struct, an array or a map, and the column is {type.simpleString()}")
+    body = F.to_json(column).cast(BinaryType())
+    text = format.text()
+    if not format.is_framed:
+        return body
+    document = text if text is not None and is_json_schema(text) else json.dumps(json_schema(type.jsonValue()))
+    schema_id = _registered(format, document, "JSON")
+    assert schema_id is not None
+    return F.concat(F.lit(header(schema_id)), body)

@@ -1,0 +1,163 @@
+"""The formats that a value can have, as they are asked for: by name with their options, or as objects.
+
+Imports nothing of Spark, Arrow and the formats' libraries, as the command line reads it.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from barnabas.pipelines.values.registry import Registry
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Bytes as they are."""
+
+
+@dataclass(frozen=True)
+class Utf8:
+    """Text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Described:
+    """What has a schema. ``schema`` is the schema itself, or ``@`` and the name of its file; without one it is the
+    newest of ``subject`` in the registry (reading), or made of the column's type (writing).
+
+    ``framed``: values have the five-byte header of a schema registry; so they have where a registry is given, unless
+    it is False.
+    """
+
+    schema: str | None = None
+    registry: Registry | None = None
+    subject: str | None = None
+    framed: bool | None = None
+
+    @property
+    def is_framed(self) -> bool:
+        return self.registry is not None if self.framed is None else self.framed
+
+    def text(self) -> str | None:
+        """The schema's text, out of its file if it is in one."""
+        if self.schema is None or not self.schema.startswith("@"):
+            return self.schema
+        return _file(self.schema).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Json(_Described):
+    """JSON; ``schema`` is DDL (``id BIGINT, at TIMESTAMP``), a type in Spark's own JSON, or a JSON Schema document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Avro(_Described):
+    """Avro's binary encoding; ``schema`` is in JSON. Reading, it is the reader's schema: the writer's is found in the
+    registry by the id in each value's header, or is the same without one.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protobuf(_Described):
+    """Protobuf; ``schema`` is .proto text, or ``@`` and the name of a .proto file or of a descriptor set.
+
+    ``message``: which of its messages, by its name; the file's first if it is None.
+    """
+
+    message: str | None = None
+
+    def file(self) -> Path | None:
+        """The file that the schema is in, if it is in one."""
+        return _file(self.schema) if self.schema is not None and self.schema.startswith("@") else None
+
+
+Format = Raw | Utf8 | Json | Avro | Protobuf
+
+FORMATS: Mapping[str, type[Format]] = {"raw": Raw, "utf8": Utf8, "json": Json, "avro": Avro, "protobuf": Protobuf}
+
+OPTIONS: Mapping[str, str] = {
+    "schema": "the schema, or `@` and its file; the newest of the subject in the registry if it is not given",
+    "message": "Protobuf: which message of the schema, if not the first",
+    "registry": "the URL of a schema registry; values then have its five-byte header",
+    "registry.*": "settings of the registry's client, as confluent-kafka calls them: `registry.basic.auth.user.info`, "
+    "`registry.bearer.auth.token`, `registry.ssl.ca.location` ...",
+    "subject": "where the schema is in the registry; the topic's name with `-value` or `-key` behind it if not given",
+    "framed": "`true`: values have the registry's header, which is passed over without asking a registry; `false`: "
+    "they have none though there is a registry",
+}
+"""What a format can be told, beside its name."""
+
+
+class BadFormat(ValueError):
+    """A format, or an option of one, that there is not; the text names it."""
+
+
+def format_named(name: str, options: Mapping[str, str] | None = None, *, subject: str | None = None) -> Format:
+    """The format of this name (``json``), told these options; `subject` if they say none. Raises BadFormat."""
+    if name not in FORMATS:
+        raise BadFormat(f"the format {name!r} is unknown; there are {', '.join(FORMATS)}")
+    kind = FORMATS[name]
+    takes = {field.name for field in fields(kind)}
+    given: dict[str, Any] = {}
+    settings: dict[str, str] = {}
+    for option, value in (options or {}).items():
+        if option.startswith("registry.") and "registry" in takes:
+            settings[option.removeprefix("registry.")] = value
+        elif option in takes:
+            given[option] = value
+        else:
+            near = difflib.get_close_matches(option, takes, n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(sorted(takes)) or 'none'}"
+            raise BadFormat(f"{name} takes no option {option!r}{hint}")
+    if settings and "registry" not in given:
+        raise BadFormat(f"registry.{next(iter(settings))} is given, but not registry, the URL")
+    if "registry" in given:
+        given["registry"] = Registry.at(given["registry"], settings)
+        given.setdefault("subject", subject)
+    if "framed" in given:
+        given["framed"] = _flag(given["framed"])
+    return kind(**given)
+
+
+def parse_format(text: str, *, subject: str | None = None) -> Format:
+    """``json,schema=id BIGINT, name STRING``: a name and its options; a comma within a value needs no quoting."""
+    name, options = parse_options(text, {"format", *OPTIONS}, first="format")
+    return format_named(options.pop("format", name), options, subject=subject)
+
+
+def parse_options(text: str, known: set[str], *, first: str) -> tuple[str, dict[str, str]]:
+    """``orders,format=json,schema=a INT, b INT``: what comes first, and the options; one begins where a known name
+    (``x.*``: any that begins so) stands between a comma and an equals sign. Raises BadFormat.
+    """
+    names = "|".join(re.escape(name).replace(r"\*", r"[\w.]+") for name in sorted(known, key=len, reverse=True))
+    parts = re.split(rf"(?:^|,)\s*({names})=", text)
+    options: dict[str, str] = {}
+    for name, value in zip(parts[1::2], parts[2::2], strict=True):
+        if name in options:
+            raise BadFormat(f"{name} is given twice in {text!r}")
+        options[name] = value.strip()
+    head = parts[0].strip()
+    stray = re.search(r",\s*([\w.]+)=", f",{head}") or re.search(r",(.*)", head)
+    if stray:
+        near = difflib.get_close_matches(stray[1], known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+        raise BadFormat(f"{stray[1].strip()!r} in {text!r} is no option of it; {hint}")
+    if head and first in options:
+        raise BadFormat(f"{first} is given twice in {text!r}")
+    return head, options
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise BadFormat(f"framed is {text!r}, but must be true or false")
+    return text.lower() == "true"
+
+
+def _file(schema: str) -> Path:
+    path = Path(schema[1:])
+    if not path.is_file():
+        raise BadFormat(f"schema names the file {path}, which is not there")
+    return path
