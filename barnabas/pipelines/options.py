@@ -157,9 +157,6 @@ def write_options(options: Mapping[str, str], scope: str) -> WriteOptions:
         )
     if scope == BATCH_WRITE and (value["sinkId"] is None) != (value["batchId"] is None):
         raise BadOption("sinkId and batchId go together in a batch write: what is remembered, and its number")
-    for name in ("sinkId", "batchId"):
-        if value[name] is not None and value["delivery"] != "exactly-once":
-            raise BadOption(f"{name} means something with delivery=exactly-once only")
     return WriteOptions(client, scope, value["topic"], value["delivery"], value["sinkId"], value["batchId"], settings)
 
 
