@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from barnabas.pipelines import jars
 from barnabas.pipelines.session import spark_session
 
 SETTINGS = {
@@ -24,7 +25,24 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def connector_jars() -> list[Path]:
+    """Spark's own connector, kept in the user's cache between runs; none where it cannot be fetched."""
+    try:
+        return jars.fetch()
+    except jars.JarsUnavailable:
+        return []
+
+
+@pytest.fixture
+def connector(spark: SparkSession, connector_jars: list[Path]) -> SparkSession:
+    """The session, with Spark's own connector on its class path."""
+    if not connector_jars:
+        pytest.skip("Spark's own connector cannot be fetched: `barnabas spark jars` says why")
+    return spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, connector_jars: list[Path]) -> Iterator[SparkSession]:
     """The session of this run; tests name their topics, queries and views apart."""
     home = tmp_path_factory.mktemp("spark")
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -35,6 +53,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         master="local[2]",
         configs={
             **SETTINGS,
+            **({"spark.jars": ",".join(map(str, connector_jars))} if connector_jars else {}),
             "spark.sql.warehouse.dir": str(home / "warehouse"),
             "spark.local.dir": str(home),
         },

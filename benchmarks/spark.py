@@ -1,0 +1,288 @@
+"""The data pipeline beside Spark's own Kafka connector: one session on two cores, one broker, in turns.
+
+Knows nothing of how either of them reads or writes: both are asked by the name of their format.
+"""
+
+import contextlib
+import functools
+import os
+import random
+import shutil
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from barnabas.pipelines import jars
+from barnabas.pipelines.session import spark_session
+from benchmarks import load, servers
+from benchmarks.ceiling import Ready
+from benchmarks.measure import Row, median_ratio
+
+OURS, THEIRS, CEILING = "barnabas", "kafka", "ready"
+PARTITIONS = 4
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+}
+KEY_BYTES = 8
+
+
+class Load(NamedTuple):
+    """Records of one kind, as many as take a second or a few."""
+
+    what: str
+    records: int
+    sizes: tuple[int, int]  #: the shortest and the longest value, in bytes
+    compression: str
+    budget: float  #: how many times as fast as the connector they are to be read
+
+
+LOADS = (
+    Load("100 B", 2_000_000, (100, 100), "none", 2.0),
+    Load("20 to 180 B", 2_000_000, (20, 180), "none", 2.0),
+    Load("100 B, lz4", 2_000_000, (100, 100), "lz4", 2.0),
+    Load("1 KiB", 400_000, (1024, 1024), "none", 1.2),
+)
+WRITES = {"100 B": (1_000_000, 100), "1 KiB": (300_000, 1024)}
+LATENCY_RATE, LATENCY_S, LATENCY_SETTLE_S = 100, 15, 5
+
+
+class Bench(NamedTuple):
+    """What all measurements share."""
+
+    spark: SparkSession
+    bootstrap: str
+    port: int
+    folder: Path
+
+    def source(self, kind: str, topic: str) -> DataFrame:
+        """All of a topic, as a batch."""
+        return self.options(kind, self.spark.read.format(kind)).option("subscribe", topic).load()
+
+    def sink(self, kind: str, frame: DataFrame, topic: str) -> None:
+        self.options(kind, frame.write.format(kind)).option("topic", topic).mode("append").save()
+
+    def options(self, kind: str, given: "F.Any") -> "F.Any":
+        return given.option("kafka.bootstrap.servers", self.bootstrap)
+
+    def topic(self, name: str) -> str:
+        load.create_topic(self.port, name, PARTITIONS)
+        return name
+
+
+@contextlib.contextmanager
+def bench(folder: Path) -> Iterator[Bench]:
+    """The session of this process, which stays, and a broker, which does not."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(servers.REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
+    names = ",".join(map(str, jars.fetch()))
+    spark = spark_session("benchmarks", master="local[2]", configs={**SETTINGS, "spark.jars": names})
+    spark.dataSource.register(Ready)
+    with servers.barnabas(folder / "broker") as running:
+        yield Bench(spark, running.bootstrap, running.port, folder)
+
+
+def fill(bench: Bench, wanted: Load) -> str:
+    """A topic with the records of a load."""
+    topic = bench.topic(wanted.what.lower().replace(" ", "-").replace(",", ""))
+    chance = random.Random(7)
+    text = " ".join(chance.choices(["orders", "payments", "castle", "land surveyor", "42", "größe"], k=4000)).encode()
+    values = []
+    for _ in range(10_000):
+        at, size = chance.randrange(len(text) - 2048), chance.randint(*wanted.sizes)
+        values.append(text[at : at + size])
+    producer = Producer(
+        {
+            "bootstrap.servers": bench.bootstrap,
+            "linger.ms": 20,
+            "batch.size": 100_000,
+            "compression.type": wanted.compression,
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+        }
+    )
+    made = 0
+    while made < wanted.records:
+        for partition in range(PARTITIONS):
+            chunk = values[:2500]
+            producer.produce_batch(
+                topic,
+                [{"key": b"%0*d" % (KEY_BYTES, made + n), "value": value} for n, value in enumerate(chunk)],
+                partition=partition,
+            )
+            made += len(chunk)
+        values = values[2500:] + values[:2500]
+        while len(producer) > 500_000:
+            producer.poll(0.05)
+    assert producer.flush(120) == 0
+    return topic
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def to_nowhere(frame: DataFrame) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def reading(folder: Path, rounds: int) -> Iterator[Row]:
+    """A topic to a sink that throws rows away: Barnabas's source, Spark's own, and batches that are ready."""
+    with bench(folder) as on:
+        for wanted in LOADS:
+            topic = fill(on, wanted)
+            size = sum(wanted.sizes) // 2
+            ready = on.spark.read.format(CEILING).options(rows=wanted.records, bytes=size, partitions=PARTITIONS).load()
+            frames = {OURS: on.source(OURS, topic), THEIRS: on.source(THEIRS, topic), CEILING: ready}
+            rates = in_turns(
+                rounds, wanted.records, {kind: functools.partial(to_nowhere, frame) for kind, frame in frames.items()}
+            )
+            yield beside(f"Spark reads {wanted.what}, records/s", rates, wanted.budget)
+            yield beside(f"Spark reads {wanted.what}, were batches ready, records/s", rates, None, of=CEILING)
+
+
+def writing(folder: Path, rounds: int) -> Iterator[Row]:
+    """Rows that Spark makes to a topic, and a topic to a topic."""
+    with bench(folder) as on:
+        for what, (count, size) in WRITES.items():
+            rows = made_rows(on.spark, count, size)
+            topics = {kind: on.topic(f"{kind}-{size}") for kind in (OURS, THEIRS)}
+            works = {kind: functools.partial(on.sink, kind, rows, topic) for kind, topic in topics.items()}
+            yield beside(f"Spark writes {what}, records/s", in_turns(rounds, count, works), 1.2)
+            source = fill(on, Load(f"from {what}", count, (size, size), "none", 0))
+            copies = {kind: functools.partial(copy, on, kind, source, topic) for kind, topic in topics.items()}
+            yield beside(f"Spark, topic to topic {what}, records/s", in_turns(rounds, count, copies), 1.2)
+
+
+def made_rows(spark: SparkSession, count: int, size: int) -> DataFrame:
+    text = F.col("id").cast("string")
+    return spark.range(0, count, 1, PARTITIONS).select(
+        F.lpad(text, KEY_BYTES, "0").cast("binary").alias("key"), F.rpad(text, size, "v").cast("binary").alias("value")
+    )
+
+
+def copy(on: Bench, kind: str, source: str, topic: str) -> None:
+    on.sink(kind, on.source(kind, source).select("key", "value"), topic)
+
+
+def in_turns(rounds: int, records: int, works: dict[str, Callable[[], None]]) -> dict[str, list[float]]:
+    """Records a second of each, round by round; the first round of all warms them up and is not counted."""
+    rates: dict[str, list[float]] = {name: [] for name in works}
+    for index in range(rounds + 1):
+        for name, work in works.items():
+            seconds = timed(work)
+            if index:
+                rates[name].append(records / seconds)
+    return rates
+
+
+def beside(what: str, rates: dict[str, list[float]], budget: float | None, *, of: str = OURS) -> Row:
+    pairs = list(zip(rates[of], rates[THEIRS], strict=True))
+    ratio = median_ratio(pairs)
+    ours, theirs = (statistics.median(each) for each in zip(*pairs, strict=True))
+    return Row(
+        what,
+        f"{ours:,.0f}",
+        f"connector {theirs:,.0f}",
+        ratio,
+        "" if budget is None else f">= {budget}x",
+        None if budget is None else ratio >= budget,
+    )
+
+
+# ---------------------------------------------------------------- latency
+
+
+def latency(folder: Path, rounds: int) -> Iterator[Row]:
+    """From one topic to another by a stateless query, 100 records a second: each record's way from send to receipt."""
+    waits: dict[str, list[list[float]]] = {OURS: [], THEIRS: []}
+    with bench(folder) as on:
+        for index in range(rounds):
+            for kind in waits:
+                waits[kind].append(sorted(trickled(on, kind, f"{kind}-{index}")))
+    for name, at, most in (("p50", 0.5, 400), ("p99", 0.99, None)):
+        pairs = [
+            (ours[int(len(ours) * at)], theirs[int(len(theirs) * at)])
+            for ours, theirs in zip(waits[OURS], waits[THEIRS], strict=True)
+        ]
+        ratio = median_ratio(pairs)
+        ours, theirs = (statistics.median(each) for each in zip(*pairs, strict=True))
+        yield Row(
+            f"Spark, topic to topic at {LATENCY_RATE}/s, {name}",
+            f"{ours:.0f} ms",
+            f"connector {theirs:.0f} ms",
+            ratio,
+            f"<= {most} ms, <= 2x" if most else "",
+            ours <= most and ratio <= 2 if most else None,
+        )
+
+
+def trickled(on: Bench, kind: str, name: str) -> list[float]:
+    """Milliseconds from send to receipt of each record, once the query runs."""
+    source, sink = on.topic(f"{name}-in"), on.topic(f"{name}-out")
+    stream = on.options(kind, on.spark.readStream.format(kind)).option("subscribe", source).load()
+    query = (
+        on.options(kind, stream.select("key", "value").writeStream.format(kind))
+        .option("topic", sink)
+        .option("checkpointLocation", str(on.folder / f"checkpoint-{name}"))
+        .start()
+    )
+    stop = threading.Event()
+    sender = threading.Thread(target=send_steadily, args=(on.bootstrap, source, stop))
+    sender.start()
+    try:
+        waits = received(on.bootstrap, sink, LATENCY_SETTLE_S, LATENCY_S)
+    finally:
+        stop.set()
+        sender.join()
+        query.stop()
+        shutil.rmtree(on.folder / f"checkpoint-{name}", ignore_errors=True)
+    return waits
+
+
+def send_steadily(bootstrap: str, topic: str, stop: threading.Event) -> None:
+    """Records that tell when they were sent."""
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+    due = time.monotonic()
+    while not stop.is_set():
+        producer.produce(topic, str(time.time_ns()).encode())
+        producer.poll(0)
+        due += 1 / LATENCY_RATE
+        time.sleep(max(0.0, due - time.monotonic()))
+    producer.flush(10)
+
+
+def received(bootstrap: str, topic: str, settle_s: float, for_s: float) -> list[float]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 100})
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
+    waits: list[float] = []
+    try:
+        first = consumer.poll(60)
+        assert first is not None, "the query wrote nothing"
+        begin = time.monotonic() + settle_s
+        while time.monotonic() < begin + for_s:
+            message = consumer.poll(1)
+            if message is not None and not message.error() and time.monotonic() >= begin:
+                waits.append((time.time_ns() - int(message.value())) / 1e6)
+    finally:
+        consumer.close()
+    assert len(waits) > LATENCY_RATE * for_s / 2, f"only {len(waits)} records came"
+    return waits
+
+
+MEASUREMENTS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
+    "spark-read": reading,
+    "spark-write": writing,
+    "spark-latency": latency,
+}
