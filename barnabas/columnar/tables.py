@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from barnabas.columnar.fields import Headers, Pieces
-from barnabas.columnar.varints import Bytes, Numbers
+from barnabas.columnar.varints import Numbers
 from barnabas.errors import InvalidRecord
 from barnabas.records.record import Record
 

@@ -1,0 +1,135 @@
+"""Batches for the tests of decoding, among them those that only a compacted log holds, and those that lie.
+
+Knows nothing of how they are read.
+"""
+
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from barnabas.records.batch import (
+    HEADER,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    TRANSACTIONAL_BIT,
+    Compression,
+)
+from barnabas.records.builder import sign
+from barnabas.records.compression import compress
+from barnabas.records.varint import write_varint
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class Raw(NamedTuple):
+    """A record as it lies in a batch."""
+
+    offset_delta: int
+    timestamp_delta: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+def record_bytes(record: Raw) -> bytes:
+    body = bytearray(1)
+    write_varint(record.timestamp_delta, body)
+    write_varint(record.offset_delta, body)
+    for piece in (record.key, record.value):
+        _put(piece, body)
+    write_varint(len(record.headers), body)
+    for key, value in record.headers:
+        _put(key.encode(), body)
+        _put(value, body)
+    whole = bytearray()
+    write_varint(len(body), whole)
+    return bytes(whole + body)
+
+
+def batch_bytes(
+    records: list[Raw],
+    *,
+    base_offset: int = 0,
+    last_delta: int | None = None,
+    base_timestamp: int = 1_700_000_000_000,
+    max_timestamp: int | None = None,
+    codec: Compression = Compression.NONE,
+    append_time: bool = False,
+    producer_id: int = -1,
+    count: int | None = None,
+    body: bytes | None = None,
+    attributes: int = 0,
+) -> bytes:
+    """One batch; what is given beside ``records`` is written down as it is, true or not."""
+    if body is None:
+        body = b"".join(map(record_bytes, records))
+    packed = compress(codec, body)
+    attributes |= codec | LOG_APPEND_TIME_BIT * append_time | TRANSACTIONAL_BIT * (producer_id >= 0)
+    latest = base_timestamp + max((each.timestamp_delta for each in records), default=0)
+    head = HEADER.pack(
+        base_offset,
+        HEADER_SIZE - LOG_OVERHEAD + len(packed),
+        0,
+        MAGIC,
+        0,
+        attributes,
+        (records[-1].offset_delta if records else 0) if last_delta is None else last_delta,
+        base_timestamp,
+        latest if max_timestamp is None else max_timestamp,
+        producer_id,
+        0 if producer_id >= 0 else -1,
+        0 if producer_id >= 0 else -1,
+        len(records) if count is None else count,
+    )
+    whole = bytearray(head + packed)
+    sign(whole)
+    return bytes(whole)
+
+
+def _put(piece: bytes | None, out: bytearray) -> None:
+    if piece is None:
+        out.append(1)
+        return
+    write_varint(len(piece), out)
+    out += piece
+
+
+PIECES = st.none() | st.binary(max_size=20) | st.integers(0, 300).map(bytes) | st.just(b"x" * 9000)
+HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=9)), max_size=4).map(tuple)
+DELTAS = st.integers(0, 3) | st.integers(-200, 20_000) | st.integers(-(2**40), 2**40)
+
+
+@st.composite
+def records(draw: st.DrawFn, max_size: int = 12) -> list[Raw]:
+    """Records of a batch from which compaction may have taken some."""
+    count = draw(st.integers(0, max_size))
+    steps = draw(st.lists(st.sampled_from([1, 1, 1, 1, 2, 9000]), min_size=count, max_size=count))
+    result, at = [], draw(st.sampled_from([0, 0, 0, 5])) - 1
+    for step in steps:
+        at += step
+        result.append(Raw(at, draw(DELTAS), draw(PIECES), draw(PIECES), draw(st.just(()) | HEADERS)))
+    return result
+
+
+@st.composite
+def logs(draw: st.DrawFn, max_batches: int = 5) -> list[bytes]:
+    """Batches one behind the other, of all codecs and both kinds of time."""
+    result, offset = [], draw(st.sampled_from([0, 7, 2**40]))
+    for _ in range(draw(st.integers(0, max_batches))):
+        made = draw(records())
+        last_delta = (made[-1].offset_delta if made else 0) + draw(st.sampled_from([0, 0, 3]))
+        result.append(
+            batch_bytes(
+                made,
+                base_offset=offset,
+                last_delta=last_delta,
+                codec=draw(st.sampled_from([Compression.NONE, Compression.NONE, *Compression])),
+                append_time=draw(st.booleans()),
+                base_timestamp=draw(st.integers(0, 2**43)),
+                max_timestamp=draw(st.none() | st.integers(0, 2**43)),
+            )
+        )
+        offset += last_delta + 1 + draw(st.sampled_from([0, 0, 100]))
+    return result
