@@ -8,15 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-Key = tuple[str, int]
-"""Topic and partition of the source."""
+from barnabas.pipelines.client import TopicPartition
+from barnabas.pipelines.offsets import rate_limited
 
 
 @dataclass(frozen=True)
 class Positions:
     """The next offset of each partition of the source, and the ids of its topics: a stream's offset to Spark."""
 
-    offsets: Mapping[Key, int] = field(default_factory=dict)
+    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     ids: Mapping[str, str | None] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class Positions:
     def from_json(cls, told: Mapping[str, Any]) -> "Positions":
         return cls(
             {
-                (topic, int(partition)): offset
+                TopicPartition(topic, int(partition)): offset
                 for topic, partitions in told["offsets"].items()
                 for partition, offset in partitions.items()
             },
@@ -54,20 +54,11 @@ class Range(NamedTuple):
     pieces: int  #: how many pieces of it the target is known to have, should its marker be gone
 
 
-def limited(start: Mapping[Key, int], end: Mapping[Key, int], most: int | None) -> dict[Key, int]:
-    """How far to go with at most about `most` offsets in all: each partition its share, and at least one offset.
-
-    As Spark's Kafka source does (``KafkaMicroBatchStream.rateLimit``). What `start` lacks is not gone into.
-    """
-    waiting = {key: max(0, end[key] - start[key]) for key in end if key in start}
-    total = sum(waiting.values())
-    if most is None or total <= most:
-        return dict(end)
-    share = most / total
-    return {
-        key: start[key] + min(waiting[key], max(1, int(waiting[key] * share))) if waiting.get(key) else end[key]
-        for key in end
-    }
+def limited(
+    start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int | None
+) -> dict[TopicPartition, int]:
+    """How far to go with at most about `most` offsets in all; None for as far as there is something."""
+    return dict(end) if most is None else rate_limited(most, start, end)
 
 
 def shared_out(ranges: Iterable[Range], tasks: int) -> list[list[Range]]:
@@ -82,7 +73,11 @@ def shared_out(ranges: Iterable[Range], tasks: int) -> list[list[Range]]:
 
 
 def ranges(
-    start: Positions, end: Positions, begin: Mapping[Key, int], targets: Mapping[str, str], pieces: Mapping[Key, int]
+    start: Positions,
+    end: Positions,
+    begin: Mapping[TopicPartition, int],
+    targets: Mapping[str, str],
+    pieces: Mapping[TopicPartition, int],
 ) -> list[Range]:
     """What lies between two positions.
 
@@ -91,8 +86,8 @@ def ranges(
     """
     fresh: Sequence[str] = start.made_again(end.ids)
     found = []
-    for (topic, partition), stop in sorted(end.offsets.items()):
-        key = topic, partition
+    for key, stop in sorted(end.offsets.items()):
+        topic, partition = key
         known = None if topic in fresh else start.offsets.get(key)
         first = max(known, begin.get(key, known)) if known is not None else begin.get(key, 0)
         if first < stop:

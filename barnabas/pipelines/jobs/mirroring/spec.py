@@ -10,7 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from barnabas.pipelines.client.settings import ClientSettings
+from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS, WriteSettings
 from barnabas.pipelines.jobs.mirroring.policy import Patterns, Policy
+
+PRODUCER = {"transaction.timeout.ms": "120000"}
+"""What differs from a producer's defaults: a transaction is short, and one that was left behind holds readers up."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -38,7 +42,6 @@ class Spec:
     isolation: str
     fail_on_data_loss: bool
     max_offsets: int | None
-    compression: str
     refresh_seconds: float
 
     def to_json(self) -> str:
@@ -59,7 +62,13 @@ class Spec:
 
     @cached_property
     def target_settings(self) -> ClientSettings:
-        return ClientSettings.parse(dict(self.target))
+        return ClientSettings.parse({name: value for name, value in self.target if name not in PRODUCER_SETTINGS})
+
+    @cached_property
+    def write_settings(self) -> WriteSettings:
+        """Those of the target's settings that are a producer's."""
+        given = {name: value for name, value in self.target if name in PRODUCER_SETTINGS}
+        return WriteSettings.parse({**PRODUCER, **given})
 
     @property
     def policy(self) -> Policy:

@@ -3,11 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, limited, ranges, shared_out
 
 
 def test_positions_are_what_spark_keeps() -> None:
-    positions = Positions({("b", 10): 5, ("b", 2): 7, ("a", 0): 0}, {"a": "id-a", "b": None})
+    positions = Positions(
+        {TopicPartition("b", 10): 5, TopicPartition("b", 2): 7, TopicPartition("a", 0): 0}, {"a": "id-a", "b": None}
+    )
     told = positions.to_json()
     assert told == {"offsets": {"a": {"0": 0}, "b": {"2": 7, "10": 5}}, "ids": {"a": "id-a", "b": None}}
     assert list(told["offsets"]["b"]) == ["2", "10"]
@@ -19,12 +22,12 @@ def test_a_topic_that_was_made_again() -> None:
     assert known.made_again({"a": "1", "b": "3", "c": "5", "d": None}) == ["b"]
 
 
-KEYS = st.dictionaries(st.tuples(st.just("t"), st.integers(0, 5)), st.integers(0, 1000), min_size=1)
+KEYS = st.dictionaries(st.builds(TopicPartition, st.just("t"), st.integers(0, 5)), st.integers(0, 1000), min_size=1)
 
 
 @given(start=KEYS, more=st.integers(0, 500), most=st.integers(1, 300))
-def test_a_limit_is_shared_by_what_waits(start: dict[tuple[str, int], int], more: int, most: int) -> None:
-    end = {key: offset + more * (key[1] + 1) for key, offset in start.items()}
+def test_a_limit_is_shared_by_what_waits(start: dict[TopicPartition, int], more: int, most: int) -> None:
+    end = {key: offset + more * (key.partition + 1) for key, offset in start.items()}
     found = limited(start, end, most)
     assert found.keys() == end.keys()
     assert all(start[key] <= found[key] <= end[key] for key in end)
@@ -33,7 +36,9 @@ def test_a_limit_is_shared_by_what_waits(start: dict[tuple[str, int], int], more
 
 
 def test_no_limit() -> None:
-    assert limited({("t", 0): 3}, {("t", 0): 3_000_000}, None) == {("t", 0): 3_000_000}
+    assert limited({TopicPartition("t", 0): 3}, {TopicPartition("t", 0): 3_000_000}, None) == {
+        TopicPartition("t", 0): 3_000_000
+    }
 
 
 def _range(partition: int, size: int) -> Range:
@@ -49,16 +54,25 @@ def test_tasks_are_of_about_the_same_size() -> None:
 
 
 def test_ranges() -> None:
-    start = Positions({("a", 0): 5, ("a", 1): 5, ("old", 0): 50}, {"a": "1", "old": "2"})
+    start = Positions(
+        {TopicPartition("a", 0): 5, TopicPartition("a", 1): 5, TopicPartition("old", 0): 50}, {"a": "1", "old": "2"}
+    )
     end = Positions(
-        {("a", 0): 9, ("a", 1): 5, ("a", 2): 4, ("old", 0): 3, ("new", 0): 8}, {"a": "1", "old": "3", "new": "4"}
+        {
+            TopicPartition("a", 0): 9,
+            TopicPartition("a", 1): 5,
+            TopicPartition("a", 2): 4,
+            TopicPartition("old", 0): 3,
+            TopicPartition("new", 0): 8,
+        },
+        {"a": "1", "old": "3", "new": "4"},
     )
     found = ranges(
         start,
         end,
-        {("a", 0): 7, ("a", 2): 1, ("new", 0): 8},
+        {TopicPartition("a", 0): 7, TopicPartition("a", 2): 1, TopicPartition("new", 0): 8},
         {"a": "s.a", "old": "s.old", "new": "s.new"},
-        {("a", 0): 12},
+        {TopicPartition("a", 0): 12},
     )
     assert found == [
         Range("a", 0, 7, 9, "1", "s.a", 12),  # the target has more than the checkpoint tells

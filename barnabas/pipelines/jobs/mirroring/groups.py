@@ -1,0 +1,147 @@
+"""Where the groups of the source go on at the target: translates what they have committed, and commits it there.
+
+Knows nothing of records. As MirrorMaker 2 (``MirrorCheckpointTask``, KIP-545): only for groups that have no members at
+the target, and never backwards.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from barnabas.columnar.encoding import Columns
+from barnabas.errors import (
+    FencedMemberEpoch,
+    GroupIdNotFound,
+    IllegalGeneration,
+    KafkaError,
+    RebalanceInProgress,
+    UnknownMemberId,
+)
+from barnabas.pipelines.client.cluster import Cluster, TopicPartition
+from barnabas.pipelines.client.write_settings import WriteSettings
+from barnabas.pipelines.client.writing import Writer
+from barnabas.pipelines.jobs.mirroring.administration import Group, groups
+from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
+from barnabas.pipelines.jobs.mirroring.kept import SyncsReader
+from barnabas.pipelines.jobs.mirroring.policy import Patterns, Policy
+from barnabas.pipelines.jobs.mirroring.spec import Spec
+from barnabas.pipelines.jobs.mirroring.syncs import Place, Syncs
+
+logger = logging.getLogger(__name__)
+
+CONSUMING = ("consumer", "streams", "")
+"""Protocols of groups that commit offsets; empty where the group only commits."""
+
+IT_HAS_MEMBERS = (UnknownMemberId, IllegalGeneration, RebalanceInProgress, FencedMemberEpoch, GroupIdNotFound)
+"""How a coordinator answers a commit by somebody who is no member."""
+
+
+class Translated(NamedTuple):
+    """An offset that a group has committed at the source, and the one at the target."""
+
+    upstream: int
+    downstream: int
+    metadata: str
+
+
+def of_interest(found: Iterable[Group], patterns: Patterns) -> list[str]:
+    """The groups of the source whose offsets are translated; those of mirrors themselves are not."""
+    return sorted(
+        group.name
+        for group in found
+        if group.protocol in CONSUMING
+        and group.kind.lower() != "share"
+        and group.name in patterns
+        and not group.name.startswith("barnabas-mirror-")
+    )
+
+
+def translated(committed: Mapping[TopicPartition, Any], syncs: Syncs, policy: Policy) -> dict[Place, Translated]:
+    """By partition of the target; partitions of which nothing was mirrored are left out."""
+    found = {}
+    for (topic, partition), told in committed.items():
+        place = Place(policy.renamed(topic), partition)
+        history = syncs.get(place)
+        downstream = history.translate(told.offset) if history is not None else None
+        if downstream is not None:
+            found[place] = Translated(told.offset, downstream, told.metadata)
+    return found
+
+
+def advances(wanted: Mapping[Place, Translated], there: Mapping[TopicPartition, Any]) -> dict[Place, Translated]:
+    """Those that get a group further than it is at the target."""
+    return {
+        place: each
+        for place, each in wanted.items()
+        if (known := there.get(TopicPartition(*place))) is None or known.offset < each.downstream
+    }
+
+
+class Groups:
+    """Keeps the groups of one mirror translated."""
+
+    def __init__(self, spec: Spec, source: Cluster, target: Cluster) -> None:
+        self._spec, self._source, self._target = spec, source, target
+        self._syncs = SyncsReader(target, spec.policy.syncs_topic)
+        self._told: dict[tuple[str, Place], Translated] = {}
+
+    def follow(self) -> None:
+        """Translate once what is committed now."""
+        names = of_interest(groups(self._source), self._spec.group_patterns)
+        if not names:
+            return
+        committed = {name: self._source.committed(name) for name in names}
+        syncs = self._syncs.refresh()
+        wanted = {name: translated(offsets, syncs, self._spec.policy) for name, offsets in committed.items()}
+        busy = {group.name for group in groups(self._target) if group.has_members}
+        for name, offsets in wanted.items():
+            if offsets and name not in busy:
+                self._commit(name, offsets)
+        if self._spec.checkpoints:
+            self._write_checkpoints(wanted)
+
+    def _commit(self, name: str, wanted: Mapping[Place, Translated]) -> None:
+        there = self._target.committed(name, [TopicPartition(*place) for place in wanted])
+        by_metadata: dict[str, dict[TopicPartition, int]] = {}
+        for place, each in advances(wanted, there).items():
+            by_metadata.setdefault(each.metadata, {})[TopicPartition(*place)] = each.downstream
+        for metadata, offsets in by_metadata.items():
+            try:
+                self._target.commit(name, offsets, metadata)
+            except IT_HAS_MEMBERS:
+                logger.info("group %s has members at the target by now: it is left alone", name)
+                return
+            except KafkaError as problem:
+                logger.warning("cannot commit for group %s at the target: %s", name, problem)
+                return
+
+    def _write_checkpoints(self, wanted: Mapping[str, Mapping[Place, Translated]]) -> None:
+        """Tell MirrorMaker's tools what is new."""
+        fresh = {
+            (name, place): each
+            for name, offsets in wanted.items()
+            for place, each in offsets.items()
+            if self._told.get((name, place)) != each
+        }
+        if not fresh:
+            return
+        records = [
+            Checkpoint(name, place.topic, place.partition, each.upstream, each.downstream, each.metadata).encode()
+            for (name, place), each in fresh.items()
+        ]
+        writer = Writer(self._target, WriteSettings())
+        writer.write(self._spec.policy.checkpoints_topic, columns(records))
+        writer.flush()
+        writer.close()
+        self._told.update(fresh)
+
+
+def columns(records: Iterable[tuple[bytes, bytes]]) -> Columns:
+    """Keys and values as columns, of this moment."""
+    keys, values = zip(*records, strict=True)
+    now = np.full(len(keys), int(time.time() * 1000), dtype=np.int64)
+    return Columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()), None, now)

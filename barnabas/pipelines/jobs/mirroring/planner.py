@@ -1,0 +1,178 @@
+"""Says what a mirror does next: from where to where each partition is to be copied.
+
+Talks to both clusters, and keeps the target's topics in step before anything is planned for them. Knows nothing of
+Spark, whose offsets its positions are.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from barnabas.errors import OffsetOutOfRange
+from barnabas.pipelines.client.cluster import EARLIEST, LATEST, Cluster, Topic, TopicPartition
+from barnabas.pipelines.jobs.mirroring.following import Topics
+from barnabas.pipelines.jobs.mirroring.kept import Marker, SyncsReader, make_topics, mark, markers
+from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, limited, ranges
+from barnabas.pipelines.jobs.mirroring.spec import Spec
+from barnabas.pipelines.jobs.mirroring.syncs import Place
+
+LOOKS_FOR_AN_END = 10
+
+
+class TopicMadeAgain(Exception):
+    """A topic of the source was deleted, and another has its name: what was left of the first can't be mirrored."""
+
+
+class Planner:
+    """One mirror's plans. All that it keeps in memory can be found out again."""
+
+    def __init__(
+        self, spec: Spec, source: Cluster, target: Cluster, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._spec, self._source, self._target, self._now = spec, source, target, now
+        self._topics = Topics(spec, source, target)
+        make_topics(target, spec.policy, spec.replication_factor, checkpoints=spec.checkpoints and spec.sync_groups)
+        self._syncs = SyncsReader(target, spec.policy.syncs_topic).refresh()
+        self._known: dict[str, Topic] = {}
+        self._known_at: float | None = None
+        self._begin: dict[TopicPartition, int] = {}
+        self._unmarked: list[TopicPartition] = []  # of which the target has no record
+        self._frozen: Mapping[TopicPartition, int] | None = None
+        self._ends = Positions()
+
+    def initial(self) -> Positions:
+        """Where a mirror begins that has no checkpoint: where the target's own record ends, else as it was told."""
+        topics = self._look()
+        ids = _ids(topics.values())
+        if self._spec.starting_offsets == "earliest":
+            return Positions(self._beginnings(_keys(topics), EARLIEST), ids)
+        begin = self._beginnings(_keys(topics), LATEST)
+        # Spark asks this again should the first batch fail, when the latest offset is another one
+        for key in self._unmarked:
+            place = Place(self._spec.policy.renamed(key.topic), key.partition)
+            mark(self._target, self._spec.policy, place, Marker(begin[key], ids[key.topic], 0))
+        return Positions(begin, ids)
+
+    def latest(self, start: Positions, most: int | None) -> Positions:
+        """How far to go from there, with at most about `most` offsets; partitions that `start` lacks are new."""
+        topics = self._look()
+        ids = _ids(topics.values())
+        self._check_ids(start.made_again(ids))
+        told = _only(start, _keys(topics), ids)
+        ends = self._list_ends_beyond(told, topics)
+        if self._frozen is not None:
+            ends = {key: min(end, self._frozen[key]) for key, end in ends.items() if key in self._frozen}
+        begin = {**self._begin_of(start, ends, ids), **{key: told[key] for key in ends if key in told}}
+        ends = {key: max(end, begin[key]) for key, end in ends.items()}
+        return Positions(limited(begin, ends, most), {topic: ids[topic] for topic, _ in ends})
+
+    def freeze(self) -> None:
+        """Go no further than what is there now: ``availableNow``."""
+        self._frozen = self._list_ends(self._look())
+
+    def ends(self) -> Positions:
+        """What `latest` saw last to be there, mirrored or not."""
+        return self._ends
+
+    def ranges(self, start: Positions, end: Positions) -> list[Range]:
+        """What there is to do between two positions; the same again after a restart, but for what is done already."""
+        targets = {topic: self._spec.policy.renamed(topic) for topic in end.ids}
+        begin = self._begin_of(start, end.offsets, end.ids)
+        pieces = {}
+        for key in end.offsets:
+            history = self._syncs.get(Place(targets[key.topic], key.partition))
+            if history is not None and history.last.topic_id == end.ids.get(key.topic):
+                begin[key] = max(begin.get(key, 0), history.last.source_end)
+                pieces[key] = history.last.number + 1
+        return ranges(start, end, begin, targets, pieces)
+
+    def _look(self) -> dict[str, Topic]:
+        """The topics; asked for again when that was some time ago, and followed in the target."""
+        now = self._now()
+        if self._known_at is None or now - self._known_at >= self._spec.refresh_seconds:
+            topics = self._topics.look()
+            self._topics.follow(topics.values())
+            self._known, self._known_at = topics, now
+        return self._known
+
+    def _begin_of(
+        self, start: Positions, keys: Iterable[TopicPartition], ids: Mapping[str, str | None]
+    ) -> dict[TopicPartition, int]:
+        """Where the partitions begin that `start` does not tell of."""
+        told = _only(start, keys, ids)
+        return self._beginnings([key for key in keys if key not in told], EARLIEST)
+
+    def _beginnings(self, keys: Collection[TopicPartition], otherwise: int) -> dict[TopicPartition, int]:
+        """Behind what the target has of each partition; what it has nothing of begins at EARLIEST or LATEST."""
+        new = [key for key in keys if key not in self._begin]
+        places = {key: Place(self._spec.policy.renamed(key.topic), key.partition) for key in new}
+        kept = markers(self._target, self._spec.policy, places.values()) if new else {}
+        unknown = []
+        for key, place in places.items():
+            topic_id = _id(self._known[key.topic]) if key.topic in self._known else None
+            marker, history = kept.get(place), self._syncs.get(place)
+            if marker is not None and marker.of(topic_id):
+                self._begin[key] = marker.source
+            elif history is not None and history.last.topic_id == topic_id:
+                self._begin[key] = history.last.source_end
+            else:
+                unknown.append(key)
+        listed = self._source.list_offsets(dict.fromkeys(unknown, otherwise), committed=self._committed)
+        self._begin.update({TopicPartition(*key): told.offset for key, told in listed.items()})
+        self._unmarked = unknown
+        return {key: self._begin[key] for key in keys}
+
+    def _list_ends(self, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
+        listed = self._source.list_offsets(dict.fromkeys(_keys(topics), LATEST), committed=self._committed)
+        found = {TopicPartition(*key): told.offset for key, told in listed.items()}
+        self._ends = Positions(found, _ids(topics.values()))
+        return found
+
+    def _list_ends_beyond(
+        self, start: Mapping[TopicPartition, int], topics: Mapping[str, Topic]
+    ) -> dict[TopicPartition, int]:
+        """The ends, asked again where one lies before what was mirrored: a new leader may not know it yet."""
+        for _ in range(LOOKS_FOR_AN_END):
+            ends = self._list_ends(topics)
+            short = [key for key, first in start.items() if ends[key] < first]
+            if not short or not self._spec.fail_on_data_loss:
+                return ends
+            self._source.run(self._source.pause)
+        raise OffsetOutOfRange(
+            f"{short[0]} of {self._spec.source_alias} ends at {ends[short[0]]}, but was mirrored up to "
+            f"{start[short[0]]}: the source has lost records. With fail_on_data_loss=false the mirror waits until the "
+            "partition has grown beyond that"
+        )
+
+    @property
+    def _committed(self) -> bool:
+        return self._spec.isolation == "read_committed"
+
+    def _check_ids(self, made_again: Collection[str]) -> None:
+        if not made_again:
+            return
+        for key in [key for key in self._begin if key.topic in made_again]:
+            del self._begin[key]
+        if self._spec.fail_on_data_loss:
+            raise TopicMadeAgain(
+                f"topic {', '.join(made_again)} of {self._spec.source_alias} was deleted and made again: records of "
+                "the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with the new "
+                "one, behind the records of the old"
+            )
+
+
+def _only(start: Positions, keys: Iterable[TopicPartition], ids: Mapping[str, str | None]) -> dict[TopicPartition, int]:
+    """What `start` tells of these partitions, topics that were made again left out."""
+    fresh = start.made_again(ids)
+    return {key: start.offsets[key] for key in keys if key in start.offsets and key.topic not in fresh}
+
+
+def _keys(topics: Mapping[str, Topic]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, partition) for topic in topics.values() for partition in topic.leaders]
+
+
+def _ids(topics: Iterable[Topic]) -> dict[str, str | None]:
+    return {topic.name: _id(topic) for topic in topics}
+
+
+def _id(topic: Topic) -> str | None:
+    return str(topic.id) if topic.id is not None else None

@@ -1,0 +1,103 @@
+"""A mirror as Spark sees it: a streaming source whose offsets are the source cluster's, and whose tasks copy.
+
+Records never pass through Spark: a task reads its stretches of the source straight into the target, and what it gives
+Spark is a row about each. That this is done where Spark only means to read makes no difference to what arrives: how
+far a partition is mirrored is written in the transaction that mirrors it, so a task that Spark runs again finds
+nothing left to do. Knows nothing of how records are copied.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, shared_out
+from barnabas.pipelines.jobs.mirroring.spec import Spec
+
+FORMAT = "barnabas_mirror"
+SPEC = "spec.secret"
+"""The option that holds a Spec. Spark shows no option that is called secret, and there may be passwords in this one."""
+
+TASKS = "tasks"
+SCHEMA = "topic string, partition int, target string, start long, end long, records long, bytes long, transactions int"
+
+
+class Share(InputPartition):
+    """What one task copies, in this order."""
+
+    def __init__(self, ranges: Sequence[Range]) -> None:
+        super().__init__(None)
+        self.ranges = list(ranges)
+
+
+class MirrorSource(DataSource):
+    """Registered under `FORMAT` by the job; its options are `SPEC` and `TASKS`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> "MirrorReader":
+        return MirrorReader(self.options[SPEC], int(self.options[TASKS]))
+
+
+class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans in the driver, copies in tasks."""
+
+    def __init__(self, spec: str, tasks: int) -> None:
+        self._spec_text, self._tasks = spec, tasks
+        self._spec = Spec.from_json(spec)
+        self._kept: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"spec": self._spec_text, "tasks": self._tasks}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["spec"], state["tasks"])  # type: ignore[misc]
+
+    @property
+    def _planner(self) -> Any:
+        if self._kept is None:
+            from barnabas.pipelines.client.cluster import Cluster
+            from barnabas.pipelines.jobs.mirroring.planner import Planner
+
+            spec = self._spec
+            self._kept = Planner(spec, Cluster.of(spec.source_settings), Cluster.of(spec.target_settings))
+        return self._kept
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most = self._spec.max_offsets
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._planner.freeze()
+
+    def initialOffset(self) -> dict[str, Any]:
+        positions: Positions = self._planner.initial()
+        return positions.to_json()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        positions: Positions = self._planner.latest(Positions.from_json(start), most)
+        return positions.to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        positions: Positions = self._planner.ends()
+        return positions.to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        ranges = self._planner.ranges(Positions.from_json(start), Positions.from_json(end))
+        return [Share(share) for share in shared_out(ranges, self._tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        from barnabas.pipelines.jobs.mirroring.copying import copy
+
+        if not isinstance(partition, Share):
+            return  # Spark makes a task of a batch without any
+        for each in partition.ranges:
+            yield tuple(copy(self._spec, each))

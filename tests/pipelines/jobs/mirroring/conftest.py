@@ -1,0 +1,83 @@
+"""Two brokers in this process and a mirror between them, step by step and without Spark.
+
+Knows nothing of any one test.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from barnabas.pipelines.client.cluster import Cluster, TopicPartition
+from barnabas.pipelines.jobs.mirroring.copying import Copied, copy
+from barnabas.pipelines.jobs.mirroring.options import MirrorOptions
+from barnabas.pipelines.jobs.mirroring.planner import Planner
+from barnabas.pipelines.jobs.mirroring.planning import Positions
+from barnabas.pipelines.jobs.mirroring.spec import Spec
+from barnabas.testing import Broker
+
+
+class Pair:
+    """A source called prague and a target called vienna."""
+
+    def __init__(self, source: Broker, target: Broker) -> None:
+        self.source, self.target = source, target
+        self.options: dict[str, Any] = {}
+
+    def spec(self, **options: Any) -> Spec:
+        return MirrorOptions(
+            source=self.source.bootstrap_servers,
+            target=self.target.bootstrap_servers,
+            **{
+                "source_alias": "prague",
+                "target_alias": "vienna",
+                "refresh_seconds": 1e-9,
+                "source_client": QUICK,
+                "target_client": QUICK,
+                **options,
+            },
+        ).spec()
+
+    @staticmethod
+    def clusters(spec: Spec) -> tuple[Cluster, Cluster]:
+        return Cluster.of(spec.source_settings), Cluster.of(spec.target_settings)
+
+    def planner(self, spec: Spec) -> Planner:
+        return Planner(spec, *self.clusters(spec))
+
+    def mirror(self, spec: Spec, start: Positions | None = None, **limits: Any) -> tuple[Positions, list[Copied]]:
+        """What a query does that was asked for what is there: from its checkpoint, or without one."""
+        planner = self.planner(spec)
+        start = start or planner.initial()
+        end = planner.latest(start, None)
+        return end, [copy(spec, each, **limits) for each in planner.ranges(start, end)]
+
+    def send(self, topic: str, *values: bytes, partition: int = 0, broker: Broker | None = None) -> None:
+        producer = Producer({"bootstrap.servers": (broker or self.source).bootstrap_servers, "linger.ms": 0})
+        for value in values:
+            producer.produce(topic, value, partition=partition)
+        assert producer.flush(30) == 0
+
+    def values(self, topic: str, *, committed: bool = True) -> list[bytes | None]:
+        """What the target holds, in the order of offsets within each partition."""
+        return [record.value for record in self.target.records(topic, committed=committed)]
+
+    def commit(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
+        """For a group of the source that has no members."""
+        self.clusters(self.spec())[0].commit(group, {TopicPartition(topic, partition): offset})
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
+        """What a group has committed at the target."""
+        key = TopicPartition(topic, partition)
+        found = self.clusters(self.spec())[1].committed(group, [key]).get(key)
+        return None if found is None else int(found.offset)
+
+
+QUICK = {"retry.backoff.ms": "10", "default.api.timeout.ms": "10000"}
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with Broker() as source, Broker() as target:
+        yield Pair(source, target)
