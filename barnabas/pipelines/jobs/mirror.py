@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.pipelines.jobs.mirroring.options import MirrorOptions
+from barnabas.pipelines.jobs.progress import COUNTED
 from barnabas.pipelines.jobs.running import Job
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Mirror(Job):
             .option(SPEC, self._spec.to_json())
             .option(TASKS, str(self._options.tasks or TASKS_PER_CORE * _cores(spark)))
             .load()
-            .observe("copied", f.sum("records").alias("rows"))
+            .observe(COUNTED, f.sum("records").alias("rows"))
         )
         writer = copied.writeStream.format("noop").option("checkpointLocation", checkpoint)
         if once:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
+COUNTED = "counted"
+"""What a query observes, as ``rows``, if its records are more than the rows that Spark sees."""
+
+
 class Progress(NamedTuple):
     """A batch that is done."""
 
@@ -56,13 +60,19 @@ class Following:
         done = Progress(
             self._name,
             progress["batchId"],
-            progress["numInputRows"],
+            rows_of(progress),
             progress["durationMs"]["triggerExecution"] / 1000,
             lag_of((source["endOffset"], source["latestOffset"]) for source in progress["sources"]),
         )
         self.rows += done.rows
         self.batches += 1
         self._report(done)
+
+
+def rows_of(progress: Any) -> int:
+    """How many records a batch was about: as the query counted them under `COUNTED`, else as Spark did."""
+    counted = (progress.get("observedMetrics") or {}).get(COUNTED)
+    return int(progress["numInputRows"] if counted is None else counted["rows"] or 0)
 
 
 def lag_of(offsets: Iterable[tuple[str | None, str | None]]) -> int | None:

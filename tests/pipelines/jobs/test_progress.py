@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from barnabas.pipelines.jobs.progress import Following, Progress, lag_of
+from barnabas.pipelines.jobs.progress import COUNTED, Following, Progress, lag_of, rows_of
 
 
 class Query:
@@ -86,3 +86,10 @@ def test_batches_that_spark_has_forgotten_are_no_reason_to_tell_any_twice():
 )
 def test_lag(offsets, lag):
     assert lag_of(offsets) == lag
+
+
+def test_rows_that_a_query_counts_itself():
+    assert rows_of({"numInputRows": 3}) == 3
+    assert rows_of({"numInputRows": 3, "observedMetrics": {}}) == 3
+    assert rows_of({"numInputRows": 3, "observedMetrics": {COUNTED: {"rows": 500}}}) == 500
+    assert rows_of({"numInputRows": 0, "observedMetrics": {COUNTED: {"rows": None}}}) == 0, "a sum of nothing"
