@@ -45,7 +45,9 @@ class TableImport(BatchJob):
         growing = Growing(table, self._options.increasing)
         if self._options.delay_seconds:
             growing.before(self._options.delay_seconds)
-        if batches.open is not None:
+        if batches.open is not None and self._is_written(batches):
+            batches.end()
+        elif batches.open is not None:
             self._copy(table, growing, batches, 0, report)
         while not stop.is_set():
             new = table.where(growing.between(batches.low, None))
@@ -67,6 +69,35 @@ class TableImport(BatchJob):
         reader = spark.read.format("jdbc").options(**{"fetchsize": "10000", **options.jdbc_properties})
         return reader.option("url", options.jdbc_url).option(what[0], what[1]).load()
 
+    def _sink_options(self, batches: "Batches") -> dict[str, str]:
+        """With what the sink knows the open batch by."""
+        found = self._options.sink_options()
+        if self._options.delivery == "exactly-once":
+            found |= {"sinkId": batches.id, "batchId": str(batches.number)}
+        return found
+
+    def _is_written(self, batches: "Batches") -> bool:
+        """Whether the open batch, which was begun before a crash, had been committed.
+
+        To begin its transaction ends what a task of then may have left, so that the answer stays true. The sink would
+        find out too, but wants the very rows of then; a database may show more of them by now.
+        """
+        if self._options.delivery != "exactly-once":
+            return False
+        from barnabas.pipelines.client.cluster import Cluster
+        from barnabas.pipelines.client.transactional import Transaction
+        from barnabas.pipelines.options import BATCH_WRITE, write_options
+        from barnabas.pipelines.tasks import Marker, Task
+
+        options = write_options(self._sink_options(batches), BATCH_WRITE)
+        cluster, task = Cluster.of(options.client), Task(batches.id, "", batches.number, 0)
+        transaction = Transaction(cluster, task.transactional_id, options.settings)
+        transaction.begin()
+        try:
+            return Marker.of(cluster, task) is not None
+        finally:
+            transaction.abort()
+
     def _copy(self, table: "DataFrame", growing: Growing, batches: "Batches", lag: int, report: Report) -> None:
         """Write the batch that is open, and close it."""
         from pyspark.sql import Observation
@@ -77,8 +108,8 @@ class TableImport(BatchJob):
         rows = table.where(growing.between(batches.low, batches.open))
         rows = rows.coalesce(1).sortWithinPartitions(*growing.columns())
         records = as_records(chosen(rows, self._options), self._options).observe(seen, F.count(F.lit(1)).alias("rows"))
-        writer = records.write.format("barnabas").mode("append").options(**self._options.sink_options())
-        writer.options(**batches.sink_options()).save()
+        writer = records.write.format("barnabas").mode("append").options(**self._sink_options(batches))
+        writer.save()
         number = batches.number
         batches.end()
         report(Progress(f"import to {self._options.topic}", number, seen.get["rows"], time.monotonic() - begun, lag))
@@ -89,8 +120,13 @@ class Batches:
 
     def __init__(self, spark: "SparkSession", checkpoint: str) -> None:
         self._kept = Kept(spark, checkpoint, "batch")
-        found: dict[str, Any] = self._kept.read() or {"id": str(uuid.uuid4()), "number": 0, "low": None, "open": None}
-        self._id: str = found["id"]
+        found: dict[str, Any] = self._kept.read() or {
+            "id": f"barnabas-{uuid.uuid4()}",
+            "number": 0,
+            "low": None,
+            "open": None,
+        }
+        self.id: str = found["id"]
         self.number: int = found["number"]
         self.low = _mark(found["low"])  #: where the last batch that was written ended
         self.open = _mark(found["open"])  #: where the one ends that was begun; None without
@@ -105,12 +141,8 @@ class Batches:
         self.number, self.low, self.open = self.number + 1, self.open, None
         self._keep()
 
-    def sink_options(self) -> dict[str, str]:
-        """What the sink knows the open batch by."""
-        return {"sinkId": self._id, "batchId": str(self.number)}
-
     def _keep(self) -> None:
-        self._kept.write({"id": self._id, "number": self.number, "low": self.low, "open": self.open})
+        self._kept.write({"id": self.id, "number": self.number, "low": self.low, "open": self.open})
 
 
 def _mark(kept: list[str] | None) -> Mark | None:
