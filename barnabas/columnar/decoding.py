@@ -9,6 +9,7 @@ and values cut out of the bytes by Arrow (``tables``).
 """
 
 from collections.abc import Iterator, Sequence
+from struct import Struct
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ from barnabas.records.batch import (
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
     MAGIC,
-    MAGIC_AT,
     TRANSACTIONAL_BIT,
     RecordBatch,
 )
@@ -37,8 +37,9 @@ from barnabas.records.control import ControlType, control_type
 from barnabas.records.message_set import MAGIC_V0, MESSAGE_MIN, messages_in, records_of_message
 from barnabas.records.record import RECORD_MIN_SIZE, Record, body_of, records_of
 
-__all__ = ["Aborted", "Decoded", "decode", "decode_each", "schema"]
+__all__ = ["Aborted", "Decoded", "decode", "decode_each", "reach", "schema"]
 
+_HEAD: Final = Struct(">qi4xB")  # offset, length, magic: the same in all formats
 GROUP_BYTES: Final = 8 << 20  # of records, unpacked, from which one table is made; one batch may have more
 MAX_ROWS: Final = 1 << 17  # in one table
 
@@ -64,7 +65,7 @@ class _Body(NamedTuple):
 
     low: int
     high: int
-    count: int
+    records: int
     base_offset: int
     base_timestamp: int  #: ms, to which the records add theirs; with LogAppendTime, that of each
     timestamp_type: int
@@ -115,6 +116,27 @@ def decode_each(
     return _Decoder(data, topic, partition, start, end, aborted, headers=headers, check_crcs=check_crcs).parts()
 
 
+def reach(data: Buffer, start: int) -> int:
+    """The offset behind the last whole batch in ``data``, or ``start``: what a fetch after this one asks for.
+
+    It looks at nothing but lengths, so that the next fetch can be on its way while this one is decoded.
+    """
+    at, last, total = 0, -1, len(data)
+    unpack = _HEAD.unpack_from
+    while total - at >= _HEAD.size:
+        length = unpack(data, at)[1]
+        if length < MESSAGE_MIN or at + LOG_OVERHEAD + length > total:
+            break
+        at, last = at + LOG_OVERHEAD + length, at
+    if last < 0:
+        return start
+    offset: int
+    offset, length, magic = unpack(data, last)
+    if magic >= MAGIC and length >= HEADER_SIZE - LOG_OVERHEAD:
+        offset += HEADER.unpack_from(data, last)[6]  # last_offset_delta
+    return max(start, offset + 1)
+
+
 class _Decoder:
     """The way through one fetch: the batches are collected in groups, and each group becomes one table or more."""
 
@@ -144,14 +166,13 @@ class _Decoder:
 
     def parts(self) -> Iterator[Decoded]:
         at, total = 0, len(self.view)
-        while total - at >= LOG_OVERHEAD:
-            length = int.from_bytes(self.view[at + 8 : at + LOG_OVERHEAD], "big", signed=True)
+        while total - at >= _HEAD.size:
+            _, length, magic = _HEAD.unpack_from(self.view, at)
             if length < MESSAGE_MIN:
                 raise self._corrupt(at, f"a batch has a length of {length}")
             after = at + LOG_OVERHEAD + length
             if after > total:
                 break
-            magic = self.view[at + MAGIC_AT]
             if magic < MAGIC:
                 if self.bodies:
                     yield from self._tables()

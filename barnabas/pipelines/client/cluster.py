@@ -98,11 +98,11 @@ class Cluster:
 
     def partitions(self, topic: str) -> list[int]:
         """The partitions of a topic, in order, as metadata knew it last; raises UnknownTopicOrPartition."""
-        return sorted(self.run(self._known, topic).leaders)
+        return sorted(self.run(self.known, topic).leaders)
 
     def topic_id(self, topic: str) -> UUID | None:
         """The id of a topic, None where the brokers are older than Kafka 2.8; raises UnknownTopicOrPartition."""
-        return self.run(self._known, topic).id
+        return self.run(self.known, topic).id
 
     def leader(self, topic_partition: TopicPartition) -> int:
         """The node that leads a partition, waited for where there is none."""
@@ -130,7 +130,7 @@ class Cluster:
         """As `leader`, for a coroutine."""
 
         async def attempt() -> int:
-            topic = await self._known(topic_partition.topic)
+            topic = await self.known(topic_partition.topic)
             leader = topic.leaders.get(topic_partition.partition)
             if leader is None:
                 raise UnknownTopicOrPartition(
@@ -149,7 +149,7 @@ class Cluster:
             result.setdefault(await self.leader_of(topic_partition), []).append(topic_partition)
         return result
 
-    async def _known(self, topic: str) -> Topic:
+    async def known(self, topic: str) -> Topic:
         """What was known last, if that is not too long ago; patient with topics that are new."""
         if time.monotonic() - self._topics_known_at > self.settings.seconds("metadata.max.age.ms"):
             self._topics.clear()
