@@ -173,7 +173,7 @@ def _parsed(
             if scope != ANY_READ and scope not in option.scopes:
                 raise BadOption(f"{option.name} cannot be used in a {scope}: it is for a {_or(option.scopes)}")
             value[option.name] = _value(option, text)
-        elif name.startswith("kafka.") and name not in NO_EFFECT and name not in {**READ, **WRITE}:
+        elif name.removeprefix("kafka.") in {**SETTINGS, **REFUSED} and name.startswith("kafka.") and name not in NO_EFFECT:
             client[name.removeprefix("kafka.")] = text
         else:
             raise BadOption(_unknown(name, scope, table))
