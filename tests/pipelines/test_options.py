@@ -103,7 +103,7 @@ def test_durations(text: str, seconds: float) -> None:
         (BATCH_READ, {"endingOffsets": "earliest"}, "cannot end at earliest"),
         (BATCH_READ, {"endingOffsets": '{"orders": {"0": -2}}'}, "orders-0 has -2"),
         (BATCH_READ, {"startingOffsets": "first"}, "must be earliest, latest, or JSON like"),
-        (BATCH_READ, {"startingOffsets": '{"orders": {"0": "5"}}'}, "'orders' has \"0\": \"5\""),
+        (BATCH_READ, {"startingOffsets": '{"orders": {"0": "5"}}'}, '\'orders\' has "0": "5"'),
         (BATCH_READ, {"startingOffsets": '{"orders": {"zero": 5}}'}, "'orders' has \"zero\": 5"),
         (BATCH_READ, {"startingOffsets": '{"orders": {"0": -3}}'}, "'orders' has \"0\": -3"),
         (BATCH_READ, {"startingOffsets": '{"orders": 5}'}, "topic 'orders' has no partitions"),
