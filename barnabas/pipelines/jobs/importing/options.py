@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from barnabas.pipelines.jobs.options import check_choices, option, options
+from barnabas.pipelines.values import Format, Raw, Utf8, parse_format
 
 FORMATS = ("parquet", "csv", "json", "text", "orc")
 
@@ -96,20 +97,15 @@ class ImportOptions:
         metavar="COLUMN",
     )
     value_format: str = option(
-        "What the value is: the row as a JSON object, the bytes of one column (`value_column`), or the row in Avro.",
+        "What the value is: the row as a `json` object, as `avro,schema=@order.avsc`, `avro,registry=http://host:8081`, "
+        "`protobuf,schema=@order.proto` ...; or one column (`value_column`), as it is: `raw`.",
         default="json",
-        choices=("json", "column", "avro"),
+        metavar="FORMAT",
     )
     value_column: str | None = option(
-        "The column or SQL expression that is the value with `value_format` column; for text files it is `value`.",
+        "The column or SQL expression that is the value with `value_format` raw; for text files it is `value`.",
         default=None,
         metavar="COLUMN",
-    )
-    schema_registry: str | None = option(
-        "The schema registry that the Avro schema is registered with, under `<topic>-value`; without it values have no "
-        "header.",
-        default=None,
-        metavar="URL",
     )
     columns: tuple[str, ...] = option("The columns that are in the value; else all.", default=(), metavar="COLUMN")
     partition: str | None = option(
@@ -146,6 +142,7 @@ class ImportOptions:
     def _mistakes(self) -> tuple[tuple[bool, str], ...]:
         """Each with whether it was made."""
         of_tables = self.jdbc_url is not None
+        is_plain = isinstance(self.encoding(), Raw | Utf8)
         return (
             (of_tables and (self.table is None) == (self.query is None), "with jdbc_url, give either table or query"),
             (
@@ -164,19 +161,16 @@ class ImportOptions:
             (self.poll_seconds <= 0, f"poll_seconds is {self.poll_seconds}, but must be above 0"),
             (self.delay_seconds < 0, f"delay_seconds is {self.delay_seconds}, but must not be below 0"),
             (
-                self.value_format == "column" and self.value_column is None and self.format != "text",
-                "value_format column needs value_column: which column is the value",
+                is_plain and self.value_column is None and self.format != "text",
+                f"value_format {self.value_format} needs value_column: which column is the value",
             ),
-            (
-                self.value_format != "column" and self.value_column is not None,
-                "value_column is for value_format column",
-            ),
-            (
-                self.schema_registry is not None and self.value_format != "avro",
-                "schema_registry is for value_format avro",
-            ),
+            (not is_plain and self.value_column is not None, "value_column is for value_format raw"),
             (not self.topic.strip(), "topic is empty"),
         )  # fmt: skip
+
+    def encoding(self) -> Format:
+        """The format of the value."""
+        return parse_format(self.value_format, subject=f"{self.topic}-value")
 
     def sink_options(self) -> dict[str, str]:
         """Options of the data source that writes the records."""

@@ -110,10 +110,16 @@ def _key(rows: "DataFrame", texts: Sequence[str]) -> "Column":
 def _value(rows: "DataFrame", options: "ImportOptions") -> "Column":
     from pyspark.sql import functions as F
 
-    if options.value_format == "column":
+    from barnabas.pipelines.values import Json, Raw, Utf8
+    from barnabas.pipelines.values.columns import encoded
+
+    encoding = options.encoding()
+    if isinstance(encoding, Raw | Utf8):
         return _bytes(rows, _resolved(rows, "value_column", options.value_column or "value"))
-    columns = [_resolved(rows, "columns", name) for name in options.columns or rows.columns]
-    return F.to_json(F.struct(*columns), AS_JSON).cast("binary")
+    row = F.struct(*(_resolved(rows, "columns", name) for name in options.columns or rows.columns))
+    if encoding == Json():
+        return F.to_json(row, AS_JSON).cast("binary")
+    return encoded(row, rows.select(row.alias("row")).schema["row"].dataType, encoding)
 
 
 def _timestamp(rows: "DataFrame", text: str) -> "Column":
