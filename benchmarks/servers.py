@@ -81,7 +81,7 @@ def apache(directory: Path, **properties: str) -> Iterator[Running]:
     from compat_tests.apache_kafka.apache import ApacheKafka
 
     began = time.perf_counter()
-    kafka = ApacheKafka(directory, properties, heap=HEAP)
+    kafka = ApacheKafka(directory, properties, options=HEAP)
     try:
         kafka.start()
         yield Running("Apache Kafka", kafka.process, kafka.port, time.perf_counter() - began)
