@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,6 @@ from kafka.record import MemoryRecords
 
 from barnabas.columnar import boundaries, decoding, fields
 from barnabas.columnar.decoding import Aborted, decode, decode_each, schema
-from barnabas.errors import CorruptMessage
 from barnabas.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, Compression, batches
 from barnabas.records.control import ControlType, control_key
 from barnabas.records.message_set import build_messages, build_wrapper
@@ -89,7 +89,7 @@ def test_which_kind_of_time_it_is(log) -> None:
 def test_what_is_cut_off_is_left_out(log, inside) -> None:
     data = b"".join(log)
     cut = inside.draw(st.integers(0, len(data)))
-    whole = [batch for batch in batches(data[:cut])]
+    whole = list(batches(data[:cut]))
     decoded = decode(memoryview(data)[:cut], topic="t", partition=3, start=0, headers=True)
     assert as_records(decoded.batch) == one_by_one(data[:cut])
     assert decoded.next_offset == (whole[-1].next_offset if whole else 0)
@@ -106,7 +106,7 @@ def test_in_parts_it_is_the_same(log, rows, size) -> None:
     assert [record for part in parts for record in as_records(part.batch)] == one_by_one(data)
     assert as_records(whole.batch) == one_by_one(data)
     assert all(part.batch is None or 0 < part.batch.num_rows <= rows for part in parts)
-    for before, after in zip(parts, parts[1:], strict=False):
+    for before, after in pairwise(parts):
         assert after.batch is None or before.next_offset <= after.batch["offset"][0].as_py()
 
 
@@ -158,8 +158,8 @@ def test_no_headers_where_none_are_wanted() -> None:
 
 
 def test_the_columns_are_those_of_spark() -> None:
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql import types as t
+    from pyspark.sql.pandas.types import to_arrow_schema
 
     header = t.StructType().add("key", t.StringType()).add("value", t.BinaryType())
     spark = (

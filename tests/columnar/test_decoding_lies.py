@@ -131,7 +131,7 @@ def test_a_record_of_headers_alone() -> None:
 
 @pytest.mark.parametrize("delta", [2**63 - 1, -(2**63), 2**54])
 def test_times_that_no_microseconds_can_tell(delta) -> None:
-    with pytest.raises(CorruptMessage, match="t-3 is corrupt at offset 0: .*timestamp"):
+    with pytest.raises(CorruptMessage, match=r"t-3 is corrupt at offset 0: .*timestamp"):
         found(batch_bytes([Raw(0, delta, None, None)], max_timestamp=0))
 
 

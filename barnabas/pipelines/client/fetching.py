@@ -94,6 +94,9 @@ class Fetcher:
         answer = self._answer(response)
         if answer.error_code:
             await self._fail(answer.error_code, offset, at_leader=nearer is None)
+        if response.API_VERSION <= LAST_BY_NAME and self._topic_id is not None:
+            self._cluster.forget()  # whose records are these? Only metadata knows, and what it says now was so before
+            await self._check_topic()
         self._prefer(nearer, answer)
         committed = self._settings.committed
         aborted = [Aborted(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
