@@ -5,13 +5,14 @@ Knows nothing of topics, but for naming the record whose value is wrong where it
 JSON and text are Spark's own functions; Avro and Protobuf are Arrow functions in Python's workers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringType, StructField, StructType
 
@@ -147,14 +148,15 @@ def _in_workers(decoder: _Decoder, column: Column) -> Column:
 
 
 def _encoded_in_workers(encoder: Any, column: Column) -> Column:
-    return _arrow_function(lambda values: encoder(values), BinaryType(), column)
+    def encode(values: pa.Array) -> pa.Array:
+        return encoder(values)
+
+    return _arrow_function(encode, BinaryType(), column)
 
 
-def _arrow_function(function: Any, result: DataType, column: Column) -> Column:
-    """The function of the column; Spark is told that it takes Arrow arrays, and need not look for annotations."""
-    from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
-
-    made: Column = arrow_udf(function, result, ArrowUDFType.SCALAR)(column)
+def _arrow_function(function: Callable[[pa.Array], pa.Array], result: DataType, column: Column) -> Column:
+    """The function of the column; Spark reads in its annotations that it takes and gives an array."""
+    made: Column = arrow_udf(function, result)(column)  # type: ignore[call-overload]
     return made
 
 

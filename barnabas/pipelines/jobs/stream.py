@@ -1,0 +1,138 @@
+"""The stream job: topics as tables, through a function or SQL, to a topic; what cannot be decoded to another.
+
+Knows nothing of the command line; imported without Spark.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.pipelines.jobs.running import Job
+from barnabas.pipelines.jobs.streaming.options import STATE_STORES, StreamOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["Stream", "StreamOptions"]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+PARTITIONS = "spark.sql.shuffle.partitions"
+SPARKS_PARTITIONS = "200"
+"""What Spark has where nobody says: far too many for the state of a stream."""
+
+
+class Stream(Job):
+    """The result goes to its topic in one query; records that cannot be decoded to theirs in another."""
+
+    name = "stream"
+
+    def __init__(self, options: StreamOptions) -> None:
+        self._options = options
+
+    def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
+        """One query, or two where there are dead letters: these read the topics by themselves, so that whatever the
+        result is (a sum of a window, say) the records that are not in it are found.
+
+        Raises:
+            ValueError: a table, the function or the statement is wrong.
+        """
+        from barnabas.pipelines.jobs.streaming.records import as_records, dead_letters
+        from barnabas.pipelines.jobs.streaming.tables import make_tables
+
+        options = self._options
+        made = make_tables(spark, options, self._starting())
+        result = self._result(spark, made.tables)
+        if not result.isStreaming:
+            raise ValueError("the result is of no table that is read as a stream, so that there is nothing to wait for")
+        records = as_records(result, options.value_format, options.encoded_key_format)
+        flows = [(f"stream to {options.to}", records, options.to, "flow", options.output_mode)]
+        if made.bad is not None and options.dead_letters is not None:
+            letters = dead_letters(made.bad, f"stream to {options.to}")
+            flows.append((f"dead letters to {options.dead_letters}", letters, options.dead_letters, "dead", "append"))
+        queries: list[StreamingQuery] = []
+        with self._state(spark):
+            try:
+                for name, frame, topic, place, mode in flows:
+                    writer = frame.writeStream.format("barnabas").options(**options.sink_options(topic))
+                    writer = writer.queryName(name).outputMode(mode)
+                    writer = writer.option("checkpointLocation", f"{checkpoint.rstrip('/')}/{place}")
+                    if once:
+                        writer = writer.trigger(availableNow=True)
+                    elif options.trigger is not None:
+                        writer = writer.trigger(processingTime=options.trigger)
+                    queries.append(writer.start())
+            except BaseException:
+                for query in queries:
+                    query.stop()
+                raise
+        return queries
+
+    def _result(self, spark: "SparkSession", tables: Mapping[str, "DataFrame"]) -> "DataFrame":
+        from barnabas.pipelines.jobs.streaming.functions import call, function_of
+
+        for name, frame in tables.items():
+            frame.createOrReplaceTempView(name)
+        try:
+            statement = self._options.statement()
+            if statement is not None:
+                return spark.sql(statement)
+            return call(function_of(self._options.transform or ""), tables, spark)
+        finally:
+            for name in tables:
+                spark.catalog.dropTempView(name)
+
+    def _starting(self) -> dict[str, str]:
+        """Where the topics end now, if that is where two queries are to begin: each would find another end."""
+        options = self._options
+        if options.starting_offsets != "latest" or options.bad_records != "dead-letter":
+            return {}
+        from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
+        from barnabas.pipelines.client.settings import ClientSettings
+
+        cluster = Cluster.of(ClientSettings.parse(_settings(options.source_options())))
+        found = {}
+        for topic in {table.topic for table in options.parsed_tables if table.topic is not None}:
+            asks = {TopicPartition(topic, partition): LATEST for partition in cluster.partitions(topic)}
+            ends = cluster.list_offsets(asks)
+            found[topic] = json.dumps({topic: {str(each.partition): end.offset for each, end in ends.items()}})
+        return found
+
+    @contextlib.contextmanager
+    def _state(self, spark: "SparkSession") -> Iterator[None]:
+        """Start queries with the state as it is wanted; the session is then as it was."""
+        wanted = {PROVIDER: STATE_STORES[self._options.state_store]}
+        partitions = self._options.state_partitions
+        if partitions is None and spark.conf.get(PARTITIONS, SPARKS_PARTITIONS) == SPARKS_PARTITIONS:
+            partitions = self._widest()
+        if partitions is not None:
+            wanted[PARTITIONS] = str(partitions)
+        before = {name: spark.conf.get(name, None) for name in wanted}
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)
+
+    def _widest(self) -> int:
+        """The most partitions that a topic has which is read as a stream."""
+        from barnabas.pipelines.client.cluster import Cluster
+        from barnabas.pipelines.client.settings import ClientSettings
+
+        cluster = Cluster.of(ClientSettings.parse(_settings(self._options.source_options())))
+        streamed = [table.topic for table in self._options.parsed_tables if table.topic and table.read == "stream"]
+        return max((len(cluster.partitions(topic)) for topic in streamed), default=1)
+
+
+def _settings(source_options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the client alone, by Kafka's names."""
+    from barnabas.pipelines.client.settings import SETTINGS
+
+    named = {name.removeprefix("kafka."): value for name, value in source_options.items()}
+    return {name: value for name, value in named.items() if name in SETTINGS}

@@ -1,0 +1,208 @@
+"""What the stream job is told: which tables there are, what becomes of them, and where that goes.
+
+Knows nothing of how it is done; imported without Spark.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+
+from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS
+from barnabas.pipelines.jobs.options import check_choices, option, options
+from barnabas.pipelines.jobs.streaming.spec import Table, parse_table
+from barnabas.pipelines.values.formats import Format, parse_format
+
+UNDECODABLE = ("fail", "null", "dead-letter")
+STATE_STORES = {
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+READ_ONLY = ("isolation.level", "fetch.", "max.partition.fetch.bytes", "check.crcs")
+"""Settings of Kafka's clients, or how they begin, that a producer has none of."""
+
+
+@options
+class StreamOptions:
+    """What ``barnabas pipeline stream`` is told: tables, a function or SQL over them, and where the result goes."""
+
+    tables: tuple[str, ...] = option(
+        "A table: its name, what it is made of, and how that is decoded, as in "
+        "`orders=topic:orders,format=json,schema=id BIGINT, amount DOUBLE`. The options are listed below.",
+        flags=("--table",),
+        metavar="NAME[=topic:TOPIC|files:PATH][,OPTION=VALUE...]",
+    )
+    to: str = option("The topic that the result goes to.", metavar="TOPIC")
+    transform: str | None = option(
+        "A Python file with a function `transform`, or another that is named after a colon. It is given the tables as "
+        "DataFrames by the names of its parameters (`spark`: the session), and returns a DataFrame.",
+        default=None,
+        metavar="FILE[:FUNCTION]",
+    )
+    sql: str | None = option(
+        "Or a SELECT statement over the tables; `@` and a name: it is in that file.", default=None, metavar="SQL"
+    )
+    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
+    client: Mapping[str, str] = option(
+        "Settings of the client, by Kafka's names: for TLS, SASL, `compression.type` and the like.",
+        default_factory=dict,
+        flags=("--command-config",),
+        file=True,
+    )
+
+    format: str | None = option(
+        "How values are encoded, with options as those of a table: `avro,registry=http://localhost:8081`. Without it, "
+        "a column `value` of text or bytes stays as it is, and all else is JSON.",
+        default=None,
+        metavar="FORMAT[,OPTION=VALUE...]",
+    )
+    key_format: str | None = option(
+        "How keys are encoded. Without it, text and bytes stay as they are, structs are JSON, and all else is text.",
+        default=None,
+        metavar="FORMAT[,OPTION=VALUE...]",
+    )
+    output_mode: str = option(
+        "When aggregates are written: `append` once they are final (which needs a watermark), `update` whenever they "
+        "change.",
+        default="append",
+        choices=("append", "update"),
+    )
+    delivery: str = option(
+        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`, and "
+        "reads only what was committed; at-least-once may write a batch twice after a crash.",
+        default="exactly-once",
+        choices=("exactly-once", "at-least-once"),
+    )
+
+    undecodable: str | None = option(
+        "What becomes of a record that cannot be decoded: it ends the job (`fail`), has nulls (`null`), or goes to the "
+        "topic of `dead_letters`, which is what is done where one is given.",
+        default=None,
+        choices=UNDECODABLE,
+    )
+    dead_letters: str | None = option(
+        "The topic for records that cannot be decoded: key, value, headers and time as they were, and in headers "
+        "`__connect.errors.*` why, and from where.",
+        default=None,
+        metavar="TOPIC",
+    )
+
+    starting_offsets: str = option(
+        "Where topics are read from at the first start.", default="earliest", choices=("earliest", "latest")
+    )
+    max_offsets_per_batch: int | None = option(
+        "About how many records of each topic a batch reads at most; else all there are.", default=None
+    )
+    trigger: str | None = option(
+        "How often a batch begins, as in `10 seconds`; else as soon as the one before is done.",
+        default=None,
+        metavar="INTERVAL",
+    )
+    group: str | None = option(
+        "A consumer group to which each batch commits what it has read, so that any Kafka tool shows the lag.",
+        default=None,
+    )
+    state_store: str = option(
+        "Where state is kept (windows, joins, what was seen): in RocksDB on disk, which transformWithState needs, or "
+        "in Java's memory. It stays as it was at the first start.",
+        default="rocksdb",
+        choices=tuple(STATE_STORES),
+    )
+    state_partitions: int | None = option(
+        "In how many parts state is kept, which is how many tasks work on it; it stays as it was at the first start. "
+        "Without it, `spark.sql.shuffle.partitions` says so; where that is not set either, as many as the widest topic "
+        "has partitions.",
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        for wrong, words in self._mistakes():
+            if wrong:
+                raise ValueError(words)
+        names = [table.name for table in self.parsed_tables]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"there are two tables {name}")
+        _ = self.value_format, self.encoded_key_format
+
+    def _mistakes(self) -> tuple[tuple[bool, str], ...]:
+        """Each with whether it was made."""
+        return (
+            ((self.transform is None) == (self.sql is None), "either transform or sql must be given: what to do"),
+            (not self.tables, "table is missing: what there is to read, such as --table orders"),
+            (not self.to.strip(), "to is empty: the topic that the result goes to"),
+            (
+                self.undecodable == "dead-letter" and self.dead_letters is None,
+                "undecodable dead-letter needs dead_letters: the topic for such records",
+            ),
+            (
+                self.undecodable in ("fail", "null") and self.dead_letters is not None,
+                f"dead_letters is given, and undecodable {self.undecodable}, by which nothing would go there",
+            ),
+            (self.dead_letters == self.to, "dead_letters and to are the same topic"),
+            (
+                self.state_partitions is not None and self.state_partitions < 1,
+                f"state_partitions is {self.state_partitions}, but must be at least 1",
+            ),
+            (
+                self.max_offsets_per_batch is not None and self.max_offsets_per_batch < 1,
+                f"max_offsets_per_batch is {self.max_offsets_per_batch}, but must be at least 1",
+            ),
+        )  # fmt: skip
+
+    @cached_property
+    def parsed_tables(self) -> tuple[Table, ...]:
+        """The tables; raises ValueError naming what is wrong with one."""
+        return tuple(parse_table(text) for text in self.tables)
+
+    @cached_property
+    def value_format(self) -> Format | None:
+        return None if self.format is None else parse_format(self.format, subject=f"{self.to}-value")
+
+    @cached_property
+    def encoded_key_format(self) -> Format | None:
+        return None if self.key_format is None else parse_format(self.key_format, subject=f"{self.to}-key")
+
+    @property
+    def bad_records(self) -> str:
+        """What becomes of records that cannot be decoded, one of UNDECODABLE."""
+        return self.undecodable or ("fail" if self.dead_letters is None else "dead-letter")
+
+    def source_options(self) -> dict[str, str]:
+        """Options of the data source that are the same for all topics."""
+        client = {name: value for name, value in self.client.items() if name not in PRODUCER_SETTINGS}
+        committed = {"isolation.level": "read_committed"} if self.delivery == "exactly-once" else {}
+        return {
+            **{f"kafka.{name}": value for name, value in {**committed, **client}.items()},
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+        }
+
+    def stream_options(self) -> dict[str, str]:
+        """Options of topics that are read as streams."""
+        said = {
+            "startingOffsets": self.starting_offsets,
+            "maxOffsetsPerTrigger": self.max_offsets_per_batch,
+            "commitGroup": self.group,
+        }
+        return {**self.source_options(), **{name: str(value) for name, value in said.items() if value is not None}}
+
+    def sink_options(self, topic: str) -> dict[str, str]:
+        """Options of the data source that writes."""
+        client = {name: value for name, value in self.client.items() if not name.startswith(READ_ONLY)}
+        return {
+            **{f"kafka.{name}": value for name, value in client.items()},
+            "kafka.bootstrap.servers": self.bootstrap_servers,
+            "topic": topic,
+            "delivery": self.delivery,
+        }
+
+    def statement(self) -> str | None:
+        """The SQL, out of its file if it is in one."""
+        if self.sql is None or not self.sql.startswith("@"):
+            return self.sql
+        from pathlib import Path
+
+        path = Path(self.sql[1:])
+        if not path.is_file():
+            raise ValueError(f"sql names the file {path}, which is not there")
+        return re.sub(r";\s*$", "", path.read_text(encoding="utf-8").strip())
