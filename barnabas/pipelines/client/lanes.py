@@ -33,8 +33,22 @@ class Lane:
     waiting: deque[Batch] = field(default_factory=deque)
     sent: int = 0
     failed: list[Batch] = field(default_factory=list)
+    again: bool = False  # what is under way was sent before
+    known: bool = False  # the broker has acknowledged a batch
     records: int = 0
     not_before: float = 0.0
+
+    @property
+    def may_send(self) -> bool:
+        """Whether the next batch may go now, or has to wait for those under way.
+
+        The first goes alone: a broker that does not know a producer yet takes any batch for its first. One that goes
+        again does, too: a broker knows the last five of a producer again, and would have forgotten the one whose
+        answer was lost if others were sent behind it, and it was lost twice.
+        """
+        if not self.waiting or self.failed:
+            return False
+        return not self.sent or (self.known and not self.again and self.waiting[0].tries == 0)
 
 
 def halves(batch: Batch, level: int | None) -> list[Batch]:

@@ -224,6 +224,7 @@ class Writer:
             return False
         self._identity = self._cluster.run(self._cluster.retrying, lambda: new_identity(self._cluster))
         for lane in self._lanes.values():
+            lane.known = False
             for batch in (*lane.failed, *lane.waiting):
                 batch.stamped = None
         self._begins_anew = False
@@ -234,10 +235,11 @@ class Writer:
         batches: list[Batch] = []
         size = 0
         for lane in lanes:
-            if not lane.waiting or (batches and size + len(lane.waiting[0].data) > self._settings.request_bytes):
+            if not lane.may_send or (batches and size + len(lane.waiting[0].data) > self._settings.request_bytes):
                 continue
             batch = lane.waiting.popleft()
             lane.sent += 1
+            lane.again = batch.tries > 0
             self._stamp(batch)
             size += len(batch.data)
             batches.append(batch)
@@ -312,7 +314,9 @@ class Writer:
             self._fail(self._refusal(error, batch, answer))
 
     def _done(self, batch: Batch) -> None:
-        self._lanes[batch.topic_partition].sent -= 1
+        lane = self._lanes[batch.topic_partition]
+        lane.sent -= 1
+        lane.known = True
         self._buffered -= len(batch.data)
 
     def _retry(self, batch: Batch, problem: Exception) -> None:
