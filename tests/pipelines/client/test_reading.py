@@ -52,8 +52,9 @@ def topic(broker: Broker, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def connected(broker: Broker) -> Cluster:
-    return Cluster(ClientSettings.parse({"bootstrap.servers": broker.bootstrap_servers, "retry.backoff.ms": "20"}))
+def connected(broker: Broker, **more: str) -> Cluster:
+    settings = {"bootstrap.servers": broker.bootstrap_servers, "retry.backoff.ms": "20", **more}
+    return Cluster(ClientSettings.parse(settings))
 
 
 def produce(broker: Broker, topic: str, count: int = 100, **settings: Any) -> None:
@@ -228,7 +229,7 @@ def test_a_broker_that_stays_away(broker) -> None:
     with Broker() as short:
         short.create_topic("t")
         produce(short, "t")
-        cluster = connected(short)
+        cluster = connected(short, **{"default.api.timeout.ms": "500"})
         tables = read(cluster, "t", 0, 0, 100, **AT_ONCE)
         next(tables)
     with pytest.raises(KafkaError, match=r"no broker of 127\.0\.0\.1"):
