@@ -95,13 +95,14 @@ def altered(*resources: dict[str, Any], validate: bool = False) -> Step:
     return ask("IncrementalAlterConfigs", Resources=list(resources), ValidateOnly=validate)
 
 
-def shown(*keys: str, kind: int = TOPIC, name: str = "~t") -> list[Step]:
-    """What is in force, once Apache Kafka's broker has heard of it from its controller."""
-    return [pause(0.05), described_of(kind, name, list(keys) or None)]
+def shown(*keys: str, kind: int = TOPIC, name: str = "~t", value: str | None = None) -> list[Step]:
+    """What is in force, once the broker has heard of it from its controller: that the first key has `value`, say."""
+    until = None if value is None else ("Results.0.Configs.0.Value", value)
+    return [pause(0.05), described_of(kind, name, list(keys) or None, until)]
 
 
-def described_of(kind: int, name: str, keys: list[str] | None) -> Step:
-    return ask("DescribeConfigs", v=4, Resources=[resource(kind, name, keys)], IncludeSynonyms=True)
+def described_of(kind: int, name: str, keys: list[str] | None, until: tuple[str, Any] | None = None) -> Step:
+    return ask("DescribeConfigs", v=4, Resources=[resource(kind, name, keys)], IncludeSynonyms=True, until=until)
 
 
 WRONG = [
@@ -193,19 +194,19 @@ ALTER = [
         "a broker's configs",
         "IncrementalAlterConfigs",
         altered(on(BROKER, "1", setting("log.cleaner.threads", "2"))),
-        shown("log.cleaner.threads", kind=BROKER, name="1"),
+        shown("log.cleaner.threads", kind=BROKER, name="1", value="2"),
         altered(on(BROKER, "1", setting("log.cleaner.threads", None, DELETE))),
         shown("log.cleaner.threads", kind=BROKER, name="1"),
         altered(on(BROKER, "", setting("message.max.bytes", "2000000"))),
-        shown("message.max.bytes", kind=BROKER, name="1"),
+        shown("message.max.bytes", kind=BROKER, name="1", value="2000000"),
         shown("message.max.bytes", kind=BROKER, name=""),
         altered(on(BROKER, "1", setting("message.max.bytes", "3000000"))),
-        shown("message.max.bytes", kind=BROKER, name="1"),
+        shown("message.max.bytes", kind=BROKER, name="1", value="3000000"),
         altered(
             on(BROKER, "1", setting("message.max.bytes", None, DELETE)),
             on(BROKER, "", setting("message.max.bytes", None, DELETE)),
         ),
-        shown("message.max.bytes", kind=BROKER, name="1"),
+        shown("message.max.bytes", kind=BROKER, name="1", value="1048588"),
         shown("message.max.bytes", kind=BROKER, name=""),
         alone=True,
     ),
