@@ -45,12 +45,13 @@ def shapes(lines: list[str]) -> list[str]:
 class Reader:
     """Somebody who types what the page says."""
 
-    def __init__(self, home: Path, broker: Running) -> None:
-        self.home, self.broker, self.runs = home, broker, 0
+    def __init__(self, home: Path, broker: Running, *, timeout: float = 60) -> None:
+        self.home, self.broker, self.runs, self.timeout = home, broker, 0, timeout
         shim = home / "barnabas"
         shim.write_text(
-            '#!/bin/sh\nverb=$1; shift\n[ "$verb" = explain ] || set -- --bootstrap-server "$BOOTSTRAP" "$@"\n'
-            f'exec {sys.executable} -m barnabas "$verb" "$@"\n'
+            '#!/bin/sh\nverb=$1; shift\n[ "$verb" != pipeline ] || { verb="$verb $1"; shift; }\n'
+            '[ "$verb" = explain ] || set -- --bootstrap-server "$BOOTSTRAP" "$@"\n'
+            f'exec {sys.executable} -m barnabas $verb "$@"\n'
         )
         shim.chmod(0o755)
 
@@ -69,7 +70,7 @@ class Reader:
                 cwd=self.home,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=self.timeout,
                 check=False,
             )
             assert ran.returncode == 0, f"{command}\n{ran.stderr}"

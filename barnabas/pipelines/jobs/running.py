@@ -5,6 +5,7 @@ Knows nothing of what any job does, nor of the command line.
 
 import abc
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 LOOK_SECONDS = 0.1
+ENDING_SECONDS = 0.01
 
 
 class JobFailed(Exception):
@@ -157,10 +159,10 @@ class _Count:
 
 def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop: threading.Event) -> bool:
     """Whether they were ended before they had come to their end."""
-    from barnabas.pipelines.jobs.stopping import ask_to_end, is_running, stop_if_idle
+    from barnabas.pipelines.jobs.stopping import Ending, is_running
 
     following = [Following(query, job.name, report) for query in queries]
-    asked = stopped = False
+    endings: dict[StreamingQuery, Ending] = {}
     while True:
         running = [query for query in queries if is_running(query)]
         for each in following:
@@ -168,18 +170,15 @@ def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop:
         failed = next((query for query in queries if query not in running and query.exception() is not None), None)
         if not running:
             break
-        if (stop.is_set() or failed is not None) and not asked:
-            asked = True
-            stopped = failed is None
+        if stop.is_set() or failed is not None:
             for query in running:
-                ask_to_end(query)
-        elif asked:
-            for query in running:
-                stop_if_idle(query)
-        (threading.Event() if asked else stop).wait(LOOK_SECONDS)
+                endings.setdefault(query, Ending(query)).step()
+            time.sleep(ENDING_SECONDS)
+        else:
+            stop.wait(LOOK_SECONDS)
     if failed is not None:
         raise JobFailed(cause_of(failed.exception() or "")) from failed.exception()
-    return stopped
+    return bool(endings)
 
 
 def _is_sparks(error: BaseException) -> bool:

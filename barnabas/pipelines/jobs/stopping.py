@@ -1,6 +1,10 @@
 """Ends a streaming query between two batches: ``StreamingQuery.stop`` would interrupt the one at hand.
 
 Knows nothing of jobs.
+
+Spark looks at a query's state before each batch, and once more before it runs what it has planned, where it gives up
+the batch if the state says so. ``stop`` sets the state, and interrupts the thread. Here the state is set while a batch
+runs beyond that point, or while there is none, and the thread is left alone until it does nothing but wait.
 """
 
 import time
@@ -10,43 +14,52 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _RUNTIMES = ("org.apache.spark.sql.execution.streaming.runtime", "org.apache.spark.sql.execution.streaming")
-POLL_SECONDS = 0.05
+REMOTE_SECONDS = 10.0
+
+
+class Ending:
+    """Ends one query; ``step`` is called until ``is_running`` says that it has ended."""
+
+    def __init__(self, query: "StreamingQuery") -> None:
+        self._query: Any = query
+        self._execution = _execution(query)
+        self._is_told = False
+        self._ran_before: int | None = None
+        self._deadline = time.monotonic() + REMOTE_SECONDS
+
+    def step(self) -> None:
+        """Tell the query to begin no further batch, if this is the moment; then, that it need not sleep any longer.
+
+        Where the query lives behind Spark Connect, its state is out of reach: it is stopped when it waits for data, or
+        after ten seconds in which it does not.
+        """
+        if self._execution is None:
+            if not self._query.status["isTriggerActive"] or time.monotonic() > self._deadline:
+                self._query.stop()
+        elif not self._is_told:
+            if self._is_moment():
+                self._execution.state().set(_terminated(self._query))
+                self._is_told = True
+        elif not self._query.status["isTriggerActive"]:
+            self._query.stop()
+
+    def _is_moment(self) -> bool:
+        """Whether no batch is at hand, or the one at hand is being run: it was before, a step ago."""
+        context = self._execution.getLatestExecutionContext()
+        if context is None:
+            return True
+        number = context.batchId()
+        if context.getDuration("addBatch").isDefined() or not self._query.status["isTriggerActive"]:
+            return True
+        runs = context.getDuration("queryPlanning").isDefined()
+        ran_before, self._ran_before = self._ran_before, number if runs else None
+        return runs and ran_before == number
 
 
 def is_running(query: "StreamingQuery") -> bool:
-    """Whether it still works: a query that was asked to end is not active any more, and finishes its batch."""
+    """Whether it still works: a query that was told to end is not active any more, and finishes its batch."""
     execution = _execution(query)
     return bool(execution.queryExecutionThread().isAlive()) if execution is not None else query.isActive
-
-
-def ask_to_end(query: "StreamingQuery") -> None:
-    """Have it begin no further batch; ``is_running`` says when the one at hand is done.
-
-    Spark looks at a query's state before each batch, and only there; its ``stop`` sets that state, and interrupts the
-    thread. We set it, and leave the thread alone until it waits for its next trigger. Where the query lives behind
-    Spark Connect its state is out of reach: it is stopped once it waits for data, or at once if it does not within ten
-    seconds.
-    """
-    execution = _execution(query)
-    if execution is not None:
-        execution.state().set(_terminated(query))
-        return
-    deadline = time.monotonic() + 10
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    query.stop()
-
-
-def stop_if_idle(query: "StreamingQuery") -> None:
-    """End one that was asked to and has no batch at hand: it may sleep through a long trigger interval otherwise.
-
-    Twice idle, as Spark looks at the state a moment before it says that a batch is at hand.
-    """
-    for _ in range(2):
-        if query.status["isTriggerActive"]:
-            return
-        time.sleep(POLL_SECONDS)
-    query.stop()
 
 
 def _execution(query: Any) -> Any:

@@ -97,8 +97,8 @@ class ImportOptions:
         metavar="COLUMN",
     )
     value_format: str = option(
-        "What the value is: the row as a `json` object, as `avro,schema=@order.avsc`, `avro,registry=http://host:8081`, "
-        "`protobuf,schema=@order.proto` ...; or one column (`value_column`), as it is: `raw`.",
+        "What the value is: the row as a `json` object, as `avro,schema=@row.avsc`, `avro,registry=http://host:8081`, "
+        "`protobuf,schema=@order.proto`; one column (`value_column`), as it is: `raw`.",
         default="json",
         metavar="FORMAT",
     )

@@ -1,0 +1,97 @@
+"""``barnabas pipeline`` as a process of its own: Ctrl-C ends it between two batches, it goes on where it was, and says
+why it failed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from compat_tests.spark.test_import import put, read
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+ROOT = Path(__file__).parents[2]
+FILES, ROWS = 12, 40
+DEADLINE = 150
+
+
+class Command:
+    """``barnabas pipeline import`` of the files in a folder, one a batch."""
+
+    def __init__(self, bootstrap: str, topic: str, folder: Path, checkpoint: Path) -> None:
+        self._arguments = [
+            *(sys.executable, "-m", "barnabas", "pipeline", "import", "--bootstrap-server", bootstrap),
+            *("--topic", topic, "--files", str(folder), "--format", "csv", "--schema", "id INT, name STRING"),
+            *("--in-order", "--key", "name", "--poll-seconds", "0.1", "--checkpoint", str(checkpoint)),
+            *("--master", "local[2]", "--conf", "spark.driver.memory=768m"),
+        ]
+
+    def start(self, *more: str) -> "subprocess.Popen[str]":
+        """In a process group of its own, as a shell starts what is typed in a terminal."""
+        return subprocess.Popen(
+            [*self._arguments, *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            process_group=0,
+        )
+
+
+def names(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir() if each.name.isdecimal()}
+
+
+def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: Path) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+    folder, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+    folder.mkdir()
+    for number in range(FILES):
+        rows = [f"{row},name {row % 7}" for row in range(number * ROWS, number * ROWS + ROWS)]
+        put(folder, f"{number}.csv", rows, at=1_700_000_000 + number)
+    command = Command(bootstrap, topic, folder, checkpoint)
+
+    with command.start() as ran:
+        assert ran.stdout is not None
+        first, second = ran.stdout.readline(), ran.stdout.readline()
+        os.killpg(ran.pid, signal.SIGINT)  # what a terminal does: everything in the group gets it
+        out, err = ran.communicate(timeout=DEADLINE)
+    assert f"batch 0: {ROWS} rows" in first, (first, err)
+    assert f"batch 1: {ROWS} rows" in second
+    assert ran.returncode == 0, err
+    assert err.splitlines() == ["Finishing the batch at hand; once more ends it at once"]
+    lines = out.splitlines()
+    batches = 2 + len(lines) - 1
+    assert lines[-1] == f"import: {batches * ROWS} rows in {batches} batches; stopped, goes on from {checkpoint}"
+    assert names(checkpoint / "offsets") == names(checkpoint / "commits"), "a batch was interrupted"
+    assert len(names(checkpoint / "commits")) == batches < FILES, "it was too fast to be interrupted"
+
+    put(folder, "bad.csv", ["1,fine", "two,not"], at=1_800_000_000)
+    with command.start("--once") as ran:
+        out, err = ran.communicate(timeout=DEADLINE)
+    assert ran.returncode == 1, err
+    said, error = err.splitlines()
+    log = Path(said.removeprefix("What Spark logged is in "))
+    assert log.is_file()
+    log.unlink()
+    assert error.startswith("Error: ")
+    assert "bad.csv" in error or "MALFORMED" in error
+    assert len(out.splitlines()) == FILES - batches
+
+    keys: dict[str, set[int]] = {}
+    found: Counter[int] = Counter()
+    for partition, messages in enumerate(read(bootstrap, topic)):
+        ids = [json.loads(message.value())["id"] for message in messages]
+        assert ids == sorted(ids), "an order is not that of the files"
+        found.update(ids)
+        for message in messages:
+            keys.setdefault(message.key().decode(), set()).add(partition)
+    assert found == Counter(range(FILES * ROWS))
+    assert all(len(partitions) == 1 for partitions in keys.values())
