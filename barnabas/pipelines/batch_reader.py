@@ -47,7 +47,7 @@ class BatchReader(DataSourceReader):
 
 
 def tasks(options: ReadOptions, ranges: Sequence[Range]) -> list[InputPartition]:
-    """Ranges as Spark wants them; the longest first, so that no task begins when all others are done."""
+    """Ranges as Spark wants them, split as the options say; none for what is empty."""
     parts = split(ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
     return [InputPartition(part) for part in parts]
 
@@ -75,7 +75,13 @@ def read(options: ReadOptions, range_: Range | None) -> Iterator["pa.RecordBatch
         range_.partition,
         range_.start,
         range_.end,
+        topic_id=range_.topic_id,
         headers=options.include_headers,
         isolation=options.isolation,
         fail_on_data_loss=options.fail_on_data_loss,
+        check_crcs=options.check_crcs,
+        fetch_bytes=options.fetch_bytes,
+        max_wait_ms=options.fetch_max_wait_ms,
+        rack=options.rack,
+        patience=options.poll_timeout,
     )

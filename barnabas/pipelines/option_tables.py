@@ -194,12 +194,9 @@ READ = {
             READS,
             "whether records of transactions that are not, or never will be, committed are read",
         ),
-        OptionDef("kafka.fetch.min.bytes", _number(1), "1", READS, "what a broker waits for before it answers"),
-        OptionDef("kafka.fetch.max.wait.ms", _number(0), "500", READS, "how long it waits for that"),
-        OptionDef("kafka.fetch.max.bytes", _number(1), "52428800", READS, "the most that one answer should hold"),
-        OptionDef(
-            "kafka.max.partition.fetch.bytes", _number(1), "4194304", READS, "the most of one partition in one answer"
-        ),
+        OptionDef("kafka.fetch.max.wait.ms", _number(0), "500", READS, "how long a broker waits for records, in ms"),
+        OptionDef("kafka.max.partition.fetch.bytes", _number(1), "2097152", READS, "how much is fetched at a time"),
+        OptionDef("kafka.client.rack", str, "", READS, "where the tasks run: replicas there may answer (KIP-392)"),
         OptionDef("kafka.check.crcs", _flag, "true", READS, "whether checksums are checked"),
     )
 }
@@ -246,6 +243,8 @@ NO_EFFECT = {
     "path": "say subscribe to read a topic and topic to write one",
     "groupidprefix": "no consumer group is joined, so there is no name to prefix; commitGroup shows a query's lag",
     "kafka.group.id": "no consumer group is joined; commitGroup shows a query's lag",
+    "kafka.fetch.min.bytes": "it is known how much there is to read: nothing is waited for",
+    "kafka.fetch.max.bytes": "each task reads one partition; kafka.max.partition.fetch.bytes is how much at a time",
     **{f"kafka.{name}": reason for name, reason in PRODUCER_REFUSED.items()},
 }
 """What others know as an option, and why it is none here."""

@@ -65,10 +65,9 @@ class ReadOptions:
     offset_retry_interval: float
     poll_timeout: float
     isolation: str
-    fetch_min_bytes: int
     fetch_max_wait_ms: int
-    fetch_max_bytes: int
-    max_partition_fetch_bytes: int
+    fetch_bytes: int
+    rack: str
     check_crcs: bool
 
     @property
@@ -131,10 +130,9 @@ def read_options(options: Mapping[str, str], scope: str) -> ReadOptions:
         offset_retry_interval=value["fetchOffset.retryIntervalMs"] / 1000,
         poll_timeout=value["kafkaConsumer.pollTimeoutMs"] / 1000,
         isolation=value["kafka.isolation.level"],
-        fetch_min_bytes=value["kafka.fetch.min.bytes"],
         fetch_max_wait_ms=value["kafka.fetch.max.wait.ms"],
-        fetch_max_bytes=value["kafka.fetch.max.bytes"],
-        max_partition_fetch_bytes=value["kafka.max.partition.fetch.bytes"],
+        fetch_bytes=value["kafka.max.partition.fetch.bytes"],
+        rack=value["kafka.client.rack"],
         check_crcs=value["kafka.check.crcs"],
     )
 
@@ -173,7 +171,11 @@ def _parsed(
             if scope != ANY_READ and scope not in option.scopes:
                 raise BadOption(f"{option.name} cannot be used in a {scope}: it is for a {_or(option.scopes)}")
             value[option.name] = _value(option, text)
-        elif name.removeprefix("kafka.") in {**SETTINGS, **REFUSED} and name.startswith("kafka.") and name not in NO_EFFECT:
+        elif (
+            name.removeprefix("kafka.") in {**SETTINGS, **REFUSED}
+            and name.startswith("kafka.")
+            and name not in NO_EFFECT
+        ):
             client[name.removeprefix("kafka.")] = text
         else:
             raise BadOption(_unknown(name, scope, table))

@@ -3,6 +3,7 @@
 Knows nothing of how records are read. Lives in one process as long as its query runs; only `read` runs elsewhere.
 """
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,13 +17,20 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from barnabas.errors import KafkaError
 from barnabas.pipelines import asking
 from barnabas.pipelines.batch_reader import lost, read, tasks
+from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.offsets import UNDECIDED, StreamOffset, plan, rate_limited
 from barnabas.pipelines.options import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+SHOWING_PATIENCE = 5.0
+"""Seconds that a micro-batch may wait for the group's coordinator."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -34,6 +42,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._only_what_is_there = False
         self._until: StreamOffset | None = None
         self._last_batch_at = float("-inf")
+        self._shown: Mapping[TopicPartition, int] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins."""
@@ -59,15 +68,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Up to where the next micro-batch reads; `start` itself where there is nothing to do."""
         options, begin = self._options, StreamOffset.from_json(start)
+        self._show(begin)
         self._latest = latest = self._settled(begin)
         if isinstance(limit, ReadMinRows | ReadMaxRows) and self._too_few(begin, latest):
             return start
-        at: Mapping[Any, int] = latest.at
+        at: Mapping[TopicPartition, int] = latest.at
         if isinstance(limit, ReadMaxRows):
             at = rate_limited(
                 limit.max_rows, {**asking.beginnings_of(options, begin, latest), **begin.still(latest)}, at
             )
-        if begin.begun_at is UNDECIDED or begin.begun_at == UNDECIDED:
+        if begin.begun_at == UNDECIDED:
             return StreamOffset(at, latest.ids, begun_at=begin.at).to_json()
         if at == begin.at and latest.ids == begin.ids:
             return start
@@ -90,10 +100,20 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The records of one range, as columns; on an executor."""
         return read(self._options, partition.value)
 
-    def commit(self, end: dict[str, Any]) -> None:
-        """Commit to commitGroup how far the query has come."""
-        if self._options.commit_group is not None:
-            asking.cluster_of(self._options).commit(self._options.commit_group, StreamOffset.from_json(end).at)
+    def _show(self, done: StreamOffset) -> None:
+        """Commit to commitGroup how far the query has come; it goes on without, if that cannot be.
+
+        Not when Spark says `commit`: that is only when the next batch begins, which may be never.
+        """
+        group = self._options.commit_group
+        if group is None or done.at == self._shown:
+            return
+        try:
+            asking.cluster_of(self._options).commit(group, done.at, patience=SHOWING_PATIENCE)
+        except KafkaError as problem:
+            log.warning("cannot commit to commitGroup %s how far the query has come: %s", group, problem)
+        else:
+            self._shown = done.at
 
     def _settled(self, begin: StreamOffset) -> StreamOffset:
         """The end of everything, asked again while a partition seems to end before `begin` (KAFKA-7703)."""

@@ -203,9 +203,16 @@ class Cluster:
         """
         return self.run(positions.list_offsets, self, asks, committed)
 
-    def commit(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str = "") -> None:
-        """Commit offsets for a group that has no members."""
-        self.run(positions.commit, self, group, offsets, metadata)
+    def commit(
+        self,
+        group: str,
+        offsets: Mapping[TopicPartition, int],
+        metadata: str = "",
+        *,
+        patience: float | None = None,
+    ) -> None:
+        """Commit offsets for a group that has no members; try for `patience` seconds, else default.api.timeout.ms."""
+        self.run(positions.commit, self, group, offsets, metadata, patience)
 
     def committed(
         self, group: str, topic_partitions: Iterable[TopicPartition] | None = None

@@ -3,6 +3,7 @@
 Knows nothing of what the offsets are wanted for.
 """
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,7 +90,9 @@ def _take_offsets(response: Any, found: dict[TopicPartition, ListedOffset]) -> K
     return problem
 
 
-async def commit(cluster: "Cluster", group: str, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
+async def commit(
+    cluster: "Cluster", group: str, offsets: Mapping[TopicPartition, int], metadata: str, patience: float | None
+) -> None:
     """See `Cluster.commit`."""
     topic_class = OffsetCommitRequest.OffsetCommitRequestTopic
 
@@ -127,7 +130,7 @@ async def commit(cluster: "Cluster", group: str, offsets: Mapping[TopicPartition
         _raise(cluster, group, problem)
 
     if offsets:
-        await cluster.retrying(attempt)
+        await cluster.retrying(attempt, until=None if patience is None else time.monotonic() + patience)
 
 
 async def committed(

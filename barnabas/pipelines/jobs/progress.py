@@ -98,6 +98,8 @@ def _by_partition(offset: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ..
         return {}
     found: dict[tuple[str, ...], int] = {}
     for key, value in offset.items():
+        if key.startswith("#"):
+            continue  # what a source of ours keeps beside topics
         if isinstance(value, int) and key.isdecimal() and path:
             found[(path[-1], key)] = value
         else:

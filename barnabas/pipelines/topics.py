@@ -1,0 +1,105 @@
+"""Topics as DataFrames in one call: by Spark's own Kafka connector where that is at hand, else by our data source.
+
+Knows nothing of how either works; both have the same columns and the same names of options.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from barnabas.pipelines.options import READ, WRITE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+SPARKS_OWN, OURS = "kafka", "barnabas"
+
+ONLY_OURS = frozenset({"commitgroup", "delivery", "sinkid"})
+"""Options that Spark's own connector does not know, and would pass over in silence."""
+
+
+def read_topic(
+    spark: "SparkSession",
+    topics: str | Sequence[str] | re.Pattern[str],
+    *,
+    bootstrap_servers: str,
+    stream: bool = False,
+    **options: Any,
+) -> "DataFrame":
+    """A DataFrame of topics: their names, or a pattern that they match from end to end.
+
+    Options are those of the source by their names there: ``startingOffsets="earliest"``, ``includeHeaders=True``,
+    ``**{"kafka.security.protocol": "SSL"}``; offsets and times of partitions may be dicts.
+    """
+    said = _texts(options)
+    if isinstance(topics, re.Pattern):
+        said["subscribePattern"] = topics.pattern
+    else:
+        said["subscribe"] = topics if isinstance(topics, str) else ",".join(topics)
+    reader = spark.readStream if stream else spark.read
+    format_ = connector(spark, options)
+    return reader.format(format_).options(**{**said, "kafka.bootstrap.servers": bootstrap_servers}).load()
+
+
+def write_topic(
+    frame: "DataFrame",
+    topic: str | None = None,
+    *,
+    bootstrap_servers: str,
+    checkpoint: str | None = None,
+    **options: Any,
+) -> "DataStreamWriter | None":
+    """Write a DataFrame's rows to a topic, or each to the one that its column ``topic`` names.
+
+    A DataFrame is written at once; of a stream comes a writer, whose ``trigger`` and ``start`` are still to be called.
+    Columns are value and, as far as they are there, key, headers, topic, partition and timestamp; a column timestamp is
+    something that our data source alone can write.
+    """
+    said = {**_texts(options), "kafka.bootstrap.servers": bootstrap_servers}
+    if topic is not None:
+        said["topic"] = topic
+    format_ = OURS if "timestamp" in frame.columns else connector(frame.sparkSession, options)
+    if not frame.isStreaming:
+        frame.write.format(format_).mode("append").options(**said).save()
+        return None
+    if checkpoint is not None:
+        said["checkpointLocation"] = checkpoint
+    return frame.writeStream.format(format_).options(**said)
+
+
+def connector(spark: "SparkSession", options: Mapping[str, Any] | None = None) -> str:
+    """The format that topics are read and written with, in this session and with these options."""
+    if any(name.lower() in ONLY_OURS for name in options or ()):
+        return OURS
+    return SPARKS_OWN if has_connector(spark) else OURS
+
+
+def has_connector(spark: "SparkSession") -> bool:
+    """Whether Spark finds its own Kafka connector; asked of Spark itself, so it holds through Spark Connect too."""
+    from pyspark.errors import PySparkException
+
+    probe = (
+        spark.read.format(SPARKS_OWN).option("kafka.bootstrap.servers", "nobody:9092").option("subscribe", "nothing")
+    )
+    try:
+        probe.load().schema  # noqa: B018  # through Spark Connect nothing happens before
+    except PySparkException as problem:
+        if "data source" not in str(problem).lower():
+            raise
+        return False
+    return True
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Values as Spark takes them, under the names that the source has for them."""
+    result = {}
+    for name, value in options.items():
+        known = READ.get(name.lower()) or WRITE.get(name.lower())
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        else:
+            text = json.dumps(value) if isinstance(value, Mapping) else str(value)
+        result[known.name if known is not None else name] = text
+    return result

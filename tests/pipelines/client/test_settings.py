@@ -1,0 +1,105 @@
+"""Client settings by their Java names: what kafka-python makes of them, and what is refused."""
+
+import pickle
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+from barnabas.pipelines.client.settings import REFUSED, SETTINGS, BadSetting, ClientSettings
+
+SERVERS = {"bootstrap.servers": "one:9092, [::1]:9093"}
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="me" password="a\\"b=c; d";'
+
+
+def parse(**said: str) -> ClientSettings:
+    return ClientSettings.parse({**SERVERS, **{name.replace("_", "."): value for name, value in said.items()}})
+
+
+def test_settings_become_kafka_python_s() -> None:
+    settings = parse(client_id="me", request_timeout_ms="5000").for_kafka_python()
+    assert settings["bootstrap_servers"] == ["one:9092", "[::1]:9093"]
+    assert (settings["client_id"], settings["request_timeout_ms"]) == ("me", 5000)
+    assert settings["security_protocol"] == "PLAINTEXT"
+    assert not [name for name in settings if name.startswith(("ssl", "sasl"))]
+
+
+def test_they_are_compared_and_sent_by_what_was_said() -> None:
+    one, other = parse(client_id="me", retry_backoff_ms="5"), parse(retry_backoff_ms="5", client_id="me")
+    assert one == other and hash(one) == hash(other)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one.seconds("retry.backoff.ms") == 0.005
+    assert one != parse()
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_user_and_password_stand_where_java_has_them(mechanism: str) -> None:
+    settings = parse(security_protocol="SASL_PLAINTEXT", sasl_mechanism=mechanism, sasl_jaas_config=LOGIN)
+    made = settings.for_kafka_python()
+    assert (made["sasl_mechanism"], made["sasl_plain_username"]) == (mechanism, "me")
+    assert made["sasl_plain_password"] == 'a"b=c; d'
+    assert "a" not in repr(settings).replace("SASL_PLAINTEXT", "").split("(")[1].replace("one:9092, [::1]:9093", "")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"bootstrap_servers": "one"}, "must be host:port"),
+        ({"bootstrap_servers": " , "}, "must name at least one host:port"),
+        ({"request_timeout_ms": "-1"}, "must not be negative"),
+        ({"security_protocol": "TLS"}, "must be one of PLAINTEXT, SSL"),
+        ({"sasl_mechanism": "OAUTHBEARER"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI"),
+        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}, "must give user and password for PLAIN"),
+        (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-256", "sasl_jaas_config": 'username="a"'},
+            "security.scram.ScramLoginModule required",
+        ),
+        ({"security_protocol": "SASL_SSL", "sasl_jaas_config": LOGIN}, "that kinit fills"),
+        ({"ssl_truststore_location": "/x/trust.jks"}, "keytool -importkeystore -srckeystore /x/trust.jks"),
+        ({"ssl_truststore_location": "/x/trust.pem", "ssl_truststore_type": "JKS"}, "kafka-python reads PEM only"),
+        ({"ssl_keystore_location": "/x/key.p12", "ssl_keystore_type": "PKCS12"}, "openssl pkcs12"),
+        ({"client_idd": "me"}, "did you mean kafka.client.id?"),
+    ],
+)
+def test_what_cannot_be_is_told(said: dict[str, str], words: str) -> None:
+    with pytest.raises(BadSetting) as refused:
+        parse(**said)
+    assert words in str(refused.value)
+
+
+def test_a_password_is_never_shown() -> None:
+    with pytest.raises(BadSetting) as refused:
+        parse(security_protocol="SASL_SSL", sasl_mechanism="PLAIN", sasl_jaas_config="password='secret'")
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_would_break_reading_or_do_nothing_is_refused_with_the_reason(name: str) -> None:
+    assert name not in SETTINGS
+    with pytest.raises(BadSetting, match=f"kafka.{name} cannot be set: ") as refused:
+        ClientSettings.parse({**SERVERS, name: "x"})
+    assert REFUSED[name] in str(refused.value)
+
+
+@pytest.mark.parametrize("given", ["files", "text"])
+def test_certificates_are_pem_in_files_or_in_the_settings_themselves(tmp_path: Path, given: str) -> None:
+    authority = trustme.CA()
+    client = authority.issue_cert("me@example.org")
+    trust, key = authority.cert_pem.bytes().decode(), client.private_key_pem.bytes().decode()
+    chain = "".join(pem.bytes().decode() for pem in client.cert_chain_pems)
+    if given == "files":
+        (tmp_path / "trust.pem").write_text(trust)
+        (tmp_path / "client.pem").write_text(key + chain)
+        said = {
+            "ssl_truststore_location": str(tmp_path / "trust.pem"),
+            "ssl_keystore_location": str(tmp_path / "client.pem"),
+        }
+    else:
+        said = {"ssl_truststore_certificates": trust, "ssl_keystore_key": key, "ssl_keystore_certificate_chain": chain}
+    context = parse(security_protocol="SSL", ssl_endpoint_identification_algorithm="", **said).for_kafka_python()[
+        "ssl_context"
+    ]
+    assert context.cert_store_stats()["x509_ca"] == 1
+    assert context.verify_mode == ssl.CERT_REQUIRED and not context.check_hostname
+    assert parse(security_protocol="SSL").for_kafka_python()["ssl_context"].check_hostname
