@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code: configs, APIs and errors, each from its one declaration.
+"""Writes docs/reference/ from the code: configs, APIs, errors, options of the pipeline, each from its one declaration.
 
 And what other pages show of the code's tables, between ``<!-- name: ... -->`` and ``<!-- /name -->``.
 ``make docs`` runs it; a test fails while a file differs from what the code says.
@@ -10,10 +10,19 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import click
+
 from barnabas.api_handlers.registry import APIS
+from barnabas.cli import pipeline as pipeline_command
 from barnabas.config import definitions
 from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of
 from barnabas.errors import KafkaError
+from barnabas.pipelines import option_tables
+from barnabas.pipelines.client.settings import REFUSED, SETTINGS
+from barnabas.pipelines.jobs import JOBS
+from barnabas.pipelines.jobs.options import REQUIRED, Described, described
+from barnabas.pipelines.jobs.streaming import spec
+from barnabas.pipelines.values import formats
 from barnabas.transactions import ending
 from barnabas.transactions.ending import Verdict
 from barnabas.transactions.states import FROM, State
@@ -55,7 +64,7 @@ def main() -> None:
 
 def pages() -> dict[str, str]:
     """Each file's text by its name."""
-    return {"configs.md": configs(), "apis.md": apis(), "errors.md": errors()}
+    return {"configs.md": configs(), "apis.md": apis(), "errors.md": errors(), "pipeline.md": pipeline()}
 
 
 def configs() -> str:
@@ -171,6 +180,103 @@ def errors() -> str:
         "`barnabas explain 22` says the same.\n",
         table(("code", "name", "retriable", "meaning"), rows),
     ])  # fmt: skip
+
+
+def pipeline() -> str:
+    """Every option of the data source and sink, of their client, and of the jobs."""
+    parts = [
+        "# The data pipeline\n",
+        GENERATED,
+        "Options of [the jobs](#options-of-every-job) (`barnabas pipeline`), and of the data source that they are made "
+        'with (`spark.read.format("barnabas")` and the other three ways). From zero: '
+        "[the tutorial](../tutorial/pipeline.md).\n",
+        'From Python a job is `run_job(ImportOptions(topic="orders", files="in"), once=True)` of '
+        "`barnabas.pipelines.jobs`, with the options below in snake case; each job's class of options is in the module "
+        "of its name (`barnabas.pipelines.jobs.export`; `import_`, as `import` is a word of Python's).\n",
+        "## Options of every job\n",
+        table(
+            ("option", "meaning"),
+            (
+                (f"`{' '.join(filter(None, (each.opts[0], each.metavar)))}`", each.help or "")
+                for each in pipeline_command.COMMON
+                if isinstance(each, click.Option)
+            ),
+        ),
+    ]
+    for name, entry in JOBS.items():
+        parts += [
+            f"## {name}\n",
+            f"{entry.help}\n",
+            table(("option", "meaning", "must be", "default"), map(job_option, described(entry.options_class()))),
+        ]
+        if name == "stream":
+            parts += [
+                "What a table (`--table NAME=topic:TOPIC,option=value,...`) can be told:\n",
+                table(("option", "meaning"), ((f"`{option}`", meaning) for option, meaning in spec.OPTIONS.items())),
+            ]
+    parts += [
+        "## Formats of values\n",
+        f"{', '.join(f'`{each}`' for each in formats.FORMATS)}, each with options after it: "
+        "`avro,registry=http://localhost:8081`. [How](../how-to/decode-values.md).\n",
+        table(("option", "meaning"), ((f"`{option}`", meaning) for option, meaning in formats.OPTIONS.items())),
+    ]
+    for title, words, scope in (
+        ("Reading topics", "Of `spark.read` and `spark.readStream` with the format `barnabas`.", option_tables.READ),
+        ("Writing topics", "Of `df.write` and `df.writeStream` with the format `barnabas`.", option_tables.WRITE),
+    ):
+        rows = ((f"`{each.name}`", each.doc, used_in(each), code(each.default)) for each in scope.values())
+        parts += [f"## {title}\n", f"{words}\n", table(("option", "meaning", "for", "default"), rows)]
+    parts += [
+        "## The client\n",
+        "Kafka's own settings by their Java names, with `kafka.` before them as options of the data source, as they "
+        "are in a job's file of properties (`--command-config`).\n",
+        table(
+            ("setting", "meaning", "default"),
+            ((f"`{each.name}`", each.doc, code(each.default)) for each in SETTINGS.values()),
+        ),
+        "These are refused, as they would break what is meant or do nothing:\n",
+        table(("setting", "why"), ((f"`{name}`", why) for name, why in REFUSED.items())),
+        "And these options of others:\n",
+        table(("option", "why"), ((f"`{name}`", why) for name, why in option_tables.NO_EFFECT.items())),
+    ]
+    return "\n".join(parts)
+
+
+def job_option(each: Described) -> tuple[str, str, str, str]:
+    """An option of a job: its flag, its meaning, what it must be, its default."""
+    said = each.option
+    flags = said.flags or pipeline_command.FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",)
+    if each.type is bool and each.default is not False:
+        flags = (*flags, f"--no-{flags[0].removeprefix('--')}")
+    names = " ".join(f"`{flag}`" for flag in flags) if not said.argument else f"`{said.metavar or each.name}`"
+    if said.flags and f"--{each.name.replace('_', '-')}" not in said.flags:
+        names += f" (`{each.name}`)"
+    kind = ", ".join(f"`{choice}`" for choice in said.choices) or KINDS.get(each.type, "")
+    if each.pairs:
+        kind = "file of properties" if said.file else "`key=value`, several times"
+    elif each.many:
+        kind = f"{kind}, several times".removeprefix(", ")
+    default = "**required**" if each.default is REQUIRED else code(each.default)
+    return names, said.help, kind, default
+
+
+KINDS = {int: "whole number", float: "number", bool: "yes or no"}
+
+
+def used_in(option: option_tables.OptionDef) -> str:
+    """Whether an option is for batches, for streams, or for both."""
+    return " and ".join(kind for kind in ("batch", "stream") if any(scope.startswith(kind) for scope in option.scopes))
+
+
+def code(default: object) -> str:
+    """A default as it is written; nothing where there is none."""
+    if default is None or default == () or default == {}:
+        return ""
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    if isinstance(default, tuple):
+        return " ".join(f"`{each}`" for each in default)
+    return f"`{default}`" if str(default) else "empty"
 
 
 def transactions(page: str) -> str:

@@ -85,9 +85,10 @@ def parameter_of(each: Described) -> click.Parameter:
     flags = list(said.flags or FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",))
     help = said.help.replace("`", "")
     if each.type is bool and not each.many:
-        if each.default is True and len(flags) == 1:
+        if each.default is not False and len(flags) == 1:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}"]
-        return click.Option([*flags, each.name], is_flag=True, default=bool(each.default), help=help)
+        default = {} if each.default is REQUIRED else {"default": each.default}
+        return click.Option([*flags, each.name], is_flag=True, type=bool, help=help, required=required, **default)
     metavar = said.metavar or ("FILE" if said.file else "KEY=VALUE" if each.pairs else None)
     several = (each.many or each.pairs) and not said.file
     more: dict[str, Any] = {"required": True} if required else {}

@@ -114,6 +114,8 @@ class Sample:
     count: int | None = option("How many.", default=None)
     share: float = option("How much.", default=0.5)
     quick: bool = option("Whether.", default=True)
+    loud: bool = option("Whether.", default=False)
+    sure: bool | None = option("Whether, or whatever is meant.", default=None)
     names: tuple[str, ...] = option("Which ones.", default=())
     extra: dict[str, str] = option("What else.", default_factory=dict)
     client: dict[str, str] = option("A file.", default_factory=dict, file=True, flags=("--command-config",))
@@ -130,8 +132,9 @@ def test_options_become_what_their_class_takes(tmp_path):
     properties = tmp_path / "client.properties"
     properties.write_text("security.protocol=SSL\nclient.id = me\n")
     assert parsed(["--to", "x"]) == Sample(to="x")
+    assert parsed(["--to", "x", "--sure"]) == Sample(to="x", sure=True)
     given = (
-        "--to x --kind b --count 3 --share 1 --no-quick --names p --names q --extra k=v=w --extra l= --command-config"
+        "--to x --kind b --count 3 --share 1 --no-quick --loud --no-sure --names p --names q --extra k=v=w --extra l="
     )
     assert parsed([*given.split(), "--command-config", str(properties)]) == Sample(
         to="x",
@@ -139,6 +142,8 @@ def test_options_become_what_their_class_takes(tmp_path):
         count=3,
         share=1.0,
         quick=False,
+        loud=True,
+        sure=False,
         names=("p", "q"),
         extra={"k": "v=w", "l": ""},
         client={"security.protocol": "SSL", "client.id": "me"},
