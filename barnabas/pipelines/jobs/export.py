@@ -68,7 +68,7 @@ class Export(Job):
         shaped(spark.createDataFrame([], df.schema), self._shape)  # what is wrong is told before there is a batch
         writer = df.writeStream.foreachBatch(self._add).option("checkpointLocation", checkpoint)
         trigger = {"availableNow": True} if once else {"processingTime": f"{options.trigger_seconds} seconds"}
-        self._query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+        self._query = writer.trigger(**trigger).start()
         return [self._query]
 
     def close(self) -> None:
@@ -122,8 +122,8 @@ class Export(Job):
         layout = Layout(export, "")
         for other, topics in other_exports(files, layout, list(partitions)).items():
             raise ValueError(
-                f"{self._options.to} holds an export of {', '.join(topics)} by another checkpoint ({layout.of(other)}): "
-                "go on with that checkpoint, or export to another place"
+                f"{self._options.to} holds an export of {', '.join(topics)} by another checkpoint "
+                f"({layout.of(other)}): go on with that checkpoint, or export to another place"
             )
         files.write(layout.note, json.dumps({"format": self._options.format, "partitions": partitions}, indent=1))
 

@@ -117,7 +117,9 @@ class ExportOptions:
         metavar="OFFSETS",
     )
     max_offsets: int = option("How many offsets a batch reads at most.", default=1_000_000)
-    trigger_seconds: float = option("How long after a batch has begun the next one begins at the earliest.", default=10.0)
+    trigger_seconds: float = option(
+        "How long after a batch has begun the next one begins at the earliest.", default=10.0
+    )
     isolation: str = option(
         "Whether records of transactions that were aborted, or are open, are left out.",
         default="read_committed",

@@ -107,7 +107,12 @@ class DeltaTarget:
         values = dict(part.split("=", 1) for part in path.split("/")[:-1])
         stats = statistics(str(self._files.root / path))
         return AddAction(
-            quote(path, safe="/="), size, {k: unquote(v) for k, v in values.items()}, int(modified * 1000), True, json.dumps(stats)
+            quote(path, safe="/="),
+            size,
+            {k: unquote(v) for k, v in values.items()},
+            int(modified * 1000),
+            True,
+            json.dumps(stats),
         )
 
     def _merge(self, *, all_of_them: bool = False) -> None:
@@ -120,9 +125,7 @@ class DeltaTarget:
         groups = due(self._small(DeltaTable(where)), self._limits, now=time.time(), all_of_them=all_of_them)
         for leaf in sorted({group[0].leaf for group in groups if len(group) > 1}):
             filters = [(name, "=", unquote(value)) for name, value in (part.split("=", 1) for part in _parts(leaf))]
-            DeltaTable(where).optimize.compact(
-                partition_filters=filters or None, target_size=self._limits.target_bytes
-            )
+            DeltaTable(where).optimize.compact(partition_filters=filters or None, target_size=self._limits.target_bytes)
 
     def _small(self, table: Any) -> list[Part]:
         import pyarrow as pa

@@ -34,9 +34,7 @@ came after its start."""
 class JdbcTarget:
     """A table, as one export's target; made at the first batch, by Spark, if it is not there."""
 
-    def __init__(
-        self, spark: "SparkSession", export: str, url: str, table: str, properties: Mapping[str, str]
-    ) -> None:
+    def __init__(self, spark: "SparkSession", export: str, url: str, table: str, properties: Mapping[str, str]) -> None:
         self._spark, self._export, self._table = spark, export, table
         self._options = {**DRIVERS.get(url.split(":")[1], {}), **properties, "url": url}
         java = spark._jvm.org.apache.spark.sql

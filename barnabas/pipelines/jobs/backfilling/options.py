@@ -1,0 +1,155 @@
+"""What the backfill job is told: which export, which of its records, where to.
+
+Knows nothing of how that is done; imported without Spark.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from barnabas.pipelines.client.settings import ClientSettings
+from barnabas.pipelines.jobs.exporting.layout import HOME
+from barnabas.pipelines.jobs.options import option, options
+
+if TYPE_CHECKING:
+    from barnabas.pipelines.client.write_settings import WriteSettings
+
+Offsets = dict[str, dict[int, int]]
+"""By topic and partition."""
+
+
+@options
+class BackfillOptions:
+    """What ``barnabas pipeline backfill`` is told: which export, which of its records, where to."""
+
+    source: str = option(
+        "The export: a directory of Parquet with the columns of `with_metadata`, or a Delta table of this machine's.",
+        flags=("--from", "--source"),
+        metavar="PLACE",
+    )
+    topics: tuple[str, ...] = option(
+        "Which of the export's topics; may be given several times, else all.",
+        default=(),
+        flags=("--topic", "--topics"),
+        metavar="TOPIC",
+    )
+    to_topic: str | None = option(
+        "The topic that is written, where it is one; else each goes to the topic of its own name.",
+        default=None,
+        metavar="TOPIC",
+    )
+    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
+    client: Mapping[str, str] = option(
+        "Settings of the client and its producer, by Kafka's names: for TLS, SASL, `compression.type` and the like.",
+        default_factory=dict,
+        flags=("--command-config",),
+        file=True,
+    )
+
+    starting_timestamp: str | None = option(
+        "Leave out records before this time: ISO 8601 (UTC if it names no zone), or ms since 1970.",
+        default=None,
+        metavar="TIME",
+    )
+    ending_timestamp: str | None = option("Leave out records at and after this time.", default=None, metavar="TIME")
+    starting_offsets: str | None = option(
+        'Leave out records before these offsets: `{"orders": {"0": 17}}`; a partition that is not named is not cut.',
+        default=None,
+        metavar="JSON",
+    )
+    ending_offsets: str | None = option("Leave out records at and after these offsets.", default=None, metavar="JSON")
+    metadata_prefix: str = option("What `metadata_prefix` was for the export.", default="", metavar="TEXT")
+    partial: bool = option(
+        "Begin though the export still holds records back: what it makes visible later is not part of this.",
+        default=False,
+    )
+
+    topic_config: Mapping[str, str] = option(
+        "A config of topics that are made. `retention.ms` is -1 if it is not given, as records keep their age.",
+        default_factory=dict,
+        flags=("--topic-config",),
+    )
+    replication_factor: int = option("Of topics that are made; -1 is the brokers' default.", default=-1)
+    ignore_retention: bool = option(
+        "Write to a topic whose retention.ms will have its brokers delete what is written.", default=False
+    )
+    batch_records: int = option(
+        "How many records a batch has at most, about: a stop waits for its end.", default=1_000_000
+    )
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, naming the option."""
+        if self.batch_records < 1:
+            raise ValueError(f"batch_records is {self.batch_records}, but must be 1 at least")
+        for name in ("starting_timestamp", "ending_timestamp"):
+            parse_time(name, getattr(self, name))
+        for name in ("starting_offsets", "ending_offsets"):
+            parse_offsets(name, getattr(self, name))
+
+    def times(self) -> tuple[int | None, int | None]:
+        """From when, and until when, in ms since 1970."""
+        return (
+            parse_time("starting_timestamp", self.starting_timestamp),
+            parse_time("ending_timestamp", self.ending_timestamp),
+        )
+
+    def offsets(self) -> tuple[Offsets, Offsets]:
+        """From where, and until where."""
+        return (
+            parse_offsets("starting_offsets", self.starting_offsets),
+            parse_offsets("ending_offsets", self.ending_offsets),
+        )
+
+    def client_settings(self) -> ClientSettings:
+        """Those of the client. Raises ValueError, naming the client setting that is wrong."""
+        return ClientSettings.parse({**self._settings(of_producer=False), "bootstrap.servers": self.bootstrap_servers})
+
+    def write_settings(self) -> "WriteSettings":
+        """Those of its producer. Raises ValueError as well."""
+        from barnabas.pipelines.client.write_settings import WriteSettings
+
+        return WriteSettings.parse(self._settings(of_producer=True))
+
+    def _settings(self, *, of_producer: bool) -> dict[str, str]:
+        from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS
+
+        return {name: value for name, value in self.client.items() if (name in PRODUCER_SETTINGS) == of_producer}
+
+    def what(self) -> dict[str, object]:
+        """What must not change between the runs of one backfill: what is read, and where it goes."""
+        kept = ("client", "topic_config", "replication_factor", "ignore_retention", "batch_records", "partial")
+        named = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in kept}
+        return dict(json.loads(json.dumps(named)))
+
+    def checkpoint_beside(self) -> str:
+        """Where the checkpoint is if nobody says: with the export, in a directory that these options name."""
+        told = json.dumps(self.what(), sort_keys=True).encode()
+        return f"{self.source.rstrip('/')}/{HOME}/backfills/{hashlib.sha256(told).hexdigest()[:16]}"
+
+
+def parse_time(name: str, text: str | None) -> int | None:
+    """ms since 1970; raises ValueError, naming the option."""
+    if text is None or text.lstrip("-").isdecimal():
+        return None if text is None else int(text)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}, but must be as 2026-11-21T15:00:00, or ms since 1970") from None
+    whole = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return round(whole.timestamp() * 1000)
+
+
+def parse_offsets(name: str, text: str | None) -> Offsets:
+    """Offsets by topic and partition; raises ValueError, naming the option."""
+    if text is None:
+        return {}
+    try:
+        return {
+            topic: {int(partition): int(offset) for partition, offset in found.items()}
+            for topic, found in json.loads(text).items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError(f'{name} is {text!r}, but must be as {{"orders": {{"0": 17}}}}') from None
