@@ -11,7 +11,7 @@ from kafka.protocol.metadata import CoordinatorType
 from kafka.protocol.producer import InitProducerIdRequest
 
 from barnabas.columnar.encoding import ProducerStamp, after
-from barnabas.errors import KafkaError, UnknownServerError
+from barnabas.errors import InvalidTransactionTimeout, KafkaError, UnknownServerError
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 
@@ -65,7 +65,13 @@ async def new_identity(
     )
     response = await _ask(cluster, transactional_id, request)
     if response.error_code:
-        raise KafkaError.by_code.get(response.error_code, UnknownServerError)()
+        error = KafkaError.by_code.get(response.error_code, UnknownServerError)
+        if error is InvalidTransactionTimeout:
+            raise error(
+                f"kafka.transaction.timeout.ms {transaction_timeout_ms} is more than the brokers allow "
+                "(transaction.max.timeout.ms)"
+            )
+        raise error(f"{transactional_id or 'a producer id'}: {error()}")
     return Identity(response.producer_id, response.producer_epoch, transactional_id)
 
 

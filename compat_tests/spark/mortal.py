@@ -1,0 +1,115 @@
+"""A query that copies a topic exactly once, and dies where it is told to; run in a process of its own.
+
+What the sink does is not changed: it is watched, and the process killed, before it or after it.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import StructType
+
+from barnabas.pipelines.options import STREAM_WRITE, write_options
+from barnabas.pipelines.session import spark_session
+from barnabas.pipelines.sink import BATCH_ID, StreamSink, Written
+from barnabas.pipelines.source import BarnabasDataSource
+from compat_tests.spark.conftest import SETTINGS
+
+PLAN = "BARNABAS_TEST_PLAN"
+"""What happens in which batch: ``{"commit": 1}`` and so on."""
+
+PATIENCE_SECONDS = 120.0
+
+
+def due(event: str, batch: int) -> bool:
+    return json.loads(os.environ[PLAN]).get(event) == batch
+
+
+def kill_driver() -> None:
+    """The Java process of this worker, which in local mode is all of Spark."""
+    for process in psutil.Process().parents():
+        if process.name() == "java":
+            process.kill()
+            time.sleep(PATIENCE_SECONDS)  # until this worker is killed with it
+    raise RuntimeError("there is no driver to kill")
+
+
+def pause() -> None:
+    """Tell the test that the midst of a task is now, and wait for it to say that things go on."""
+    folder = Path(json.loads(os.environ[PLAN])["folder"])
+    (folder / "paused").touch()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (folder / "resumed").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+class MortalSink(StreamSink):
+    """The sink, and what befalls it."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        context = TaskContext.get()
+        assert context is not None
+        batch = int(context.getLocalProperty(BATCH_ID) or 0)
+        written = super().write(self._interrupted(iterator, batch, context.partitionId()))
+        if due("fail", batch) and context.attemptNumber() == 0:
+            raise RuntimeError("this task fails once, after all is written")
+        return written
+
+    def _interrupted(self, rows: Iterator[pa.RecordBatch], batch: int, task: int) -> Iterator[pa.RecordBatch]:
+        for number, those in enumerate(rows):
+            if number == 2 and task == 0 and due("task", batch):
+                kill_driver()
+            if number == 2 and task == 0 and due("pause", batch):
+                pause()
+            yield those
+
+    def commit(self, messages: Sequence[Any], batchId: int) -> None:
+        if due("commit", batchId):
+            kill_driver()
+
+
+class Mortal(BarnabasDataSource):
+    """The data source with that sink."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "mortal"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> MortalSink:
+        return MortalSink(write_options(self.options, STREAM_WRITE), schema)
+
+
+def main(bootstrap: str, source: str, target: str, checkpoint: str) -> None:
+    """Copy what is there, in batches of a few hundred records, which go to the sink ten at a time."""
+    small = {"spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
+    spark = spark_session("mortal", master="local[2,4]", configs={**SETTINGS, **small})
+    spark.dataSource.register(Mortal)
+    servers = {"kafka.bootstrap.servers": bootstrap}
+    rows = (
+        spark.readStream.format("barnabas")
+        .options(**servers, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger="400")
+        .option("includeHeaders", "true")
+        .load()
+    )
+    query = (
+        rows.writeStream.format("mortal")
+        .options(**servers, topic=target, delivery="exactly-once", checkpointLocation=checkpoint)
+        .option("kafka.linger.ms", "0")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    from compat_tests.spark import mortal  # by its name, as workers know it
+
+    mortal.main(*sys.argv[1:])
