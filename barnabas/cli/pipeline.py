@@ -123,6 +123,8 @@ def run(
     job = entry.make(entry.options_class()(**given))
     where = running.checkpoint_of(job, checkpoint)
     with spark_log(verbose) as log:
+        if sys.stderr.isatty():
+            click.echo("Starting Spark ...", err=True)
         spark = session_of(job, master=master, configs=configs, log=log)
         with told_to_stop() as stop, shown(name) as report:
             outcome = running.run(job, spark, checkpoint=where, once=once, report=report, stop=stop)
