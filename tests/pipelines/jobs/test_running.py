@@ -100,7 +100,7 @@ def test_when_one_fails_the_others_are_ended_and_it_is_told():
     job = Sample(
         Query(2, error=RuntimeError("[STREAM_FAILED] Query [id = 1] terminated with exception: no room")), other
     )
-    with pytest.raises(JobFailed, match="^no room$"):
+    with pytest.raises(JobFailed, match=r"^no room$"):
         start(job)
     assert other.stops == 1
     assert job.closed == 1
@@ -149,7 +149,7 @@ def test_the_checkpoint():
 
     assert checkpoint_of(Beside(), None) == "beside"
     assert checkpoint_of(Beside(), "there") == "there"
-    with pytest.raises(ValueError, match="checkpoint is missing: .* such as checkpoints/batches"):
+    with pytest.raises(ValueError, match=r"checkpoint is missing: .* such as checkpoints/batches"):
         checkpoint_of(Batches(), None)
 
 
