@@ -124,6 +124,7 @@ class _Copier:
             each.partition,
             position,
             each.end,
+            topic_id=each.topic_id,
             headers=True,
             isolation=self._spec.isolation,
             fail_on_data_loss=self._spec.fail_on_data_loss,

@@ -7,19 +7,15 @@ Spark, whose offsets its positions are.
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from barnabas.errors import OffsetOutOfRange
 from barnabas.pipelines.client.cluster import EARLIEST, LATEST, Cluster, Topic, TopicPartition
 from barnabas.pipelines.jobs.mirroring.following import Topics
 from barnabas.pipelines.jobs.mirroring.kept import Marker, SyncsReader, make_topics, mark, markers
 from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, limited, ranges
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Place
+from barnabas.pipelines.offsets import DataLoss
 
 LOOKS_FOR_AN_END = 10
-
-
-class TopicMadeAgain(Exception):
-    """A topic of the source was deleted, and another has its name: what was left of the first can't be mirrored."""
 
 
 class Planner:
@@ -137,7 +133,7 @@ class Planner:
             if not short or not self._spec.fail_on_data_loss:
                 return ends
             self._source.run(self._source.pause)
-        raise OffsetOutOfRange(
+        raise DataLoss(
             f"{short[0]} of {self._spec.source_alias} ends at {ends[short[0]]}, but was mirrored up to "
             f"{start[short[0]]}: the source has lost records. With fail_on_data_loss=false the mirror waits until the "
             "partition has grown beyond that"
@@ -153,7 +149,7 @@ class Planner:
         for key in [key for key in self._begin if key.topic in made_again]:
             del self._begin[key]
         if self._spec.fail_on_data_loss:
-            raise TopicMadeAgain(
+            raise DataLoss(
                 f"topic {', '.join(made_again)} of {self._spec.source_alias} was deleted and made again: records of "
                 "the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with the new "
                 "one, behind the records of the old"

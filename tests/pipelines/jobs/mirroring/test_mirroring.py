@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from barnabas.errors import OffsetOutOfRange, ProducerFenced
+from barnabas.errors import ProducerFenced
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.jobs.mirroring import copying
@@ -15,9 +15,9 @@ from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
 from barnabas.pipelines.jobs.mirroring.configs import Changes
 from barnabas.pipelines.jobs.mirroring.keeping import Keeper
 from barnabas.pipelines.jobs.mirroring.kept import SyncsReader, markers
-from barnabas.pipelines.jobs.mirroring.planner import TopicMadeAgain
 from barnabas.pipelines.jobs.mirroring.planning import Positions
 from barnabas.pipelines.jobs.mirroring.syncs import Place
+from barnabas.pipelines.offsets import DataLoss
 from tests.pipelines.jobs.mirroring.conftest import Pair
 
 TEN = [b"%d" % number for number in range(10)]
@@ -256,7 +256,7 @@ def test_a_topic_that_was_deleted_and_made_again(pair: Pair) -> None:
     pair.source.create_topic("orders")
     pair.send("orders", b"new")
 
-    with pytest.raises(TopicMadeAgain, match=r"orders of prague .* fail_on_data_loss=false"):
+    with pytest.raises(DataLoss, match=r"orders of prague .* fail_on_data_loss=false"):
         pair.mirror(pair.spec(), end)
     spec = pair.spec(fail_on_data_loss=False)
     end, copied = pair.mirror(spec, end)
@@ -286,7 +286,7 @@ def test_a_source_that_ends_before_what_was_mirrored(pair: Pair, monkeypatch: py
     pair.send("orders", *TEN)
     ids = pair.planner(pair.spec()).initial().ids
     far = Positions({TopicPartition("orders", 0): 50}, ids)
-    with pytest.raises(OffsetOutOfRange, match="orders-0 of prague ends at 10, but was mirrored up to 50"):
+    with pytest.raises(DataLoss, match="orders-0 of prague ends at 10, but was mirrored up to 50"):
         pair.planner(pair.spec()).latest(far, None)
     assert pair.planner(pair.spec(fail_on_data_loss=False)).latest(far, None).offsets == far.offsets
 

@@ -1,0 +1,293 @@
+"""The mirror: one cluster's records at another, row by row, over kills of whatever takes part."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+from pyspark.sql import SparkSession
+
+from barnabas.pipelines.jobs import run_job
+from barnabas.pipelines.jobs.mirror import MirrorOptions
+from barnabas.pipelines.jobs.progress import Progress
+from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable
+from compat_tests.running import ALONE, Running, environment
+from compat_tests.spark.generated import Made, by_partition, made, send
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def read(bootstrap: str, topic: str, partitions: int) -> list[list[Made]]:
+    """What a reader of committed records finds in each partition, as it was made."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+    found: list[list[Made]] = [[] for _ in range(partitions)]
+    ended = 0
+    while ended < partitions:
+        message = consumer.poll(30)
+        assert message is not None, f"{topic} does not come to its end"
+        error = message.error()
+        if error is None:
+            headers = tuple(message.headers() or ())
+            record = Made(topic, message.partition(), message.key(), message.value(), headers, message.timestamp()[1])
+            found[message.partition()].append(record)
+        else:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            ended += 1
+    consumer.close()
+    return found
+
+
+def expected(records: list[Made], topic: str, partitions: int) -> list[list[Made]]:
+    return by_partition([record._replace(topic=topic) for record in records], partitions)
+
+
+def await_records(bootstrap: str, records: list[Made], topic: str, partitions: int, seconds: float = 60) -> None:
+    """Until the target has them all, as they are, in order, none twice."""
+    deadline = time.monotonic() + seconds
+    wanted = expected(records, topic, partitions)
+    while (found := read(bootstrap, topic, partitions)) != wanted:
+        assert time.monotonic() < deadline, [
+            (len(there), len(here), there == here[: len(there)]) for there, here in zip(found, wanted, strict=True)
+        ]
+        time.sleep(0.2)
+
+
+def create(bootstrap: str, topic: str, partitions: int, **configs: str) -> None:
+    new = NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in configs.items()})
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([new])[topic].result(30)
+
+
+def configs_of(bootstrap: str, topic: str) -> dict[str, str | None]:
+    """Those that are the topic's own."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    found = admin.describe_configs([resource])[resource].result(30)
+    return {name: entry.value for name, entry in found.items() if entry.source == 1}
+
+
+def commit(bootstrap: str, group: str, offsets: list[TopicPartition]) -> None:
+    wanted = ConsumerGroupTopicPartitions(group, offsets)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.alter_consumer_group_offsets([wanted])[group].result(30)
+
+
+def rest_of(bootstrap: str, group: str, topic: str, count: int) -> list[Made]:
+    """What a member of the group gets that goes on where the group is; it waits for so many records."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.subscribe([topic])
+    found: list[Made] = []
+    while len(found) < count:
+        message = consumer.poll(30)
+        assert message is not None, (len(found), count)
+        assert message.error() is None, message.error()
+        headers = tuple(message.headers() or ())
+        found.append(Made(topic, message.partition(), message.key(), message.value(), headers, message.timestamp()[1]))
+    consumer.close()
+    return found
+
+
+@contextlib.contextmanager
+def mirroring(spark: SparkSession, checkpoint: Path, **options: Any) -> Iterator[list[Progress]]:
+    """A mirror that runs on a thread for as long as the block; what it reports. Raises what it raised."""
+    stop, reported, failed = threading.Event(), [], []
+
+    def work() -> None:
+        try:
+            run_job(
+                MirrorOptions(**options),
+                spark=spark,
+                checkpoint=str(checkpoint),
+                report=reported.append,
+                stop=stop,
+            )
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield reported
+    finally:
+        stop.set()
+        thread.join(60)
+    if failed:
+        raise failed[0]
+    assert not thread.is_alive()
+
+
+def test_everything_while_it_runs(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
+    """Topics, partitions, configs and groups change, the target is killed; then a consumer moves over."""
+    source, target = own_broker(), own_broker()
+    options: dict[str, Any] = {
+        "source": source.bootstrap,
+        "target": target.bootstrap,
+        "source_alias": "prague",
+        "target_alias": "vienna",
+        "refresh_seconds": 0.3,
+        "poll_seconds": 0.1,
+    }
+    create(source.bootstrap, "orders", 4, max_message_bytes="2000000", retention_ms="-1", min_insync_replicas="1")
+    orders = made("orders", 3_000, partitions=4)
+    send(source.bootstrap, orders[:1_500], compression_type="lz4")
+    with mirroring(spark, tmp_path / "checkpoint", **options) as reported:
+        await_records(target.bootstrap, orders[:1_500], "prague.orders", 4)
+        assert configs_of(target.bootstrap, "prague.orders") == {
+            "max.message.bytes": "2000000",
+            "retention.ms": "-1",
+        }
+        target.kill()
+        send(source.bootstrap, orders[1_500:], compression_type="zstd")
+        target.start()
+        admin = AdminClient({"bootstrap.servers": source.bootstrap})
+        create(source.bootstrap, "payments", 2)
+        admin.create_partitions([NewPartitions("orders", 6)])["orders"].result(30)
+        change = ConfigEntry("retention.ms", "86400000000", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, "orders", incremental_configs=[change])
+        admin.incremental_alter_configs([resource])[resource].result(30)
+        payments = made("payments", 300, partitions=2)
+        send(source.bootstrap, payments)
+        more = made("orders", 600, partitions=6, seed=8)
+        send(source.bootstrap, more)
+        half = [TopicPartition("orders", partition, 150 + partition) for partition in range(6)]
+        half[5].offset = 0
+        commit(source.bootstrap, "shop", half)
+        await_records(target.bootstrap, [*orders, *more], "prague.orders", 6)
+        await_records(target.bootstrap, payments, "prague.payments", 2)
+
+    assert sum(progress.rows for progress in reported) == len(orders) + len(more) + len(payments)
+    assert reported[-1].lag == 0
+    assert configs_of(target.bootstrap, "prague.orders")["retention.ms"] == "86400000000"
+    everything = expected([*orders, *more], "prague.orders", 6)
+    left = [records[at.offset :] for records, at in zip(everything, half, strict=True)]
+    found = by_partition(rest_of(target.bootstrap, "shop", "prague.orders", sum(map(len, left))), 6)
+    assert found == left, "the group goes on with the very record that it would have read next"
+
+
+def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
+    """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
+    source, target = own_broker(), own_broker()
+    chance = random.Random(11)
+    create(source.bootstrap, "orders", 4)
+    orders = made("orders", 6_000, partitions=4, seed=5)
+    send(source.bootstrap, orders[:2_000])
+    checkpoint = tmp_path / "checkpoint"
+    arguments = ["--source", source.bootstrap, "--target", target.bootstrap, "--policy", "identity"]
+    limits = ["--max-offsets-per-batch", "150", "--poll-seconds", "0", "--checkpoint", str(checkpoint)]
+    command = [sys.executable, "-m", "barnabas", "pipeline", "mirror", *arguments, *limits, "--master", "local[2]"]
+    command += ["--conf", "spark.driver.memory=512m", "--conf", "spark.driver.bindAddress=127.0.0.1"]
+    output = tmp_path / "output"
+    with output.open("wb") as said:
+        driver = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True, env=environment())
+    try:
+        _await_batches(output, 3, driver)
+        send(source.bootstrap, orders[2_000:4_000])
+        target.kill()
+        time.sleep(chance.uniform(0, 0.3))
+        target.start()
+        _await_batches(output, 8 + chance.randrange(5), driver)
+        time.sleep(chance.uniform(0, 0.2))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait(30)
+    send(source.bootstrap, orders[4_000:])
+    for left_out in (True, False):  # as if the last batch had been killed before Spark wrote down that it was done
+        commits = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+        if left_out and commits:
+            commits[-1].unlink()
+            (commits[-1].parent / f".{commits[-1].name}.crc").unlink(missing_ok=True)
+        run_job(
+            MirrorOptions(source=source.bootstrap, target=target.bootstrap, policy="identity"),
+            spark=spark,
+            checkpoint=str(checkpoint),
+            once=True,
+        )
+        assert read(target.bootstrap, "orders", 4) == expected(orders, "orders", 4)
+    outcome = run_job(
+        MirrorOptions(source=source.bootstrap, target=target.bootstrap, policy="identity"),
+        spark=spark,
+        checkpoint=str(tmp_path / "another"),
+        once=True,
+    )
+    assert outcome.rows == 0, "without its checkpoint it goes by what the target keeps"
+    assert read(target.bootstrap, "orders", 4) == expected(orders, "orders", 4)
+
+
+def _await_batches(output: Path, count: int, driver: "subprocess.Popen[bytes]") -> None:
+    """Until the command has told of so many batches."""
+    deadline = time.monotonic() + 90
+    while output.read_bytes().count(b": batch ") < count:
+        assert driver.poll() is None, output.read_text()
+        assert time.monotonic() < deadline, output.read_text()
+        time.sleep(0.02)
+
+
+def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
+    """From Barnabas to Apache Kafka and on to another Barnabas: names tell the way, and nothing comes back."""
+    first, last = own_broker(), own_broker()
+    apache = ApacheKafka(tmp_path / "apache", {**ALONE})
+    try:
+        apache.start()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    with apache:
+        create(first.bootstrap, "orders", 3, compression_type="gzip")
+        orders = made("orders", 1_000, partitions=3, seed=2)
+        send(first.bootstrap, orders)
+        places = [TopicPartition("orders", 0, 0), TopicPartition("orders", 1, 100), TopicPartition("orders", 2, 7)]
+        commit(first.bootstrap, "shop", places)
+        here, there, beyond = first.bootstrap, apache.bootstrap, last.bootstrap
+        for number, (source, target, alias, other) in enumerate(
+            [(here, there, "prague", "vienna"), (there, beyond, "vienna", "berlin"), (there, here, "vienna", "prague")]
+        ):
+            run_job(
+                MirrorOptions(source=source, target=target, source_alias=alias, target_alias=other),
+                spark=spark,
+                checkpoint=str(tmp_path / f"checkpoint-{number}"),
+                once=True,
+            )
+        assert read(there, "prague.orders", 3) == expected(orders, "prague.orders", 3)
+        assert read(beyond, "vienna.prague.orders", 3) == expected(orders, "vienna.prague.orders", 3)
+        assert configs_of(beyond, "vienna.prague.orders") == {"compression.type": "gzip"}
+        admin = AdminClient({"bootstrap.servers": here})
+        topics = admin.list_topics(timeout=30).topics
+        assert [name for name in topics if "internal" not in name and not name.startswith("__")] == ["orders"]
+        everything = expected(orders, "vienna.prague.orders", 3)
+        left = [records[at.offset :] for records, at in zip(everything, places, strict=True)]
+        assert by_partition(rest_of(beyond, "shop", "vienna.prague.orders", sum(map(len, left))), 3) == left
