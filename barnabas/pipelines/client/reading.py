@@ -16,6 +16,7 @@ from barnabas.columnar.decoding import decode_each, reach
 from barnabas.errors import CorruptMessage, OffsetOutOfRange, RequestTimedOut
 from barnabas.pipelines.client import EARLIEST, LATEST, TopicPartition
 from barnabas.pipelines.client.fetching import Fetched, Fetcher, FetchSettings, TopicGone
+from barnabas.pipelines.client.memory import keep_freed_memory
 from barnabas.pipelines.offsets import DataLoss
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def read(
     Raises DataLoss for what is not there any more, unless ``fail_on_data_loss`` is False; RequestTimedOut where an open
     transaction keeps the rest from being read; CorruptMessage; and what :class:`Fetcher` raises.
     """
+    keep_freed_memory()
     settings = FetchSettings(fetch_bytes, max_wait_ms, isolation == READ_COMMITTED, rack, patience)
     wanted = UUID(topic_id) if isinstance(topic_id, str) else topic_id
     fetcher = Fetcher(cluster, TopicPartition(topic, partition), wanted, settings)
