@@ -94,7 +94,7 @@ def _plain(column: "Column", type: "DataType", shape: Shape) -> "Column":
     if isinstance(type, ArrayType | MapType | StructType | VariantType):
         return F.to_json(column)
     if isinstance(type, BinaryType) and not shape.plain_bytes:
-        return F.base64(column)
+        return F.translate(F.base64(column), "\r\n", "")  # Spark breaks lines as in mails
     return column
 
 
