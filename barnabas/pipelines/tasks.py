@@ -7,6 +7,7 @@ then reads its marker: if it tells of this batch, the rows are there. Knows noth
 """
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from kafka import errors as kafka_errors
 from pyspark import TaskContext
 
 from barnabas.columnar.encoding import Columns
+from barnabas.errors import KafkaError
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.transactional import Transaction
@@ -26,6 +29,8 @@ from barnabas.pipelines.sink import BATCH_ID, QUERY_ID, Written
 
 if TYPE_CHECKING:
     from barnabas.pipelines.options import WriteOptions
+
+log = logging.getLogger(__name__)
 
 MARKERS_TOPIC = "__consumer_offsets"
 """Markers are committed for its partitions: every cluster has it, and nobody adds any."""
@@ -79,10 +84,18 @@ def write_exactly_once(
         written = Marker(task.query, writer.records, writer.bytes)
         transaction.commit_offsets(task.group(cluster), {task.place(cluster): task.batch + 1}, written.to_json())
         transaction.commit()
-    except BaseException:
-        transaction.abort()
+    except Exception:
+        _take_back(transaction)
         raise
     return Written(writer.records, writer.bytes)
+
+
+def _take_back(transaction: Transaction) -> None:
+    """Abort, so that readers need not wait; where that fails the task's next attempt does it, or the broker in time."""
+    try:
+        transaction.abort()
+    except (KafkaError, kafka_errors.KafkaError) as problem:
+        log.warning("transaction %s stays open for now: %s", transaction.transactional_id, problem)
 
 
 @dataclass(frozen=True)

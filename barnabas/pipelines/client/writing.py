@@ -231,10 +231,10 @@ class Writer:
         return True
 
     def _next_request(self, lanes: Iterable[Lane]) -> list[Batch]:
-        """One batch of each lane, as far as a request of this size may go."""
+        """One batch of each lane, as far as a request of this size may go; first those with the least under way."""
         batches: list[Batch] = []
         size = 0
-        for lane in lanes:
+        for lane in sorted(lanes, key=lambda lane: lane.sent):
             if not lane.may_send or (batches and size + len(lane.waiting[0].data) > self._settings.request_bytes):
                 continue
             batch = lane.waiting.popleft()

@@ -147,5 +147,5 @@ def test_offsets_of_a_partition_that_is_not_there_are_refused(cluster: Forgetful
 
 def test_a_timeout_that_brokers_do_not_allow_is_named(cluster: Forgetful, name: str) -> None:
     transaction = Transaction(cluster, name, WriteSettings(transaction_timeout_ms=86_400_000))
-    with pytest.raises(InvalidTransactionTimeout, match="kafka.transaction.timeout.ms 86400000 is more than"):
+    with pytest.raises(InvalidTransactionTimeout, match=r"kafka.transaction.timeout.ms 86400000 is more than"):
         transaction.begin()
