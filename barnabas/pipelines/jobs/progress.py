@@ -70,9 +70,15 @@ class Following:
 
 
 def rows_of(progress: Any) -> int:
-    """How many records a batch was about: as the query counted them under `COUNTED`, else as Spark did."""
+    """How many records a batch was about: as the query counted them under `COUNTED`, else as Spark did.
+
+    Through Spark Connect there is only what is in JSON: no sum of all sources, and no count that is null.
+    """
     counted = (progress.get("observedMetrics") or {}).get(COUNTED)
-    return int(progress["numInputRows"] if counted is None else counted["rows"] or 0)
+    if counted is not None:
+        return int(counted.asDict().get("rows") or 0)
+    rows = progress["numInputRows"]
+    return int(sum(source["numInputRows"] for source in progress["sources"]) if rows is None else rows)
 
 
 def lag_of(offsets: Iterable[tuple[str | None, str | None]]) -> int | None:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pyspark.sql import Row
 
 from barnabas.pipelines.jobs.progress import COUNTED, Following, Progress, lag_of, rows_of
 
@@ -91,5 +92,11 @@ def test_lag(offsets, lag):
 def test_rows_that_a_query_counts_itself():
     assert rows_of({"numInputRows": 3}) == 3
     assert rows_of({"numInputRows": 3, "observedMetrics": {}}) == 3
-    assert rows_of({"numInputRows": 3, "observedMetrics": {COUNTED: {"rows": 500}}}) == 500
-    assert rows_of({"numInputRows": 0, "observedMetrics": {COUNTED: {"rows": None}}}) == 0, "a sum of nothing"
+    assert rows_of({"numInputRows": 3, "observedMetrics": {COUNTED: Row(rows=500)}}) == 500
+    assert rows_of({"numInputRows": 0, "observedMetrics": {COUNTED: Row(rows=None)}}) == 0, "a sum of nothing"
+
+
+def test_rows_as_spark_connect_tells_them():
+    sources = [{"numInputRows": 3}, {"numInputRows": 4}]
+    assert rows_of({"numInputRows": None, "observedMetrics": {}, "sources": sources}) == 7
+    assert rows_of({"numInputRows": None, "observedMetrics": {COUNTED: Row()()}, "sources": sources}) == 0
