@@ -17,8 +17,7 @@ from barnabas.errors import KafkaError, ProducerFenced, UnknownTopicOrPartition
 from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
 from barnabas.pipelines.client.reading import read
 from barnabas.pipelines.client.transactional import Transaction
-from barnabas.pipelines.jobs.mirroring.groups import columns
-from barnabas.pipelines.jobs.mirroring.kept import Marker, markers
+from barnabas.pipelines.jobs.mirroring.kept import Marker, markers, own_records
 from barnabas.pipelines.jobs.mirroring.planning import Range
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, encode
@@ -94,7 +93,7 @@ class _Copier:
         self._transaction.writer.flush()
         piece = Piece(number, self._range.topic_id, position, reached, before, self._end_of_target(), records)
         sent = self._transaction.writer.bytes
-        self._transaction.produce(self._spec.policy.syncs_topic, columns([encode(self._place, piece)]))
+        self._transaction.produce(self._spec.policy.syncs_topic, own_records([encode(self._place, piece)]))
         self._transaction.commit_offsets(
             self._spec.policy.markers_group,
             {TopicPartition(*self._place): piece.target_end},

@@ -5,14 +5,9 @@ the target, and never backwards.
 """
 
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
-from barnabas.columnar.encoding import Columns
 from barnabas.errors import (
     FencedMemberEpoch,
     GroupIdNotFound,
@@ -26,7 +21,7 @@ from barnabas.pipelines.client.write_settings import WriteSettings
 from barnabas.pipelines.client.writing import Writer
 from barnabas.pipelines.jobs.mirroring.administration import Group, groups
 from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
-from barnabas.pipelines.jobs.mirroring.kept import SyncsReader
+from barnabas.pipelines.jobs.mirroring.kept import SyncsReader, own_records
 from barnabas.pipelines.jobs.mirroring.policy import Patterns, Policy
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Place, Syncs
@@ -48,14 +43,15 @@ class Translated(NamedTuple):
     metadata: str
 
 
-def of_interest(found: Iterable[Group], patterns: Patterns) -> list[str]:
-    """The groups of the source whose offsets are translated; those of mirrors themselves are not."""
+def of_interest(found: Iterable[Group], patterns: Patterns, *, but: str | None = None) -> list[str]:
+    """The groups of the source whose offsets are translated; those of mirrors themselves are not, nor is `but`."""
     return sorted(
         group.name
         for group in found
         if group.protocol in CONSUMING
         and group.kind.lower() != "share"
         and group.name in patterns
+        and group.name != but
         and not group.name.startswith("barnabas-mirror-")
     )
 
@@ -91,7 +87,7 @@ class Groups:
 
     def follow(self) -> None:
         """Translate once what is committed now."""
-        names = of_interest(groups(self._source), self._spec.group_patterns)
+        names = of_interest(groups(self._source), self._spec.group_patterns, but=self._spec.commit_group)
         if not names:
             return
         committed = {name: self._source.committed(name) for name in names}
@@ -134,14 +130,7 @@ class Groups:
             for (name, place), each in fresh.items()
         ]
         writer = Writer(self._target, WriteSettings())
-        writer.write(self._spec.policy.checkpoints_topic, columns(records))
+        writer.write(self._spec.policy.checkpoints_topic, own_records(records))
         writer.flush()
         writer.close()
         self._told.update(fresh)
-
-
-def columns(records: Iterable[tuple[bytes, bytes]]) -> Columns:
-    """Keys and values as columns, of this moment."""
-    keys, values = zip(*records, strict=True)
-    now = np.full(len(keys), int(time.time() * 1000), dtype=np.int64)
-    return Columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()), None, now)

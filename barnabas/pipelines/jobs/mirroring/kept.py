@@ -10,11 +10,19 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from barnabas.clock import Clock, SystemClock
+from barnabas.columnar.encoding import Columns
 from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
 from barnabas.pipelines.client.reading import read
 from barnabas.pipelines.jobs.mirroring.administration import NewTopic, create_topic
 from barnabas.pipelines.jobs.mirroring.policy import Policy
 from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, Syncs
+
+
+SYSTEM = SystemClock()
 
 
 class Marker(NamedTuple):
@@ -99,3 +107,10 @@ def make_topics(target: Cluster, policy: Policy, replication_factor: int, *, che
     """Have the topics of the mirror's own in the target."""
     for name in (policy.syncs_topic, *([policy.checkpoints_topic] if checkpoints else [])):
         create_topic(target, NewTopic(name, 1, replication_factor, {"cleanup.policy": "compact"}))
+
+
+def own_records(records: Iterable[tuple[bytes, bytes]], clock: Clock = SYSTEM) -> Columns:
+    """Keys and values of records for these topics, as columns, of this moment."""
+    keys, values = zip(*records, strict=True)
+    now = np.full(len(keys), clock.time_ms(), dtype=np.int64)
+    return Columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()), None, now)

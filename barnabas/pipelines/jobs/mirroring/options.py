@@ -104,6 +104,11 @@ class MirrorOptions:
     max_offsets_per_batch: int | None = option(
         "How many offsets a batch goes on, over all partitions; else as far as there are records.", default=None
     )
+    commit_group: str | None = option(
+        "Commit at the source how far the mirror has come, to this consumer group, where any tool of Kafka's shows its "
+        "lag.",
+        default=None,
+    )
     tasks: int | None = option(
         "How many tasks a batch has at most; else four for each core that Spark has. A partition is one task's.",
         default=None,
@@ -168,6 +173,7 @@ class MirrorOptions:
             isolation=self.isolation,
             fail_on_data_loss=self.fail_on_data_loss,
             max_offsets=self.max_offsets_per_batch,
+            commit_group=self.commit_group,
             refresh_seconds=self.refresh_seconds,
         )
         for side, settings in (("source", "source"), ("target", "target"), ("target", "write")):

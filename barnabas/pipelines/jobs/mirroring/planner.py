@@ -4,18 +4,23 @@ Talks to both clusters, and keeps the target's topics in step before anything is
 Spark, whose offsets its positions are.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from barnabas.errors import KafkaError
 from barnabas.pipelines.client.cluster import EARLIEST, LATEST, Cluster, Topic, TopicPartition
 from barnabas.pipelines.jobs.mirroring.following import Topics
 from barnabas.pipelines.jobs.mirroring.kept import Marker, SyncsReader, make_topics, mark, markers
-from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, limited, ranges
+from barnabas.pipelines.jobs.mirroring.planning import Range, limited, ranges
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Place
-from barnabas.pipelines.offsets import DataLoss
+from barnabas.pipelines.offsets import DataLoss, StreamOffset
+
+logger = logging.getLogger(__name__)
 
 LOOKS_FOR_AN_END = 10
+COMMIT_PATIENCE = 5.0  # seconds
 
 
 class Planner:
@@ -33,53 +38,62 @@ class Planner:
         self._begin: dict[TopicPartition, int] = {}
         self._unmarked: list[TopicPartition] = []  # of which the target has no record
         self._frozen: Mapping[TopicPartition, int] | None = None
-        self._ends = Positions()
+        self._ends = StreamOffset({})
 
-    def initial(self) -> Positions:
+    def initial(self) -> StreamOffset:
         """Where a mirror begins that has no checkpoint: where the target's own record ends, else as it was told."""
         topics = self._look()
         ids = _ids(topics.values())
         if self._spec.starting_offsets == "earliest":
-            return Positions(self._beginnings(_keys(topics), EARLIEST), ids)
+            return StreamOffset(self._beginnings(_keys(topics), EARLIEST), ids)
         begin = self._beginnings(_keys(topics), LATEST)
         # Spark asks this again should the first batch fail, when the latest offset is another one
         for key in self._unmarked:
             place = Place(self._spec.policy.renamed(key.topic), key.partition)
-            mark(self._target, self._spec.policy, place, Marker(begin[key], ids[key.topic], 0))
-        return Positions(begin, ids)
+            mark(self._target, self._spec.policy, place, Marker(begin[key], ids.get(key.topic), 0))
+        return StreamOffset(begin, ids)
 
-    def latest(self, start: Positions, most: int | None) -> Positions:
+    def latest(self, start: StreamOffset, most: int | None) -> StreamOffset:
         """How far to go from there, with at most about `most` offsets; partitions that `start` lacks are new."""
         topics = self._look()
         ids = _ids(topics.values())
-        self._check_ids(start.made_again(ids))
+        self._check_ids(start.recreated(StreamOffset({}, ids)))
         told = _only(start, _keys(topics), ids)
         ends = self._list_ends_beyond(told, topics)
         if self._frozen is not None:
             ends = {key: min(end, self._frozen[key]) for key, end in ends.items() if key in self._frozen}
         begin = {**self._begin_of(start, ends, ids), **{key: told[key] for key in ends if key in told}}
         ends = {key: max(end, begin[key]) for key, end in ends.items()}
-        return Positions(limited(begin, ends, most), {topic: ids[topic] for topic, _ in ends})
+        return StreamOffset(limited(begin, ends, most), {topic: ids[topic] for topic, _ in ends if topic in ids})
 
     def freeze(self) -> None:
         """Go no further than what is there now: ``availableNow``."""
         self._frozen = self._list_ends(self._look())
 
-    def ends(self) -> Positions:
+    def ends(self) -> StreamOffset:
         """What `latest` saw last to be there, mirrored or not."""
         return self._ends
 
-    def ranges(self, start: Positions, end: Positions) -> list[Range]:
+    def ranges(self, start: StreamOffset, end: StreamOffset) -> list[Range]:
         """What there is to do between two positions; the same again after a restart, but for what is done already."""
-        targets = {topic: self._spec.policy.renamed(topic) for topic in end.ids}
-        begin = self._begin_of(start, end.offsets, end.ids)
+        targets = {topic: self._spec.policy.renamed(topic) for topic, _ in end.at}
+        begin = self._begin_of(start, end.at, end.ids)
         pieces = {}
-        for key in end.offsets:
+        for key in end.at:
             history = self._syncs.get(Place(targets[key.topic], key.partition))
             if history is not None and history.last.topic_id == end.ids.get(key.topic):
                 begin[key] = max(begin.get(key, 0), history.last.source_end)
                 pieces[key] = history.last.number + 1
         return ranges(start, end, begin, targets, pieces)
+
+    def commit(self, end: StreamOffset) -> None:
+        """Show in a group of the source how far the mirror is; that it cannot be shown is no reason to end."""
+        if self._spec.commit_group is None:
+            return
+        try:
+            self._source.commit(self._spec.commit_group, end.at, patience=COMMIT_PATIENCE)
+        except KafkaError as problem:
+            logger.warning("cannot commit to group %s how far the mirror is: %s", self._spec.commit_group, problem)
 
     def _look(self) -> dict[str, Topic]:
         """The topics; asked for again when that was some time ago, and followed in the target."""
@@ -91,7 +105,7 @@ class Planner:
         return self._known
 
     def _begin_of(
-        self, start: Positions, keys: Iterable[TopicPartition], ids: Mapping[str, str | None]
+        self, start: StreamOffset, keys: Iterable[TopicPartition], ids: Mapping[str, str]
     ) -> dict[TopicPartition, int]:
         """Where the partitions begin that `start` does not tell of."""
         told = _only(start, keys, ids)
@@ -102,9 +116,9 @@ class Planner:
         new = [key for key in keys if key not in self._begin]
         places = {key: Place(self._spec.policy.renamed(key.topic), key.partition) for key in new}
         kept = markers(self._target, self._spec.policy, places.values()) if new else {}
-        unknown = []
+        unknown, ids = [], _ids(self._known.values())
         for key, place in places.items():
-            topic_id = _id(self._known[key.topic]) if key.topic in self._known else None
+            topic_id = ids.get(key.topic)
             marker, history = kept.get(place), self._syncs.get(place)
             if marker is not None and marker.of(topic_id):
                 self._begin[key] = marker.source
@@ -120,7 +134,7 @@ class Planner:
     def _list_ends(self, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
         listed = self._source.list_offsets(dict.fromkeys(_keys(topics), LATEST), committed=self._committed)
         found = {TopicPartition(*key): told.offset for key, told in listed.items()}
-        self._ends = Positions(found, _ids(topics.values()))
+        self._ends = StreamOffset(found, _ids(topics.values()))
         return found
 
     def _list_ends_beyond(
@@ -150,25 +164,21 @@ class Planner:
             del self._begin[key]
         if self._spec.fail_on_data_loss:
             raise DataLoss(
-                f"topic {', '.join(made_again)} of {self._spec.source_alias} was deleted and made again: records of "
-                "the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with the new "
+                f"topic {', '.join(sorted(made_again))} of {self._spec.source_alias} was deleted and made again: "
+                "records of the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with the new "
                 "one, behind the records of the old"
             )
 
 
-def _only(start: Positions, keys: Iterable[TopicPartition], ids: Mapping[str, str | None]) -> dict[TopicPartition, int]:
+def _only(start: StreamOffset, keys: Iterable[TopicPartition], ids: Mapping[str, str]) -> dict[TopicPartition, int]:
     """What `start` tells of these partitions, topics that were made again left out."""
-    fresh = start.made_again(ids)
-    return {key: start.offsets[key] for key in keys if key in start.offsets and key.topic not in fresh}
+    fresh = start.recreated(StreamOffset({}, ids))
+    return {key: start.at[key] for key in keys if key in start.at and key.topic not in fresh}
 
 
 def _keys(topics: Mapping[str, Topic]) -> list[TopicPartition]:
     return [TopicPartition(topic.name, partition) for topic in topics.values() for partition in topic.leaders]
 
 
-def _ids(topics: Iterable[Topic]) -> dict[str, str | None]:
-    return {topic.name: _id(topic) for topic in topics}
-
-
-def _id(topic: Topic) -> str | None:
-    return str(topic.id) if topic.id is not None else None
+def _ids(topics: Iterable[Topic]) -> dict[str, str]:
+    return {topic.name: str(topic.id) for topic in topics if topic.id is not None}

@@ -1,45 +1,14 @@
-"""How far a mirror is in the source, and how what is next is shared out among tasks.
+"""What of the source is mirrored next, and how it is shared out among tasks.
 
 Knows nothing of clusters and of Spark: offsets come in.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from barnabas.pipelines.client import TopicPartition
-from barnabas.pipelines.offsets import rate_limited
-
-
-@dataclass(frozen=True)
-class Positions:
-    """The next offset of each partition of the source, and the ids of its topics: a stream's offset to Spark."""
-
-    offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
-    ids: Mapping[str, str | None] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """``{"offsets": {"topic": {"0": 23}}, "ids": {"topic": "..."}}``, in stable order."""
-        offsets: dict[str, dict[str, int]] = {}
-        for (topic, partition), offset in sorted(self.offsets.items()):
-            offsets.setdefault(topic, {})[str(partition)] = offset
-        return {"offsets": offsets, "ids": dict(sorted(self.ids.items()))}
-
-    @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "Positions":
-        return cls(
-            {
-                TopicPartition(topic, int(partition)): offset
-                for topic, partitions in told["offsets"].items()
-                for partition, offset in partitions.items()
-            },
-            dict(told["ids"]),
-        )
-
-    def made_again(self, now: Mapping[str, str | None]) -> list[str]:
-        """The topics that have another id now: they were deleted, and others took their names."""
-        return sorted(topic for topic, known in self.ids.items() if known and now.get(topic) and now[topic] != known)
+from barnabas.pipelines.offsets import StreamOffset, rate_limited
 
 
 class Range(NamedTuple):
@@ -73,8 +42,8 @@ def shared_out(ranges: Iterable[Range], tasks: int) -> list[list[Range]]:
 
 
 def ranges(
-    start: Positions,
-    end: Positions,
+    start: StreamOffset,
+    end: StreamOffset,
     begin: Mapping[TopicPartition, int],
     targets: Mapping[str, str],
     pieces: Mapping[TopicPartition, int],
@@ -84,11 +53,11 @@ def ranges(
     `begin` is where partitions begin that `start` lacks, or has of an older topic; and up to where the target is known
     to have them already.
     """
-    fresh: Sequence[str] = start.made_again(end.ids)
+    fresh = start.recreated(end)
     found = []
-    for key, stop in sorted(end.offsets.items()):
+    for key, stop in sorted(end.at.items()):
         topic, partition = key
-        known = None if topic in fresh else start.offsets.get(key)
+        known = None if topic in fresh else start.at.get(key)
         first = max(known, begin.get(key, known)) if known is not None else begin.get(key, 0)
         if first < stop:
             found.append(Range(topic, partition, first, stop, end.ids.get(topic), targets[topic], pieces.get(key, 0)))

@@ -13,8 +13,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, shared_out
+from barnabas.pipelines.jobs.mirroring.planning import Range, shared_out
 from barnabas.pipelines.jobs.mirroring.spec import Spec
+from barnabas.pipelines.offsets import StreamOffset
 
 FORMAT = "barnabas_mirror"
 SPEC = "spec.secret"
@@ -78,21 +79,24 @@ class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planner.freeze()
 
     def initialOffset(self) -> dict[str, Any]:
-        positions: Positions = self._planner.initial()
+        positions: StreamOffset = self._planner.initial()
         return positions.to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        positions: Positions = self._planner.latest(Positions.from_json(start), most)
+        positions: StreamOffset = self._planner.latest(StreamOffset.from_json(start), most)
         return positions.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        positions: Positions = self._planner.ends()
+        positions: StreamOffset = self._planner.ends()
         return positions.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        ranges = self._planner.ranges(Positions.from_json(start), Positions.from_json(end))
+        ranges = self._planner.ranges(StreamOffset.from_json(start), StreamOffset.from_json(end))
         return [Share(share) for share in shared_out(ranges, self._tasks)]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._planner.commit(StreamOffset.from_json(end))
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         from barnabas.pipelines.jobs.mirroring.copying import copy

@@ -42,6 +42,7 @@ class Spec:
     isolation: str
     fail_on_data_loss: bool
     max_offsets: int | None
+    commit_group: str | None
     refresh_seconds: float
 
     def to_json(self) -> str:

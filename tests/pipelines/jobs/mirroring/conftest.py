@@ -13,8 +13,8 @@ from barnabas.pipelines.client.cluster import Cluster, TopicPartition
 from barnabas.pipelines.jobs.mirroring.copying import Copied, copy
 from barnabas.pipelines.jobs.mirroring.options import MirrorOptions
 from barnabas.pipelines.jobs.mirroring.planner import Planner
-from barnabas.pipelines.jobs.mirroring.planning import Positions
 from barnabas.pipelines.jobs.mirroring.spec import Spec
+from barnabas.pipelines.offsets import StreamOffset
 from barnabas.testing import Broker
 
 
@@ -46,7 +46,7 @@ class Pair:
     def planner(self, spec: Spec) -> Planner:
         return Planner(spec, *self.clusters(spec))
 
-    def mirror(self, spec: Spec, start: Positions | None = None, **limits: Any) -> tuple[Positions, list[Copied]]:
+    def mirror(self, spec: Spec, start: StreamOffset | None = None, **limits: Any) -> tuple[StreamOffset, list[Copied]]:
         """What a query does that was asked for what is there: from its checkpoint, or without one."""
         planner = self.planner(spec)
         start = start or planner.initial()

@@ -15,9 +15,8 @@ from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
 from barnabas.pipelines.jobs.mirroring.configs import Changes
 from barnabas.pipelines.jobs.mirroring.keeping import Keeper
 from barnabas.pipelines.jobs.mirroring.kept import SyncsReader, markers
-from barnabas.pipelines.jobs.mirroring.planning import Positions
 from barnabas.pipelines.jobs.mirroring.syncs import Place
-from barnabas.pipelines.offsets import DataLoss
+from barnabas.pipelines.offsets import DataLoss, StreamOffset
 from tests.pipelines.jobs.mirroring.conftest import Pair
 
 TEN = [b"%d" % number for number in range(10)]
@@ -100,7 +99,9 @@ def test_nor_does_it_when_brokers_have_forgotten_the_markers(pair: Pair) -> None
 
     assert pair.mirror(spec)[1] == []
     pair.send("orders", b"later")
-    assert [each.records for each in pair.mirror(spec, Positions({TopicPartition("orders", 0): 3}, end.ids))[1]] == [1]
+    assert [each.records for each in pair.mirror(spec, StreamOffset({TopicPartition("orders", 0): 3}, end.ids))[1]] == [
+        1
+    ]
     assert pair.values("prague.orders") == [*TEN, b"later"]
     found = markers(target, spec.policy, [Place("prague.orders", 0)])
     assert [marker.pieces for marker in found.values()] == [2], "and the pieces are counted on"
@@ -150,7 +151,7 @@ def test_a_range_of_markers_only_is_passed_over(pair: Pair) -> None:
     producer.abort_transaction()
     end, copied = pair.mirror(pair.spec())
     assert [(each.records, each.transactions) for each in copied] == [(0, 0)]
-    assert end.offsets == {TopicPartition("orders", 0): 2}
+    assert end.at == {TopicPartition("orders", 0): 2}
     assert pair.values("prague.orders", committed=False) == []
 
 
@@ -204,9 +205,9 @@ def test_starting_offsets_latest_is_kept(pair: Pair) -> None:
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     spec = pair.spec(starting_offsets="latest")
-    assert pair.planner(spec).initial().offsets == {TopicPartition("orders", 0): 10}
+    assert pair.planner(spec).initial().at == {TopicPartition("orders", 0): 10}
     pair.send("orders", b"later")
-    assert pair.planner(spec).initial().offsets == {TopicPartition("orders", 0): 10}
+    assert pair.planner(spec).initial().at == {TopicPartition("orders", 0): 10}
     pair.mirror(spec)
     assert pair.values("prague.orders") == [b"later"]
 
@@ -241,9 +242,9 @@ def test_available_now_goes_no_further_than_what_was_there(pair: Pair) -> None:
     start = planner.initial()
     pair.send("orders", b"later")
     pair.source.create_topic("payments")
-    assert planner.latest(start, None).offsets == {TopicPartition("orders", 0): 10}
-    assert planner.latest(start, 4).offsets == {TopicPartition("orders", 0): 4}
-    assert planner.ends().offsets[TopicPartition("orders", 0)] == 11
+    assert planner.latest(start, None).at == {TopicPartition("orders", 0): 10}
+    assert planner.latest(start, 4).at == {TopicPartition("orders", 0): 4}
+    assert planner.ends().at[TopicPartition("orders", 0)] == 11
 
 
 def test_a_topic_that_was_deleted_and_made_again(pair: Pair) -> None:
@@ -285,10 +286,10 @@ def test_a_source_that_ends_before_what_was_mirrored(pair: Pair, monkeypatch: py
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     ids = pair.planner(pair.spec()).initial().ids
-    far = Positions({TopicPartition("orders", 0): 50}, ids)
+    far = StreamOffset({TopicPartition("orders", 0): 50}, ids)
     with pytest.raises(DataLoss, match="orders-0 of prague ends at 10, but was mirrored up to 50"):
         pair.planner(pair.spec()).latest(far, None)
-    assert pair.planner(pair.spec(fail_on_data_loss=False)).latest(far, None).offsets == far.offsets
+    assert pair.planner(pair.spec(fail_on_data_loss=False)).latest(far, None).at == far.at
 
 
 def test_topics_of_the_target_do_not_come_back(pair: Pair) -> None:
@@ -391,6 +392,19 @@ def test_one_cluster_is_no_mirror(pair: Pair) -> None:
     with pytest.raises(ValueError, match="source and target are the same cluster"):
         Keeper(spec).check()
     Keeper(pair.spec()).check()
+
+
+def test_how_far_it_is_can_be_seen(pair: Pair) -> None:
+    pair.source.create_topic("orders")
+    pair.send("orders", *TEN)
+    spec = pair.spec(commit_group="to-vienna")
+    end, _ = pair.mirror(spec)
+    pair.planner(spec).commit(end)
+    pair.planner(pair.spec()).commit(StreamOffset({TopicPartition("orders", 0): 3}))
+    committed = pair.clusters(spec)[0].committed("to-vienna")
+    assert {place: told.offset for place, told in committed.items()} == {TopicPartition("orders", 0): 10}
+    Keeper(spec).look()
+    assert pair.committed("to-vienna", "prague.orders") is None, "that group is not one to go on at the target"
 
 
 def test_what_the_target_keeps_is_little(pair: Pair) -> None:

@@ -1,26 +1,11 @@
-"""Positions, limits and the sharing out of work."""
+"""StreamOffset, limits and the sharing out of work."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.pipelines.client import TopicPartition
-from barnabas.pipelines.jobs.mirroring.planning import Positions, Range, limited, ranges, shared_out
-
-
-def test_positions_are_what_spark_keeps() -> None:
-    positions = Positions(
-        {TopicPartition("b", 10): 5, TopicPartition("b", 2): 7, TopicPartition("a", 0): 0}, {"a": "id-a", "b": None}
-    )
-    told = positions.to_json()
-    assert told == {"offsets": {"a": {"0": 0}, "b": {"2": 7, "10": 5}}, "ids": {"a": "id-a", "b": None}}
-    assert list(told["offsets"]["b"]) == ["2", "10"]
-    assert Positions.from_json(told) == positions
-
-
-def test_a_topic_that_was_made_again() -> None:
-    known = Positions({}, {"a": "1", "b": "2", "c": None, "d": "4"})
-    assert known.made_again({"a": "1", "b": "3", "c": "5", "d": None}) == ["b"]
-
+from barnabas.pipelines.jobs.mirroring.planning import Range, limited, ranges, shared_out
+from barnabas.pipelines.offsets import StreamOffset
 
 KEYS = st.dictionaries(st.builds(TopicPartition, st.just("t"), st.integers(0, 5)), st.integers(0, 1000), min_size=1)
 
@@ -54,10 +39,10 @@ def test_tasks_are_of_about_the_same_size() -> None:
 
 
 def test_ranges() -> None:
-    start = Positions(
+    start = StreamOffset(
         {TopicPartition("a", 0): 5, TopicPartition("a", 1): 5, TopicPartition("old", 0): 50}, {"a": "1", "old": "2"}
     )
-    end = Positions(
+    end = StreamOffset(
         {
             TopicPartition("a", 0): 9,
             TopicPartition("a", 1): 5,
