@@ -24,14 +24,21 @@ def orders(days: int = 2) -> list[dict[str, object]]:
         midnight = datetime(2026, 3, 2 + day, tzinfo=UTC)
         for product, price in PRICES.items():
             for _ in range(300):
-                peak, width = RUSH[product]
-                hour = min(max(chance.gauss(peak, width), OPENS), CLOSES - 0.01)
+                hour = an_hour(chance, product)
                 at = midnight + timedelta(seconds=int(hour * 3600))
                 found.append(
                     {"at": at.isoformat(), "product": product, "count": chance.choice((1, 1, 2)), "price": price}
                 )
     found.sort(key=lambda order: str(order["at"]))
     return [{"id": number, **order} for number, order in enumerate(found, 1)]
+
+
+def an_hour(chance: random.Random, product: str) -> float:
+    """When somebody orders it: hours since midnight."""
+    while True:
+        hour = chance.gauss(*RUSH[product])
+        if OPENS <= hour < CLOSES:
+            return hour
 
 
 def payments(those: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -16,7 +16,7 @@ def main(export: str, picture: str) -> None:
     figure, axes = pyplot.subplots(figsize=(9, 4), layout="constrained")
     bottom = 0
     for product in table:
-        axes.bar(table.index, table[product], width=1 / 26, bottom=bottom, label=product)
+        axes.bar(table.index, table[product], width=1 / 26, align="edge", bottom=bottom, label=product)
         bottom = bottom + table[product]
     axes.set(title="What the café took, by the hour of the order", xlabel="UTC", ylabel="takings")
     axes.xaxis.set_major_formatter(matplotlib.dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))

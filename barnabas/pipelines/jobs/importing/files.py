@@ -33,9 +33,9 @@ class FileImport(Job):
     def configs(self) -> Mapping[str, str]:
         """Files are split into tasks by their sizes alone: a batch that is done again, on more cores say, has the same
         tasks, as its transactions must have."""
-        packing = {"spark.sql.files.minPartitionNum": "1"}
+        packing = {"spark.sql.files.minPartitionNum": str(self._options.min_tasks)}
         if self._options.in_order:
-            packing["spark.sql.files.maxPartitionBytes"] = WHOLE_FILES
+            packing = {"spark.sql.files.minPartitionNum": "1", "spark.sql.files.maxPartitionBytes": WHOLE_FILES}
         return {**packing, **self._options.spark_configs()}
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:

@@ -45,6 +45,12 @@ class ImportOptions:
         flags=("--reader-option",),
     )
     max_files_per_batch: int | None = option("How many files a batch has at most; else all there are.", default=None)
+    min_tasks: int = option(
+        "Share the files of a batch among as many tasks at least, if they are large enough: a task has 4 MiB or more. "
+        "How many cores there are makes no difference, so that a batch that is repeated has the same tasks; do not "
+        "change this while one is unfinished.",
+        default=4,
+    )
     in_order: bool = option(
         "Keep the order of the rows within a file, and of the files by their time: one file a batch, one task a file.",
         default=False,
@@ -157,6 +163,7 @@ class ImportOptions:
                 self.max_files_per_batch is not None and self.max_files_per_batch < 1,
                 f"max_files_per_batch is {self.max_files_per_batch}, but must be at least 1",
             ),
+            (self.min_tasks < 1, f"min_tasks is {self.min_tasks}, but must be at least 1"),
             (self.batch_rows < 1, f"batch_rows is {self.batch_rows}, but must be at least 1"),
             (self.poll_seconds <= 0, f"poll_seconds is {self.poll_seconds}, but must be above 0"),
             (self.delay_seconds < 0, f"delay_seconds is {self.delay_seconds}, but must not be below 0"),
