@@ -22,7 +22,7 @@ COMPRESSIONS = {
     "json": ("none", "gzip"),
     "jdbc": ("none",),
 }
-"""The first is meant where none is given."""
+"""The first is the default."""
 
 LOSSLESS = ("parquet", "delta")
 """Formats that hold bytes and nested columns: by default they get all that a record has, as it is."""
@@ -53,13 +53,13 @@ class ExportOptions:
     )
 
     key_format: str | None = option(
-        "What keys are: `raw`, `utf8`, or as in `value_format`. Meant: `raw` for Parquet and Delta, else `utf8`.",
+        "What keys are: `raw`, `utf8`, or as in `value_format`. By default `raw` for Parquet and Delta, else `utf8`.",
         default=None,
         metavar="FORMAT",
     )
     value_format: str | None = option(
         "What values are: `raw`, `utf8`, `json,schema=id BIGINT, name STRING`, `avro,schema=@order.avsc`, "
-        "`avro,registry=http://host:8081`, `protobuf,schema=@order.proto` ... Meant: as for keys.",
+        "`avro,registry=http://host:8081`, `protobuf,schema=@order.proto` ... By default as for keys.",
         default=None,
         metavar="FORMAT",
     )
@@ -70,12 +70,12 @@ class ExportOptions:
     )
     with_metadata: bool | None = option(
         "Have the key, topic, partition, offset, timestamp, timestampType and headers of each record as columns, too. "
-        "Meant: yes for Parquet and Delta, which `backfill` needs; else no.",
+        "By default yes for Parquet and Delta, as `backfill` needs it; else no.",
         default=None,
     )
     metadata_prefix: str = option("What the names of those columns begin with.", default="", metavar="TEXT")
     flatten: bool | None = option(
-        "Make each field of a value a column, instead of one column `value`. Meant: yes for CSV and tables, else no.",
+        "Make each field of a value a column, instead of one column `value`. By default yes for CSV and tables.",
         default=None,
     )
     partition_by: str = option(
@@ -86,7 +86,7 @@ class ExportOptions:
     )
 
     compression: str | None = option(
-        "How files are compressed. Meant: zstd for Parquet and Delta, none for CSV and JSON.",
+        "How files are compressed. By default zstd for Parquet and Delta, none for CSV and JSON.",
         default=None,
         choices=("zstd", "snappy", "gzip", "none"),
     )
@@ -97,7 +97,7 @@ class ExportOptions:
         default=600.0,
     )
     keep_held: bool = option(
-        "At the end of a run, go on holding back what is not due yet; meant for `--once` every few minutes. Otherwise "
+        "At the end of a run, go on holding back what is not due yet: for `--once` every few minutes. Otherwise "
         "all is made visible then.",
         default=False,
     )
