@@ -55,6 +55,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, connector_jars: list[Path]) 
             **SETTINGS,
             **({"spark.jars": ",".join(map(str, connector_jars))} if connector_jars else {}),
             "spark.sql.warehouse.dir": str(home / "warehouse"),
+            "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={home}/derby.log",
             "spark.local.dir": str(home),
         },
     )

@@ -171,7 +171,6 @@ class Table:
         self.url = f"jdbc:derby:{home}/shop;create=true"
         jvm = spark._jvm
         assert jvm is not None
-        jvm.java.lang.System.setProperty("derby.stream.error.file", f"{home}/derby.log")
         jvm.java.lang.Class.forName("org.apache.derby.iapi.jdbc.AutoloadedDriver")
         self._connection = jvm.java.sql.DriverManager.getConnection(self.url)
         self("create table orders (id bigint primary key, changed timestamp, customer varchar(40), price decimal(8,2))")

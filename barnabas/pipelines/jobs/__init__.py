@@ -88,4 +88,4 @@ def session_of(
 
     wanted = {**job.configs(), **({"spark.master": master} if master else {}), **(configs or {})}
     start_java(wanted, log=log)
-    return spark_session(f"barnabas {job.name}", master=master, configs=wanted)
+    return spark_session(f"barnabas {job.name}", master=wanted.get("spark.master"), configs=wanted)
