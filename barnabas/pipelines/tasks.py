@@ -81,7 +81,7 @@ def write_exactly_once(
         for gathered in gather(rows, columns, settings.batch_bytes * GATHERED_BATCHES, settings.linger):
             write_table(gathered, options.topic, transaction.produce)
         writer = transaction.writer
-        written = Marker(task.query, writer.records, writer.bytes)
+        written = Marker(task.batch, task.query, writer.records, writer.bytes)
         transaction.commit_offsets(task.group(cluster), {task.place(cluster): task.batch + 1}, written.to_json())
         transaction.commit()
     except Exception:
@@ -124,8 +124,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Marker:
-    """What was written with a marker: by which query, so many records and bytes."""
+    """What was written with a marker: in which batch, by which query, so many records and bytes."""
 
+    batch: int
     query: str
     records: int
     bytes: int
@@ -142,8 +143,8 @@ class Marker:
         committed = cluster.committed(task.group(cluster), [place]).get(place)
         if committed is None or committed.offset <= task.batch:
             return None
-        marker = cls(**json.loads(committed.metadata))
-        return marker if marker.query == task.query else None
+        told = json.loads(committed.metadata)
+        return cls(committed.offset - 1, **told) if told["query"] == task.query else None
 
 
 def _task(options: "WriteOptions", own_id: str) -> Task:
@@ -159,9 +160,9 @@ def _task(options: "WriteOptions", own_id: str) -> Task:
 
 
 def _skipped(rows: Iterable[pa.RecordBatch], marker: Marker, task: Task) -> Written:
-    """Let the rows go by, and see that they are as many as were written."""
+    """Let the rows go by, and see that they are as many as were written, if this is what was written last."""
     given = sum(batch.num_rows for batch in rows)
-    if given != marker.records:
+    if marker.batch == task.batch and given != marker.records:
         raise Repeated(
             f"task {task.number} of batch {task.batch} wrote {marker.records} records before it was repeated, and now "
             f"gets {given}: the batch is split into other tasks, or its source does not repeat itself. Some of its "
