@@ -9,6 +9,7 @@ and values cut out of the bytes by Arrow (``tables``).
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -60,16 +61,9 @@ class Decoded(NamedTuple):
     next_offset: int
 
 
-class _Body(NamedTuple):
-    """Where the records of one batch lie among those of its group, and what its header says of them."""
-
-    low: int
-    high: int
-    records: int
-    base_offset: int
-    base_timestamp: int  #: ms, to which the records add theirs; with LogAppendTime, that of each
-    timestamp_type: int
-    header_at: int  #: in what was fetched
+_Body = tuple[int, int, int, int, int, int, int]
+"""Of one batch: where its records begin and end among those of its group, how many they are, base offset, base
+timestamp (with LogAppendTime that of each record), timestamp type, and where its header is in what was fetched."""
 
 
 def decode(
@@ -199,32 +193,34 @@ class _Decoder:
             raise self._corrupt(at, f"the checksum is not {crc}, as it says")
         if base_offset < 0 or last_delta < 0:
             raise self._corrupt(at, f"a batch ends {last_delta} behind offset {base_offset}")
-        self.next_offset = max(self.next_offset, base_offset + last_delta + 1)
-        if (attributes & CONTROL_BIT or (self.transactions is not None and producer_id >= 0)) and (
-            self._is_hidden(at, attributes, producer_id, base_offset + last_delta)
+        last_offset = base_offset + last_delta
+        if last_offset >= self.next_offset:
+            self.next_offset = last_offset + 1
+        if (attributes & CONTROL_BIT or self.transactions is not None) and (
+            self._is_hidden(at, attributes, producer_id, last_offset)
         ):
             return
-        if base_offset + last_delta < self.start or (self.end is not None and base_offset >= self.end):
+        if last_offset < self.start or (self.end is not None and base_offset >= self.end):
             return
-        body: Buffer = self.view[at + HEADER_SIZE : after]
-        low = at + HEADER_SIZE
-        if attributes & CODEC_MASK:
-            try:
-                body = body_of(RecordBatch.parse(self.view, at))
-            except KafkaError as error:
-                raise self._corrupt(at, str(error)) from error
-        if not 0 <= count <= len(body) // RECORD_MIN_SIZE or (count == 0 and len(body)):
-            raise self._corrupt(at, f"a batch claims {count} records in {len(body)} bytes")
-        if count == 0:
-            return
+        low, size = at + HEADER_SIZE, after - at - HEADER_SIZE
         if attributes & CODEC_MASK or self.unpacked:
+            body = self._unpacked(at)
             self.unpacked.append(body)
-            low = self.size
-        self.size += len(body)
+            low, size = self.size, len(body)
+        if not 0 < count <= size // RECORD_MIN_SIZE:
+            if count or size:
+                raise self._corrupt(at, f"a batch claims {count} records in {size} bytes")
+            return
+        self.size += size
         self.rows += count
-        timestamp_type = 1 if attributes & LOG_APPEND_TIME_BIT else 0
-        timestamp = max_timestamp if timestamp_type else base_timestamp
-        self.bodies.append(_Body(low, low + len(body), count, base_offset, timestamp, timestamp_type, at))
+        kind, timestamp = (1, max_timestamp) if attributes & LOG_APPEND_TIME_BIT else (0, base_timestamp)
+        self.bodies.append((low, low + size, count, base_offset, timestamp, kind, at))
+
+    def _unpacked(self, at: int) -> bytes:
+        try:
+            return body_of(RecordBatch.parse(self.view, at))
+        except KafkaError as error:
+            raise self._corrupt(at, str(error)) from error
 
     def _is_hidden(self, at: int, attributes: int, producer_id: int, last_offset: int) -> bool:
         """Whether the batch is not for the reader; a marker ends the transaction of its producer."""
@@ -282,8 +278,8 @@ class _Decoder:
 
     def _tables_of(self, data: Buffer, bodies: Sequence[_Body]) -> list[pa.RecordBatch]:
         array = np.frombuffer(data, dtype=np.uint8)
-        headers = np.array([body[:6] for body in bodies], dtype=np.int64)
-        low, high, counts, *of_batches = np.ascontiguousarray(headers.T)
+        of_all = np.fromiter(chain.from_iterable(bodies), dtype=np.int64, count=7 * len(bodies))
+        low, high, counts, *of_batches, _ = np.ascontiguousarray(of_all.reshape(-1, 7).T)
         starts = record_starts(data, array, low, high, counts)
         fields = read_fields(data, array, starts)
         base_offset, base_timestamp, timestamp_type = (
@@ -313,13 +309,13 @@ class _Decoder:
 
     def _culprit(self, bodies: Sequence[_Body], error: KafkaError) -> CorruptMessage:
         """Which of the batches it is that cannot be read, in the words of the reading record by record."""
-        for body in bodies:
+        for *_, header_at in bodies:
             try:
-                for _ in records_of(RecordBatch.parse(self.view, body.header_at)):
+                for _ in records_of(RecordBatch.parse(self.view, header_at)):
                     pass
             except KafkaError as found:
-                return self._corrupt(body.header_at, str(found))
-        return self._corrupt(bodies[0].header_at, str(error))
+                return self._corrupt(header_at, str(found))
+        return self._corrupt(bodies[0][-1], str(error))
 
     def _corrupt(self, at: int, what: str) -> CorruptMessage:
         offset = int.from_bytes(self.view[at : at + 8], "big", signed=True)
