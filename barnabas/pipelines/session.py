@@ -69,8 +69,8 @@ def start_java(configs: Mapping[str, str] | None = None, *, log: Path | None = N
         try:
             gateway = launch_gateway(conf, {"start_new_session": True, **kept})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
-            last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] if log is not None else []
-            raise NoJava(f"Java did not start: {last[0] if last else error}") from error
+            said = log.read_text("utf-8", "replace").strip().splitlines() if log is not None else []
+            raise NoJava(f"Java did not start: {said[0] if said else error}") from error
     SparkContext._ensure_initialized(gateway=gateway)
 
 

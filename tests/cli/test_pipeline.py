@@ -105,6 +105,26 @@ def test_a_missing_java_is_a_hint(run, monkeypatch, tmp_path):
     assert "Traceback" not in err
 
 
+def test_a_java_that_does_not_start_is_told_in_its_own_words(tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'Error: it needs a newer Java' >&2\nexit 1\n")
+    java.chmod(0o755)
+    command = [
+        sys.executable,
+        "-m",
+        "barnabas",
+        "pipeline",
+        *["import", "--topic", "t", "--files", "in", "--checkpoint", "c"],
+    ]
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 1
+    log, error = ran.stderr.splitlines()
+    assert log.startswith("What Spark logged is in ")
+    assert error == "Error: Java did not start: Error: it needs a newer Java"
+
+
 @options
 class Sample:
     """All kinds of options."""
