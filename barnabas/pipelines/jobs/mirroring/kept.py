@@ -21,7 +21,6 @@ from barnabas.pipelines.jobs.mirroring.administration import NewTopic, create_to
 from barnabas.pipelines.jobs.mirroring.policy import Policy
 from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, Syncs
 
-
 SYSTEM = SystemClock()
 
 
@@ -101,6 +100,15 @@ class SyncsReader:
                         self.syncs.add(key, value)
             self._next = end
         return self.syncs
+
+
+def trusted(target: Cluster, syncs: Syncs) -> Syncs:
+    """Those of partitions that still hold what was mirrored, not of topics that were deleted at the target since."""
+    there = target.describe(sorted(syncs.topics()))
+    places = [place for place in syncs.places() if place.topic in there]
+    places = [place for place in places if place.partition in there[place.topic].leaders]
+    ends = target.list_offsets({TopicPartition(*place): LATEST for place in places})
+    return syncs.of({place for place in places if ends[TopicPartition(*place)].offset >= syncs[place].last.target_end})
 
 
 def make_topics(target: Cluster, policy: Policy, replication_factor: int, *, checkpoints: bool) -> None:

@@ -8,10 +8,10 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from barnabas.errors import KafkaError
+from barnabas.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.pipelines.client.cluster import EARLIEST, LATEST, Cluster, Topic, TopicPartition
 from barnabas.pipelines.jobs.mirroring.following import Topics
-from barnabas.pipelines.jobs.mirroring.kept import Marker, SyncsReader, make_topics, mark, markers
+from barnabas.pipelines.jobs.mirroring.kept import Marker, SyncsReader, make_topics, mark, markers, trusted
 from barnabas.pipelines.jobs.mirroring.planning import Range, limited, ranges
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.mirroring.syncs import Place
@@ -32,7 +32,7 @@ class Planner:
         self._spec, self._source, self._target, self._now = spec, source, target, now
         self._topics = Topics(spec, source, target)
         make_topics(target, spec.policy, spec.replication_factor, checkpoints=spec.checkpoints and spec.sync_groups)
-        self._syncs = SyncsReader(target, spec.policy.syncs_topic).refresh()
+        self._syncs = trusted(target, SyncsReader(target, spec.policy.syncs_topic).refresh())
         self._known: dict[str, Topic] = {}
         self._known_at: float | None = None
         self._begin: dict[TopicPartition, int] = {}
@@ -55,6 +55,14 @@ class Planner:
 
     def latest(self, start: StreamOffset, most: int | None) -> StreamOffset:
         """How far to go from there, with at most about `most` offsets; partitions that `start` lacks are new."""
+        try:
+            return self._latest(start, most)
+        except UnknownTopicOrPartition:  # it was deleted since the last look
+            self._known_at = None
+            self._source.forget()
+            return self._latest(start, most)
+
+    def _latest(self, start: StreamOffset, most: int | None) -> StreamOffset:
         topics = self._look()
         ids = _ids(topics.values())
         self._check_ids(start.recreated(StreamOffset({}, ids)))
@@ -101,6 +109,10 @@ class Planner:
         if self._known_at is None or now - self._known_at >= self._spec.refresh_seconds:
             topics = self._topics.look()
             self._topics.follow(topics.values())
+            same = {name for name, topic in topics.items() if name in self._known and self._known[name].id == topic.id}
+            self._begin = {key: offset for key, offset in self._begin.items() if key.topic in same}
+            if not topics:
+                logger.warning("no topic of %s is to be mirrored so far", self._spec.source_alias)
             self._known, self._known_at = topics, now
         return self._known
 
@@ -158,15 +170,11 @@ class Planner:
         return self._spec.isolation == "read_committed"
 
     def _check_ids(self, made_again: Collection[str]) -> None:
-        if not made_again:
-            return
-        for key in [key for key in self._begin if key.topic in made_again]:
-            del self._begin[key]
-        if self._spec.fail_on_data_loss:
+        if made_again and self._spec.fail_on_data_loss:
             raise DataLoss(
                 f"topic {', '.join(sorted(made_again))} of {self._spec.source_alias} was deleted and made again: "
-                "records of the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with the new "
-                "one, behind the records of the old"
+                "records of the first may not have been mirrored. With fail_on_data_loss=false the mirror goes on with "
+                "the new one, behind the records of the old"
             )
 
 

@@ -6,7 +6,7 @@ kept, and many of late: a group that is nearly caught up is translated exactly.
 
 import bisect
 import json
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,9 +68,12 @@ class History:
     _sorted: list[Piece] = field(default_factory=list)
 
     def add(self, name: str, piece: Piece) -> None:
-        """Another piece; those of a topic that was deleted since are forgotten when its successor's first comes."""
-        if self._by_slot and next(iter(self._by_slot.values())).topic_id != piece.topic_id:
-            self._by_slot.clear()
+        """Another piece. Those that do not lie before it tell of a topic, here or there, that was deleted since."""
+        self._by_slot = {
+            other: known
+            for other, known in self._by_slot.items()
+            if known.topic_id == piece.topic_id and known.source_end <= piece.source_start
+        }
         self._by_slot[name] = piece
         self._sorted = sorted(self._by_slot.values())
 
@@ -108,6 +111,17 @@ class Syncs:
     def get(self, place: Place) -> History | None:
         return self._histories.get(place)
 
-    def topics(self) -> Iterator[str]:
+    def __getitem__(self, place: Place) -> History:
+        return self._histories[place]
+
+    def places(self) -> list[Place]:
+        """Partitions of the target that a mirror has written."""
+        return sorted(self._histories)
+
+    def topics(self) -> set[str]:
         """Topics of the target that a mirror has written."""
-        return iter({place.topic for place in self._histories})
+        return {place.topic for place in self._histories}
+
+    def of(self, places: Collection[Place]) -> "Syncs":
+        """Those of these partitions alone."""
+        return Syncs({place: history for place, history in self._histories.items() if place in places})

@@ -63,6 +63,12 @@ class Pair:
         """What the target holds, in the order of offsets within each partition."""
         return [record.value for record in self.target.records(topic, committed=committed)]
 
+    def delete(self, topic: str, *, target: bool = False) -> None:
+        """Delete a topic of the source, or of the target."""
+        admin = self.clusters(self.spec())[target].admin()
+        admin.delete_topics([topic])
+        admin.close()
+
     def commit(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
         """For a group of the source that has no members."""
         self.clusters(self.spec())[0].commit(group, {TopicPartition(topic, partition): offset})

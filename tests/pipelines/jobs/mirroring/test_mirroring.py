@@ -251,9 +251,7 @@ def test_a_topic_that_was_deleted_and_made_again(pair: Pair) -> None:
     pair.source.create_topic("orders")
     pair.send("orders", *TEN)
     end, _ = pair.mirror(pair.spec())
-    admin = pair.clusters(pair.spec())[0].admin()
-    admin.delete_topics(["orders"])
-    admin.close()
+    pair.delete("orders")
     pair.source.create_topic("orders")
     pair.send("orders", b"new")
 
@@ -272,13 +270,47 @@ def test_a_topic_that_is_gone_is_mirrored_no_more(pair: Pair) -> None:
     pair.source.create_topic("payments")
     pair.send("orders", *TEN)
     end, _ = pair.mirror(pair.spec())
-    admin = pair.clusters(pair.spec())[0].admin()
-    admin.delete_topics(["orders"])
-    admin.close()
+    pair.delete("orders")
     end, copied = pair.mirror(pair.spec(), end)
     assert copied == []
     assert end.ids.keys() == {"payments"}
     assert pair.values("prague.orders") == TEN
+
+
+def test_one_that_goes_between_two_looks(pair: Pair) -> None:
+    pair.source.create_topic("orders")
+    pair.source.create_topic("payments")
+    pair.send("orders", *TEN)
+    planner = pair.planner(pair.spec(refresh_seconds=3600))
+    end = planner.latest(planner.initial(), None)
+    pair.delete("orders")
+    assert planner.latest(end, None).at == {TopicPartition("payments", 0): 0}
+    pair.source.create_topic("orders")
+    pair.send("orders", b"new")
+    spec = pair.spec(topics=("orders",))
+    planner = pair.planner(spec)
+    start = planner.initial()
+    pair.delete("orders")
+    assert planner.latest(StreamOffset({}), None).at == {}
+    pair.source.create_topic("orders")
+    pair.send("orders", *TEN[:3])
+    end = planner.latest(StreamOffset({}), None)
+    assert [(each.start, each.end) for each in planner.ranges(StreamOffset({}), end)] == [(0, 3)]
+    assert start.at == {TopicPartition("orders", 0): 0}
+
+
+def test_a_topic_of_the_target_that_was_deleted_is_mirrored_anew(pair: Pair) -> None:
+    pair.source.create_topic("orders")
+    pair.send("orders", *TEN)
+    spec = pair.spec()
+    end, _ = pair.mirror(spec, piece_bytes=1)
+    pair.delete("prague.orders", target=True)
+    _, copied = pair.mirror(spec)
+    assert [each.records for each in copied] == [10]
+    pair.commit("shop", "orders", 4)
+    Keeper(spec).look()
+    assert pair.committed("shop", "prague.orders") == 4
+    assert pair.mirror(spec, end)[1] == []
 
 
 def test_a_source_that_ends_before_what_was_mirrored(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

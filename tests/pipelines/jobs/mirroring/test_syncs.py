@@ -113,6 +113,15 @@ def test_a_topic_that_was_made_again_forgets_the_old() -> None:
     assert history.translate(30) == 59
 
 
+def test_a_topic_that_is_mirrored_anew_forgets_what_was_where() -> None:
+    history = History()
+    for number in range(20):
+        history.add(slot(number), Piece(number, "id", number * 10, number * 10 + 10, number * 11, number * 11 + 10, 10))
+    history.add(slot(0), Piece(0, "id", 0, 100, 7, 107, 100))
+    assert history.translate(50) == 57
+    assert history.translate(150) == 107
+
+
 def test_records_of_the_topic_of_syncs() -> None:
     piece = Piece(12, "6f2b", 100, 120, 80, 90, 10)
     key, value = encode(PLACE, piece)
@@ -122,7 +131,10 @@ def test_records_of_the_topic_of_syncs() -> None:
     history = syncs.get(PLACE)
     assert history is not None
     assert history.last == piece
-    assert list(syncs.topics()) == ["prague.orders"]
+    assert syncs.topics() == {"prague.orders"}
+    assert syncs.places() == [PLACE]
+    assert syncs.of({PLACE})[PLACE] is history
+    assert syncs.of(set()).topics() == set()
     assert syncs.get(Place("prague.orders", 4)) is None
 
 
