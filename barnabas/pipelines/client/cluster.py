@@ -26,7 +26,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.pipelines.client import EARLIEST, LATEST, TopicPartition, positions
-from barnabas.pipelines.client.connections import Connections, TlsRefused
+from barnabas.pipelines.client.connections import REFUSALS, Connections
 from barnabas.pipelines.client.positions import ListedOffset
 from barnabas.pipelines.client.settings import ClientSettings
 
@@ -274,7 +274,7 @@ class Cluster:
         while True:
             try:
                 return await attempt()
-            except (kafka_errors.SaslAuthenticationFailedError, TlsRefused, kafka_errors.UnsupportedSaslMechanismError):
+            except REFUSALS:
                 raise
             except (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError) as problem:
                 if time.monotonic() >= deadline:
@@ -326,10 +326,13 @@ class Cluster:
             raise
         if begun.exception is None:
             return begun.value
-        if isinstance(begun.exception, TlsRefused | kafka_errors.SaslAuthenticationFailedError):
+        if isinstance(begun.exception, REFUSALS):
             self.close()  # kafka-python would remember it for ever, and passwords get mended
+            way = self.settings["security.protocol"]
+            if "SASL" in way:
+                way += f" {self.settings['sasl.mechanism']}"
             raise Unauthenticated(
-                f"{self.settings['bootstrap.servers']} ({self.settings['security.protocol']}): {begun.exception}"
+                f"{self.settings['bootstrap.servers']} does not let this client in ({way}): {begun.exception}"
             ) from begun.exception
         raise begun.exception
 

@@ -23,8 +23,17 @@ class TlsRefused(errors.AuthorizationError):  # type: ignore[misc]  # kafka-pyth
     """The two ends do not agree on TLS: trying again would not help."""
 
 
+REFUSALS = (TlsRefused, errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
+"""What a broker has against this client, and will have the next time."""
+
+
 class Connections(KafkaConnectionManager):  # type: ignore[misc]
-    """Keeps one connection per node, reconnects with growing pauses."""
+    """Keeps one connection per node, reconnects with growing pauses; not where the broker has refused this client."""
+
+    async def _connect(self, node: Any, conn: Any, **keywords: Any) -> None:
+        await super()._connect(node, conn, **keywords)
+        if conn.init_future.is_done and isinstance(conn.init_future.exception, REFUSALS):
+            self._auth_failures[node.node_id] = conn.init_future.exception
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         try:

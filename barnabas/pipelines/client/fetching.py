@@ -106,14 +106,19 @@ class Fetcher:
 
     async def _check_topic(self) -> None:
         """Raises TopicGone where metadata knows the topic by another id, or not at all."""
-        try:
-            topic_id = (await self._cluster.known(self._where.topic)).id
-        except UnknownTopicOrPartition as error:
-            raise TopicGone(f"topic {self._where.topic} was deleted") from error
+        topic_id = await self._known_id()
         if self._topic_id is None:
             self._topic_id = topic_id
-        elif topic_id is not None and topic_id != self._topic_id:
-            raise TopicGone(f"topic {self._where.topic} was deleted and made again: its id was {self._topic_id}")
+        elif topic_id not in (None, self._topic_id):
+            self._cluster.forget()  # what is kept may be of the topic before, and the id that is wanted newer
+            if await self._known_id() not in (None, self._topic_id):
+                raise TopicGone(f"topic {self._where.topic} was deleted and made again: its id was {self._topic_id}")
+
+    async def _known_id(self) -> UUID | None:
+        try:
+            return (await self._cluster.known(self._where.topic)).id
+        except UnknownTopicOrPartition as error:
+            raise TopicGone(f"topic {self._where.topic} was deleted") from error
 
     def _request(self, offset: int) -> Any:
         settings = self._settings
