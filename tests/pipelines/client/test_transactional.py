@@ -149,3 +149,17 @@ def test_a_timeout_that_brokers_do_not_allow_is_named(cluster: Forgetful, name: 
     transaction = Transaction(cluster, name, WriteSettings(transaction_timeout_ms=86_400_000))
     with pytest.raises(InvalidTransactionTimeout, match=r"kafka.transaction.timeout.ms 86400000 is more than"):
         transaction.begin()
+
+
+@pytest.mark.parametrize("release", ["1.0", "2.4", "3.9"])
+def test_older_brokers_have_transactions_too(name: str, release: str) -> None:
+    with Broker(compatible_with=release) as old:
+        cluster = Cluster(ClientSettings.parse({"bootstrap.servers": old.bootstrap_servers}))
+        transaction = Transaction(cluster, name)
+        transaction.begin()
+        transaction.produce(name, records(b"a", b"b"))
+        transaction.commit_offsets(name, {MARKER: 5}, "told")
+        transaction.commit()
+        assert read(old, name) == [b"a", b"b"]
+        assert cluster.committed(name, [MARKER])[MARKER].metadata == "told"
+        cluster.close()
