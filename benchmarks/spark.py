@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,7 +29,7 @@ from benchmarks.measure import Row, median_ratio
 OURS, THEIRS, CEILING = "barnabas", "kafka", "ready"
 PARTITIONS = 4
 SETTINGS = {
-    "spark.driver.memory": "2g",
+    "spark.driver.memory": "1g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
@@ -48,12 +49,12 @@ class Load(NamedTuple):
 
 
 LOADS = (
-    Load("100 B", 2_000_000, (100, 100), "none", 2.0),
-    Load("20 to 180 B", 2_000_000, (20, 180), "none", 2.0),
-    Load("100 B, lz4", 2_000_000, (100, 100), "lz4", 2.0),
-    Load("1 KiB", 400_000, (1024, 1024), "none", 1.2),
+    Load("100 B", 1_000_000, (100, 100), "none", 2.0),
+    Load("20 to 180 B", 1_000_000, (20, 180), "none", 2.0),
+    Load("100 B, lz4", 1_000_000, (100, 100), "lz4", 2.0),
+    Load("1 KiB", 250_000, (1024, 1024), "none", 1.2),
 )
-WRITES = {"100 B": (1_000_000, 100), "1 KiB": (300_000, 1024)}
+WRITES = {"100 B": (800_000, 100), "1 KiB": (200_000, 1024)}
 LATENCY_RATE, LATENCY_S, LATENCY_SETTLE_S = 100, 15, 5
 
 
@@ -61,9 +62,17 @@ class Bench(NamedTuple):
     """What all measurements share."""
 
     spark: SparkSession
-    bootstrap: str
-    port: int
+    broker: servers.Running
     folder: Path
+
+    @property
+    def bootstrap(self) -> str:
+        return self.broker.bootstrap
+
+    def cpu_s(self) -> float:
+        """CPU seconds so far of Spark, its Python workers, and the broker, which all of them share two cores with."""
+        everyone = psutil.Process().children(recursive=True)
+        return sum(sum(each.cpu_times()[:2]) for each in everyone)
 
     def source(self, kind: str, topic: str) -> DataFrame:
         """All of a topic, as a batch."""
@@ -76,7 +85,7 @@ class Bench(NamedTuple):
         return given.option("kafka.bootstrap.servers", self.bootstrap)
 
     def topic(self, name: str) -> str:
-        load.create_topic(self.port, name, PARTITIONS)
+        load.create_topic(self.broker.port, name, PARTITIONS)
         return name
 
 
@@ -88,7 +97,7 @@ def bench(folder: Path) -> Iterator[Bench]:
     spark = spark_session("benchmarks", master="local[2]", configs={**SETTINGS, "spark.jars": names})
     spark.dataSource.register(Ready)
     with servers.barnabas(folder / "broker") as running:
-        yield Bench(spark, running.bootstrap, running.port, folder)
+        yield Bench(spark, running, folder)
 
 
 def fill(bench: Bench, wanted: Load) -> str:
@@ -127,12 +136,6 @@ def fill(bench: Bench, wanted: Load) -> str:
     return topic
 
 
-def timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
 def to_nowhere(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
@@ -145,27 +148,33 @@ def reading(folder: Path, rounds: int) -> Iterator[Row]:
             size = sum(wanted.sizes) // 2
             ready = on.spark.read.format(CEILING).options(rows=wanted.records, bytes=size, partitions=PARTITIONS).load()
             frames = {OURS: on.source(OURS, topic), THEIRS: on.source(THEIRS, topic), CEILING: ready}
-            rates = in_turns(
-                rounds, wanted.records, {kind: functools.partial(to_nowhere, frame) for kind, frame in frames.items()}
+            flows = in_turns(
+                on,
+                rounds,
+                wanted.records,
+                {kind: functools.partial(to_nowhere, frame) for kind, frame in frames.items()},
             )
-            yield beside(f"Spark reads {wanted.what}, records/s", rates, wanted.budget)
-            yield beside(f"Spark reads {wanted.what}, were batches ready, records/s", rates, None, of=CEILING)
+            yield beside(f"Spark reads {wanted.what}", flows, wanted.budget)
+            yield beside(f"Spark reads {wanted.what}, were batches ready", flows, None, of=CEILING)
 
 
 def writing(folder: Path, rounds: int) -> Iterator[Row]:
     """Rows that Spark makes to a topic, and a topic to a topic."""
     with bench(folder) as on:
         for what, (count, size) in WRITES.items():
-            rows = made_rows(on.spark, count, size)
+            rows = made_rows(on.spark, count, size).cache()
+            to_nowhere(rows)
             topics = {kind: on.topic(f"{kind}-{size}") for kind in (OURS, THEIRS)}
             works = {kind: functools.partial(on.sink, kind, rows, topic) for kind, topic in topics.items()}
-            yield beside(f"Spark writes {what}, records/s", in_turns(rounds, count, works), 1.2)
+            yield beside(f"Spark writes {what}", in_turns(on, rounds, count, works), 1.2)
             source = fill(on, Load(f"from {what}", count, (size, size), "none", 0))
             copies = {kind: functools.partial(copy, on, kind, source, topic) for kind, topic in topics.items()}
-            yield beside(f"Spark, topic to topic {what}, records/s", in_turns(rounds, count, copies), 1.2)
+            yield beside(f"Spark, topic to topic {what}", in_turns(on, rounds, count, copies), 1.2)
+            rows.unpersist()
 
 
 def made_rows(spark: SparkSession, count: int, size: int) -> DataFrame:
+    """Rows that are to be kept in memory: making them costs as much as it does to write them."""
     text = F.col("id").cast("string")
     return spark.range(0, count, 1, PARTITIONS).select(
         F.lpad(text, KEY_BYTES, "0").cast("binary").alias("key"), F.rpad(text, size, "v").cast("binary").alias("value")
@@ -176,29 +185,41 @@ def copy(on: Bench, kind: str, source: str, topic: str) -> None:
     on.sink(kind, on.source(kind, source).select("key", "value"), topic)
 
 
-def in_turns(rounds: int, records: int, works: dict[str, Callable[[], None]]) -> dict[str, list[float]]:
-    """Records a second of each, round by round; the first round of all warms them up and is not counted."""
-    rates: dict[str, list[float]] = {name: [] for name in works}
+class Flow(NamedTuple):
+    """How fast records went, and what they cost."""
+
+    per_s: float
+    cpu_s: float  #: for a million of them
+
+
+def in_turns(on: Bench, rounds: int, records: int, works: dict[str, Callable[[], None]]) -> dict[str, list[Flow]]:
+    """The flows of each, round by round; the first round of all warms them up and is not counted."""
+    flows: dict[str, list[Flow]] = {name: [] for name in works}
     for index in range(rounds + 1):
         for name, work in works.items():
-            seconds = timed(work)
+            cpu, began = on.cpu_s(), time.perf_counter()
+            work()
+            seconds = time.perf_counter() - began
             if index:
-                rates[name].append(records / seconds)
-    return rates
+                flows[name].append(Flow(records / seconds, (on.cpu_s() - cpu) / records * 1e6))
+    return flows
 
 
-def beside(what: str, rates: dict[str, list[float]], budget: float | None, *, of: str = OURS) -> Row:
-    pairs = list(zip(rates[of], rates[THEIRS], strict=True))
-    ratio = median_ratio(pairs)
-    ours, theirs = (statistics.median(each) for each in zip(*pairs, strict=True))
+def beside(what: str, flows: dict[str, list[Flow]], budget: float | None, *, of: str = OURS) -> Row:
+    ratio = median_ratio([(ours.per_s, theirs.per_s) for ours, theirs in zip(flows[of], flows[THEIRS], strict=True)])
     return Row(
-        what,
-        f"{ours:,.0f}",
-        f"connector {theirs:,.0f}",
+        f"{what}, records/s",
+        told(flows[of]),
+        f"connector {told(flows[THEIRS])}",
         ratio,
         "" if budget is None else f">= {budget}x",
         None if budget is None else ratio >= budget,
     )
+
+
+def told(flows: list[Flow]) -> str:
+    per_s, cpu_s = (statistics.median(each) for each in zip(*flows, strict=True))
+    return f"{per_s:,.0f} ({cpu_s:.2f} CPU s a million)"
 
 
 # ---------------------------------------------------------------- latency
