@@ -195,7 +195,7 @@ READ = {
             "whether records of transactions that are not, or never will be, committed are read",
         ),
         OptionDef("kafka.fetch.max.wait.ms", _number(0), "500", READS, "how long a broker waits for records, in ms"),
-        OptionDef("kafka.max.partition.fetch.bytes", _number(1), "2097152", READS, "how much is fetched at a time"),
+        OptionDef("kafka.max.partition.fetch.bytes", _number(1), "4194304", READS, "how much is fetched at a time"),
         OptionDef("kafka.client.rack", str, "", READS, "where the tasks run: replicas there may answer (KIP-392)"),
         OptionDef("kafka.check.crcs", _flag, "true", READS, "whether checksums are checked"),
     )
