@@ -5,11 +5,14 @@ Knows nothing of topics, but for naming the record whose value is wrong where it
 JSON and text are Spark's own functions; Avro and Protobuf are Arrow functions in Python's workers.
 """
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
@@ -23,6 +26,9 @@ from barnabas.pipelines.values.registry import Found
 from barnabas.pipelines.values.rows import Decoded
 
 CORRUPT = "_corrupt_json"
+SHOWN = 100
+"""Characters of a value, and of a schema, that an error has."""
+
 ERROR = "error"
 PLACE = ("topic", "partition", "offset")
 
@@ -127,10 +133,20 @@ def encoded(column: Column, type: DataType, format: Format) -> Column:
 
 
 def _place(df: DataFrame, column: str) -> Column:
-    if set(PLACE) <= set(df.columns):
+    if set(PLACE) <= _columns_of(df):
         topic, partition, offset = (df[name] for name in PLACE)
         return F.concat(F.lit(f"{column} of "), topic, F.lit("-"), partition, F.lit(" at offset "), offset, F.lit(": "))
     return F.lit(f"{column}: ")
+
+
+def _columns_of(df: DataFrame) -> set[str]:
+    """The frame's columns; none where Spark may not be asked, in the functions of declarative pipelines."""
+    try:
+        return set(df.columns)
+    except AnalysisException as error:
+        if error.getCondition() != "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION":
+            raise
+        return set()
 
 
 def _both(value: Column, error: Column) -> Column:
@@ -223,17 +239,39 @@ def _encoded_protobuf(column: Column, type: DataType, format: Protobuf) -> Colum
     return _encoded_in_workers(ProtobufEncoder(descriptors, name, schema_id), column)
 
 
-def _json_type(format: Json) -> DataType:
+class _JsonSchema(NamedTuple):
+    """What `from_json` is given, a struct with a field for what is wrong (CORRUPT); and how it is shown."""
+
+    schema: StructType | ArrayType | MapType | str
+    is_struct: bool
+    shown: str
+
+
+def _json_schema(format: Json) -> _JsonSchema:
+    """Nothing is asked of Spark here: in the functions of declarative pipelines nothing may be."""
     text = format.text()
     if text is None:
         text = _newest(format, "JSON").text
-    if is_json_schema(text):
-        return _of_sparks_json(spark_type(text))
-    if is_sparks(text):
-        import json
+    if is_json_schema(text) or is_sparks(text):
+        type = _of_sparks_json(spark_type(text) if is_json_schema(text) else json.loads(text))
+        shown = type.simpleString()
+        if isinstance(type, StructType):
+            return _JsonSchema(StructType([*type.fields, StructField(CORRUPT, StringType())]), True, shown)
+        if isinstance(type, ArrayType | MapType):
+            return _JsonSchema(type, False, shown)
+        raise _no_json(shown)
+    ddl = " ".join(text.split())
+    if re.match(r"(ARRAY|MAP)\s*<", ddl, re.IGNORECASE):
+        return _JsonSchema(ddl, False, ddl)
+    if re.match(r"STRUCT\s*<", ddl, re.IGNORECASE):
+        return _JsonSchema(f"{ddl[:-1]}, {CORRUPT}: STRING>", True, ddl)
+    if " " not in re.sub(r"\(.*\)", "", ddl):
+        raise _no_json(ddl)
+    return _JsonSchema(f"{ddl}, {CORRUPT} STRING", True, ddl)
 
-        return _of_sparks_json(json.loads(text))
-    return DataType.fromDDL(text)
+
+def _no_json(shown: str) -> ValueError:
+    return ValueError(f"json needs a schema of an object or an array, and this is {shown}")
 
 
 def _of_sparks_json(type: Any) -> DataType:
@@ -243,37 +281,24 @@ def _of_sparks_json(type: Any) -> DataType:
 
 
 def _decoded_json(column: Column, format: Json) -> Column:
-    type = _json_type(format)
-    if not isinstance(type, StructType | ArrayType | MapType):
-        raise ValueError(f"json needs a schema of an object or an array, and this is {type.simpleString()}")
+    schema, is_struct, shown = _json_schema(format)
     body, error = column, F.lit(None).cast(StringType())
     if format.is_framed:
         missing = (F.octet_length(column) < HEADER_BYTES) | (F.substring(column, 1, 1) != F.lit(b"\0"))
         error = F.when(missing, F.lit("it lacks the five-byte header of a schema registry"))
         body = F.when(~missing, F.substring(column, HEADER_BYTES + 1, 1 << 30))
     text = body.cast(StringType())
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    if isinstance(type, StructType):
-        whole = F.from_json(text, StructType([*type.fields, StructField(CORRUPT, StringType())]), options)
-        wrong, value = whole[CORRUPT].isNotNull(), F.struct(*[whole[name].alias(name) for name in type.names])
-    else:
-        whole = F.from_json(text, type, options)
-        wrong, value = F.lit(False), whole
+    whole = F.from_json(text, schema, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
+    corrupt = whole[CORRUPT].isNotNull() if is_struct else F.lit(False)
+    value = whole.dropFields(CORRUPT) if is_struct else whole
     nothing = F.trim(text) == F.lit("null")
-    wrong = text.isNotNull() & ~nothing & (wrong | whole.isNull())
-    shown = F.when(F.length(text) > 100, F.concat(F.substring(text, 1, 100), F.lit(" ..."))).otherwise(text)
-    told = F.concat(F.lit(f"it is no JSON of {_short(type)}: "), shown)
+    wrong = text.isNotNull() & ~nothing & (corrupt | whole.isNull())
+    start = F.when(F.length(text) > SHOWN, F.concat(F.substring(text, 1, SHOWN), F.lit(" ..."))).otherwise(text)
+    told = F.concat(F.lit(f"it is no JSON of {shown[:SHOWN]}{' ...' if len(shown) > SHOWN else ''}: "), start)
     return _both(F.when(~wrong & whole.isNotNull() & ~nothing, value), F.coalesce(error, F.when(wrong, told)))
 
 
-def _short(type: DataType) -> str:
-    text = type.simpleString()
-    return text if len(text) <= 100 else f"{text[:100]} ..."
-
-
 def _encoded_json(column: Column, type: DataType, format: Json) -> Column:
-    import json
-
     if not isinstance(type, StructType | ArrayType | MapType):
         raise ValueError(f"json is written of a struct, an array or a map, and the column is {type.simpleString()}")
     body = F.to_json(column).cast(BinaryType())

@@ -1,4 +1,4 @@
-"""Orders of a topic, decoded; what was taken in each quarter of an hour to another topic, and all orders to a table."""
+"""Orders of a topic: all of them to a table, and what was taken in each quarter of an hour to another topic."""
 
 import os
 
@@ -11,28 +11,29 @@ from barnabas.pipelines.values import Json, decode_value
 CLUSTER = {"kafka.bootstrap.servers": os.environ.get("BOOTSTRAP_SERVERS", "localhost:9092")}
 ORDER = Json(schema="id BIGINT, at TIMESTAMP, product STRING, count INT, price DOUBLE")
 
-dp.create_sink(
-    "takings", "barnabas", {**CLUSTER, "topic": "takings", "delivery": "exactly-once", "sinkId": "takings"}
-)
+dp.create_sink("takings", "barnabas", {**CLUSTER, "topic": "takings", "delivery": "exactly-once"})
+
+
+def decoded_orders() -> DataFrame:
+    """Each order, with where it stands in the topic."""
+    spark = SparkSession.active()
+    records = spark.readStream.format("barnabas").options(**CLUSTER, subscribe="orders", startingOffsets="earliest")
+    return decode_value(records.load(), "value", ORDER).select("value.*", "partition", "offset")
 
 
 @dp.table
 def orders() -> DataFrame:
-    """Each order, with where it stood in the topic."""
-    spark = SparkSession.active()
-    records = spark.readStream.format("barnabas").options(**CLUSTER, subscribe="orders").load()
-    return decode_value(records, "value", ORDER).select("value.*", "partition", "offset")
+    """All of them, as a table."""
+    return decoded_orders()
 
 
 @dp.append_flow(target="takings")
 def takings_by_quarter() -> DataFrame:
     """A record for each product and quarter of an hour that is over, keyed by product."""
-    spark = SparkSession.active()
-    quarter = f.window("at", "15 minutes")
     taken = (
-        spark.readStream.table("orders")
+        decoded_orders()
         .withWatermark("at", "1 minute")
-        .groupBy(quarter, "product")
+        .groupBy(f.window("at", "15 minutes"), "product")
         .agg(f.round(f.sum(f.col("count") * f.col("price")), 2).alias("taken"))
     )
     return taken.select(
