@@ -1,8 +1,11 @@
 """The data source itself: what Spark asks for a schema, readers and writers, by the format name ``barnabas``.
 
-Knows nothing of how records are read and written. Imported by every worker that Spark starts: it imports little.
+Knows nothing of how records are read and written. Imported by every worker that Spark starts, and by
+those of an older Spark that only look for data sources: it imports little, and nothing that may be missing.
 """
 
+from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import pyspark
@@ -21,20 +24,26 @@ from pyspark.sql.types import (
 from barnabas.pipelines import options
 from barnabas.pipelines.offsets import BadOption
 
+INSTALL = "pip install 'barnabas[spark]'"
 OLDEST_SPARK = (4, 2)
 """The first whose Python sources are told how much to read, and when there is to be an end (AvailableNow)."""
 
 
-class TooOld(ImportError):
-    """This Spark cannot do what the source needs."""
+NEEDED = ("kafka", "numpy", "pandas", "pyarrow")
+"""What pyspark alone does not bring."""
 
 
-def require_spark(version: str = pyspark.__version__) -> None:
-    """Raise TooOld for a Spark before 4.2."""
+class Unfit(ImportError):
+    """This Spark is too old, or a library is missing."""
+
+
+def require(version: str = pyspark.__version__, needed: Sequence[str] = NEEDED) -> None:
+    """Raise Unfit, with what to install, for a Spark before 4.2 or where a library is missing."""
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SPARK:
-        raise TooOld(
-            f"the data source barnabas needs Spark 4.2 or later, this is {version}: pip install barnabas[spark]"
-        )
+        raise Unfit(f"the data source barnabas needs Spark 4.2 or later, this is {version}: {INSTALL}")
+    missing = [name for name in needed if find_spec(name) is None]
+    if missing:
+        raise Unfit(f"the data source barnabas needs {', '.join(missing)}, which is not installed: {INSTALL}")
 
 
 def columns(*, headers: bool) -> StructType:
@@ -64,13 +73,14 @@ class BarnabasDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns; options are checked here, so that a mistake is told by ``load()`` already."""
-        require_spark()
+        require()
         return columns(headers=options.read_options(self.options, options.ANY_READ).include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For ``spark.read``."""
         from barnabas.pipelines.batch_reader import BatchReader
 
+        require()
         read = options.read_options(self.options, options.BATCH_READ)
         _check(schema, read)
         return BatchReader(read)
@@ -79,7 +89,7 @@ class BarnabasDataSource(DataSource):
         """For ``spark.readStream``."""
         from barnabas.pipelines.stream_reader import StreamReader
 
-        require_spark()
+        require()
         read = options.read_options(self.options, options.STREAM_READ)
         _check(schema, read)
         return StreamReader(read)
@@ -88,7 +98,7 @@ class BarnabasDataSource(DataSource):
         """For ``df.write``, with ``.mode("append")``."""
         from barnabas.pipelines.sink import BatchSink
 
-        require_spark()
+        require()
         if overwrite:
             raise BadOption('a topic cannot be overwritten, only added to: say .mode("append")')
         return BatchSink(options.write_options(self.options, options.BATCH_WRITE), schema)
@@ -97,7 +107,7 @@ class BarnabasDataSource(DataSource):
         """For ``df.writeStream``, with output mode append or update."""
         from barnabas.pipelines.sink import StreamSink
 
-        require_spark()
+        require()
         if overwrite:
             raise BadOption("a topic cannot be overwritten by each micro-batch: use output mode append or update")
         return StreamSink(options.write_options(self.options, options.STREAM_WRITE), schema)
