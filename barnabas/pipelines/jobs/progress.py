@@ -72,11 +72,17 @@ class Following:
 def rows_of(progress: Any) -> int:
     """How many records a batch was about: as the query counted them under `COUNTED`, else as Spark did.
 
-    Through Spark Connect there is only what is in JSON: no sum of all sources, and no count that is null.
+    Spark Connect tells no sum of all sources, and what was counted as a row in Spark's JSON: values, and a schema.
     """
-    counted = (progress.get("observedMetrics") or {}).get(COUNTED)
-    if counted is not None:
-        return int(counted.asDict().get("rows") or 0)
+    observed = (progress.get("observedMetrics") or {}).get(COUNTED)
+    if observed is not None:
+        counted = observed.asDict()
+        if "schema" in counted:
+            counted = {
+                field["name"]: value
+                for field, value in zip(counted["schema"]["fields"], counted["values"], strict=True)
+            }
+        return int(counted["rows"] or 0)
     rows = progress["numInputRows"]
     return int(sum(source["numInputRows"] for source in progress["sources"]) if rows is None else rows)
 

@@ -99,4 +99,6 @@ def test_rows_that_a_query_counts_itself():
 def test_rows_as_spark_connect_tells_them():
     sources = [{"numInputRows": 3}, {"numInputRows": 4}]
     assert rows_of({"numInputRows": None, "observedMetrics": {}, "sources": sources}) == 7
-    assert rows_of({"numInputRows": None, "observedMetrics": {COUNTED: Row()()}, "sources": sources}) == 0
+    for counted, rows in ((1500, 1500), (None, 0)):
+        row = Row(values=[counted], schema={"type": "struct", "fields": [{"name": "rows", "type": "long"}]})
+        assert rows_of({"numInputRows": None, "observedMetrics": {COUNTED: row}, "sources": sources}) == rows
