@@ -9,6 +9,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,16 @@ from rich.table import Table
 
 from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, shares, transactions
 from benchmarks.measure import Row
+
+SPARK = ("spark-read", "spark-write", "spark-files", "spark-latency")
+
+
+def with_spark(name: str, folder: Path, rounds: int) -> Iterator[Row]:
+    """Imported when it is asked for: what has no Spark measures the rest."""
+    from benchmarks import spark
+
+    yield from spark.MEASUREMENTS[name](folder, rounds)
+
 
 MEASUREMENTS = {
     **measure.MEASUREMENTS,
@@ -29,6 +40,7 @@ MEASUREMENTS = {
     "transactions": transactions.small,
     "large-transactions": transactions.large,
     "transactional-ids": transactions.start_with_ids,
+    **{name: functools.partial(with_spark, name) for name in SPARK},
 }
 RESULTS = Path(__file__).parent / "results.md"
 HEADINGS = ("what", "measured", "baseline", "ratio", "budget", "holds")
@@ -48,9 +60,10 @@ def main() -> None:
     arguments = parser.parse_args()
     measurements = MEASUREMENTS | {"recovery": functools.partial(recovery.after_a_kill, gigabytes=arguments.gigabytes)}
     names = arguments.names or list(measurements)
-    if "apache" in names and shutil.which("java") is None:
-        print("Apache Kafka's column is left out: java is not here", file=sys.stderr)
-        names.remove("apache")
+    for name in ("apache", *SPARK):
+        if name in names and shutil.which("java") is None:
+            print(f"{name} is left out: java is not here", file=sys.stderr)
+            names.remove(name)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="bench-", dir=Path.cwd()) as folder:
         for name in names:

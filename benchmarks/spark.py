@@ -5,6 +5,7 @@ Knows nothing of how either of them reads or writes: both are asked by the name 
 
 import contextlib
 import functools
+import itertools
 import os
 import random
 import shutil
@@ -21,6 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from barnabas.pipelines import jars
+from barnabas.pipelines.jobs import run_job
+from barnabas.pipelines.jobs.backfill import BackfillOptions
+from barnabas.pipelines.jobs.export import ExportOptions
 from barnabas.pipelines.session import spark_session
 from benchmarks import load, servers
 from benchmarks.ceiling import Ready
@@ -222,6 +226,47 @@ def told(flows: list[Flow]) -> str:
     return f"{per_s:,.0f} ({cpu_s:.2f} CPU s a million)"
 
 
+# ---------------------------------------------------------------- files
+
+
+def filing(folder: Path, rounds: int) -> Iterator[Row]:
+    """The jobs: a topic to Parquet, beside Spark's connector and `write.parquet`, and from there to a topic."""
+    with bench(folder) as on:
+        for what, (count, size) in WRITES.items():
+            source = fill(on, Load(f"of {what}", count, (size, size), "none", 0))
+            places = (folder / f"{size}-{number}" for number in itertools.count())
+            flows = in_turns(
+                on,
+                rounds,
+                count,
+                {
+                    OURS: lambda source=source, places=places: export(on, source, next(places)),
+                    THEIRS: lambda source=source, places=places: to_parquet(on, source, next(places)),
+                },
+            )
+            yield beside(f"Spark, topic to Parquet {what}", flows, None)
+            export(on, source, folder / f"{size}")
+            topics = (f"back-{size}-{number}" for number in itertools.count())
+            works = {OURS: lambda size=size, topics=topics: backfill(on, folder / f"{size}", next(topics))}
+            back = in_turns(on, rounds, count, works)
+            yield Row(f"Spark, Parquet back to a topic {what}, records/s", told(back[OURS]), "", None, "", None)
+
+
+def export(on: Bench, topic: str, to: Path) -> None:
+    """With offsets and times, as a backfill wants them."""
+    options = ExportOptions(topics=(topic,), to=str(to), bootstrap_servers=on.bootstrap, with_metadata=True)
+    run_job(options, spark=on.spark, once=True, checkpoint=f"{to}-checkpoint")
+
+
+def to_parquet(on: Bench, topic: str, to: Path) -> None:
+    on.source(THEIRS, topic).write.parquet(str(to))
+
+
+def backfill(on: Bench, place: Path, topic: str) -> None:
+    options = BackfillOptions(source=str(place), to_topic=topic, bootstrap_servers=on.bootstrap)
+    run_job(options, spark=on.spark, once=True, checkpoint=f"{place}-back-{time.time_ns()}")
+
+
 # ---------------------------------------------------------------- latency
 
 
@@ -305,5 +350,6 @@ def received(bootstrap: str, topic: str, settle_s: float, for_s: float) -> list[
 MEASUREMENTS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "spark-read": reading,
     "spark-write": writing,
+    "spark-files": filing,
     "spark-latency": latency,
 }

@@ -5,13 +5,18 @@ Knows nothing of how they are used; that is `elsewhere`, and the example of the 
 
 import json
 import os
+import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -22,6 +27,7 @@ from .generated import Made, by_partition, made, send
 pytestmark = pytest.mark.xdist_group("spark")
 
 REPOSITORY = Path(__file__).parents[2]
+EXAMPLES = REPOSITORY / "docs" / "examples"
 PARTITIONS = 4
 
 
@@ -39,6 +45,67 @@ def test_what_is_read_written_and_mirrored_is_what_was_sent(
         assert_holds(where, name, records)
 
 
+def test_a_declarative_pipeline_reads_and_writes(
+    own_broker: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example of the docs, as it is there but for where it keeps its things."""
+    bootstrap = own_broker({"num.partitions": str(PARTITIONS)}).bootstrap
+    home = tmp_path / "pipeline"
+    shutil.copytree(EXAMPLES / "declarative", home)
+    spec = home / "spark-pipeline.yml"
+    spec.write_text(spec.read_text().replace("file:///tmp/takings-pipeline", (tmp_path / "storage").as_uri()))
+    orders = runpy.run_path(str(EXAMPLES / "orders.py"))["orders"]()
+    send(
+        bootstrap,
+        [Made("orders", n % PARTITIONS, None, json.dumps(one).encode(), (), 0) for n, one in enumerate(orders)],
+    )
+    monkeypatch.setenv("BOOTSTRAP_SERVERS", bootstrap)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "768m")
+    monkeypatch.setenv("SPARK_TESTING", "0")  # said at all, it lets the server choose its port
+    command(str(Path(sys.executable).with_name("spark-pipelines")), "run", cwd=home)
+    held = pq.read_table(home / "spark-warehouse" / "orders").select(["id", "partition", "offset"]).to_pylist()
+    assert sorted(each["id"] for each in held) == [order["id"] for order in orders]
+    assert len({(each["partition"], each["offset"]) for each in held}) == len(orders)
+    assert taken_in(bootstrap, "takings") == takings(orders)
+
+
+def takings(orders: list[dict[str, Any]]) -> dict[tuple[datetime, str], float]:
+    """What was taken in each quarter of an hour that is over, by when it began and by product."""
+    at = [datetime.fromisoformat(order["at"]) for order in orders]
+    over = max(at) - timedelta(minutes=1)
+    taken: dict[tuple[datetime, str], float] = {}
+    for when, order in zip(at, orders, strict=True):
+        begin = when - timedelta(minutes=when.minute % 15, seconds=when.second, microseconds=when.microsecond)
+        if begin + timedelta(minutes=15) <= over:
+            place = (begin, order["product"])
+            taken[place] = taken.get(place, 0) + order["count"] * order["price"]
+    return {place: pytest.approx(amount, abs=0.006) for place, amount in taken.items()}
+
+
+def taken_in(bootstrap: str, topic: str) -> dict[tuple[datetime, str], float]:
+    """What the pipeline has written; each window once, keyed by product."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "enable.partition.eof": True})
+    consumer.assign([Position(topic, partition, 0) for partition in range(PARTITIONS)])
+    found: dict[tuple[datetime, str], float] = {}
+    ends = 0
+    try:
+        while ends < PARTITIONS:
+            message = consumer.poll(20)
+            assert message is not None
+            if message.error():
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                ends += 1
+                continue
+            one = json.loads(message.value())
+            place = (datetime.fromisoformat(one["from"]), one["product"])
+            assert place not in found and message.key() == one["product"].encode()
+            found[place] = one["taken"]
+    finally:
+        consumer.close()
+    return found
+
+
 def create(bootstrap: str, *topics: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for created in admin.create_topics([NewTopic(name, PARTITIONS) for name in topics]).values():
@@ -47,19 +114,17 @@ def create(bootstrap: str, *topics: str) -> None:
 
 def run(*arguments: str) -> dict[str, int]:
     """What the program says last, as JSON."""
-    path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=REPOSITORY,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
-    told: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    told: dict[str, int] = json.loads(command(sys.executable, *arguments, cwd=REPOSITORY).splitlines()[-1])
     return told
+
+
+def command(*words: str, cwd: Path) -> str:
+    """What a command prints, which has to end well."""
+    path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+    return done.stdout
 
 
 def assert_holds(bootstrap: str, topic: str, records: list[Made]) -> None:
