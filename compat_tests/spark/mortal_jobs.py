@@ -28,7 +28,12 @@ EXPORT_BATCH = 700
 def export_options(bootstrap: str, topic: str, to: str) -> ExportOptions:
     """Several batches, whose files are merged at once."""
     return ExportOptions(
-        topics=(topic,), to=to, bootstrap_servers=bootstrap, max_offsets=EXPORT_BATCH, publish_seconds=0
+        topics=(topic,),
+        to=to,
+        bootstrap_servers=bootstrap,
+        max_offsets=EXPORT_BATCH,
+        publish_seconds=0,
+        partition_by="none",
     )
 
 

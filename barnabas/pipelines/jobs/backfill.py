@@ -48,7 +48,8 @@ class Backfill(BatchJob):
             ValueError: the export lacks what is needed, or the topic would not keep what is written.
         """
         from barnabas.pipelines.client.cluster import Cluster
-        from barnabas.pipelines.jobs.backfilling.reading import noted_partitions, read
+        from barnabas.pipelines.jobs.backfilling.reading import read
+        from barnabas.pipelines.jobs.exporting.claims import noted_partitions
         from barnabas.pipelines.jobs.exporting.files import files_at
 
         kept, files = files_at(checkpoint, spark), files_at(self._options.source, spark)

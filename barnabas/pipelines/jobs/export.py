@@ -3,7 +3,6 @@
 Knows nothing of the command line; imported without Spark.
 """
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,8 +12,6 @@ from barnabas.pipelines.jobs.running import Job
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from barnabas.pipelines.jobs.exporting.files import Files
 
 __all__ = ["Export", "ExportOptions"]
 
@@ -89,43 +86,30 @@ class Export(Job):
         return self._target
 
     def _open(self, export: str) -> Target:
-        """The target, for the query of this id."""
+        """The target, for the query of this id.
+
+        Raises:
+            ValueError: something else is there.
+        """
         options, spark = self._options, self._spark
         assert spark is not None, "the job has started"
         if options.format == "jdbc":
             from barnabas.pipelines.jobs.exporting.to_jdbc import JdbcTarget
 
             return JdbcTarget(spark, export, options.to, options.table or "", options.jdbc_properties)
+        from barnabas.pipelines.jobs.exporting.claims import Claim, claim
         from barnabas.pipelines.jobs.exporting.files import LocalFiles, files_at
+        from barnabas.pipelines.jobs.exporting.layout import Layout
         from barnabas.pipelines.jobs.exporting.to_delta import DeltaTarget
         from barnabas.pipelines.jobs.exporting.to_files import FileTarget, Format
 
         files = files_at(options.to, spark)
-        self._claim(files, export)
+        claim(files, Layout(export, ""), Claim(options.format, self._shape.directories, self._partitions()))
         if options.format == "delta":
             assert isinstance(files, LocalFiles), "the options see to that"
             return DeltaTarget(files, export, options.codec(), self._shape, options.limits())
         format = Format(options.format, options.codec())
         return FileTarget(spark.newSession(), files, export, format, self._shape, options.limits())
-
-    def _claim(self, files: "Files", export: str) -> None:
-        """Note what is exported there, and how many partitions the topics have.
-
-        Raises:
-            ValueError: one of the topics has been exported there by a query of another checkpoint: it would be twice
-                there.
-        """
-        from barnabas.pipelines.jobs.exporting.layout import Layout
-        from barnabas.pipelines.jobs.exporting.store import other_exports
-
-        partitions = self._partitions()
-        layout = Layout(export, "")
-        for other, topics in other_exports(files, layout, list(partitions)).items():
-            raise ValueError(
-                f"{self._options.to} holds an export of {', '.join(topics)} by another checkpoint "
-                f"({layout.of(other)}): go on with that checkpoint, or export to another place"
-            )
-        files.write(layout.note, json.dumps({"format": self._options.format, "partitions": partitions}, indent=1))
 
     def _partitions(self) -> dict[str, int]:
         """The topics of the export, as far as they exist, with their numbers of partitions."""

@@ -1,16 +1,16 @@
 """How an export's batches get into a directory once, with every step failing in its turn."""
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from barnabas.pipelines.jobs.exporting.claims import Claim, claim, noted_partitions
 from barnabas.pipelines.jobs.exporting.files import LocalFiles
 from barnabas.pipelines.jobs.exporting.layout import Layout
 from barnabas.pipelines.jobs.exporting.merging import Limits
-from barnabas.pipelines.jobs.exporting.store import Store, other_exports
+from barnabas.pipelines.jobs.exporting.store import Store
 
 LAYOUT = Layout("1f0c99aa-0000-4000-8000-000000000000", ".txt")
 LIMITS = Limits(target_bytes=12, wait_seconds=60)
@@ -217,8 +217,15 @@ def test_parts_of_two_schemas_are_not_merged(files: LocalFiles) -> None:
     assert visible(files.root) == sorted(records(0)["date=0"] + records(3)["date=0"])
 
 
-def test_other_exports_to_the_same_place_are_found(files: LocalFiles) -> None:
-    files.write("_barnabas/another/export.json", json.dumps({"partitions": {"orders": 4, "payments": 1}}))
-    files.write(f"{LAYOUT.home}/export.json", json.dumps({"partitions": {"orders": 4}}))
-    assert other_exports(files, LAYOUT, ["orders", "refunds"]) == {"another": ["orders"]}
-    assert other_exports(files, LAYOUT, ["refunds"]) == {}
+def test_what_is_exported_there_already_is_noted(files: LocalFiles) -> None:
+    mine, other = LAYOUT, LAYOUT._replace(export="5d41402a-0000-4000-8000-000000000000")
+    claim(files, mine, Claim("parquet", ("topic", "date"), {"orders": 4, "payments": 1}))
+    claim(files, mine, Claim("parquet", ("topic", "date"), {"orders": 6, "payments": 1}))
+    claim(files, other, Claim("parquet", ("topic", "date"), {"refunds": 2}))
+    assert noted_partitions(files) == {"orders": 6, "payments": 1, "refunds": 2}
+    with pytest.raises(ValueError, match=f"holds an export of orders by another checkpoint .{mine.home}."):
+        claim(files, other, Claim("parquet", ("topic", "date"), {"orders": 6, "refunds": 2}))
+    with pytest.raises(ValueError, match="of parquet by topic, date, but this one is of parquet by date"):
+        claim(files, mine, Claim("parquet", ("date",), {"orders": 6}))
+    with pytest.raises(ValueError, match="but this one is of delta by topic, date"):
+        claim(files, mine, Claim("delta", ("topic", "date"), {"orders": 6}))

@@ -3,7 +3,6 @@
 Knows nothing of who writes it where.
 """
 
-import json
 from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -44,17 +43,6 @@ def parquet_files(files: Files) -> dict[str, int]:
         named = {path.replace("%3D", "=") for path in actions["path"].to_pylist()}
         return {path: size for path, size in there.items() if path in named}
     return {path: size for path, size in there.items() if path.endswith(".parquet")}
-
-
-def noted_partitions(files: Files) -> dict[str, int]:
-    """How many partitions the topics had, as exports to this place have noted it."""
-    noted: dict[str, int] = {}
-    for entry in files.list(HOME):
-        if entry.path.endswith("/export.json"):
-            found = json.loads(files.read(entry.path) or "{}")
-            for topic, count in found.get("partitions", {}).items():
-                noted[topic] = max(count, noted.get(topic, 0))
-    return noted
 
 
 def holds_back(files: Files) -> bool:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 METADATA = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
 """What a record has beside its key and its value."""
 
+PLACE = ("partition", "offset")
+"""The order within a file."""
+
 DAY_MICROSECONDS = 86_400_000_000
 PERIODS = {"date": ("date",), "hour": ("date", "hour"), "none": ()}
 
@@ -49,7 +52,7 @@ def shaped(df: "DataFrame", shape: Shape) -> "DataFrame":
             f"there would be two columns called {', '.join(twice)}, one of the value's fields and one of the "
             "record itself: give the latter a prefix (metadata_prefix, say kafka_), or leave the value whole (flatten)"
         )
-    order = [*shape.directories, *(shape.prefix + name for name in ("partition", "offset") if shape.metadata)]
+    order = [*shape.directories, *(shape.prefix + name for name in PLACE if shape.metadata)]
     made = df.select([column.alias(name) for column, name in columns])
     if shape.plain:
         made = made.select(

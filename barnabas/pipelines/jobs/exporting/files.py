@@ -80,6 +80,10 @@ class LocalFiles:
                     about = found.stat()
                     yield Entry(found.relative_to(self.root).as_posix(), about.st_size, about.st_mtime)
 
+    def size(self, path: str) -> int:
+        """Of one file."""
+        return (self.root / path).stat().st_size
+
     def read(self, path: str) -> str | None:
         try:
             return (self.root / path).read_text(encoding="utf-8")

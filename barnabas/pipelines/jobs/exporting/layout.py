@@ -49,15 +49,6 @@ class Layout(NamedTuple):
     def home(self) -> str:
         return f"{HOME}/{self.export}"
 
-    def of(self, export: str) -> str:
-        """Where another export keeps what it must know."""
-        return self._replace(export=export).home
-
-    @property
-    def note(self) -> str:
-        """What is exported, and from how many partitions."""
-        return f"{self.home}/export.json"
-
     @property
     def staging(self) -> str:
         return f"{self.home}/staging"

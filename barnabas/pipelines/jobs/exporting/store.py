@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from barnabas.pipelines.jobs.exporting.files import Files
-from barnabas.pipelines.jobs.exporting.layout import HOME, Layout, Part, fingerprint, leaf_of
+from barnabas.pipelines.jobs.exporting.layout import Layout, Part, fingerprint, leaf_of
 from barnabas.pipelines.jobs.exporting.merging import Limits, due
 
 Stage = Callable[[str], str]
@@ -147,16 +147,3 @@ class Store:
     def _newest(self) -> int | None:
         names = [entry.path.rpartition("/")[2] for entry in self._files.list(self._layout.batches)]
         return max((int(name.removesuffix(".json")) for name in names), default=None)
-
-
-def other_exports(files: Files, layout: Layout, topics: Sequence[str]) -> dict[str, list[str]]:
-    """Which exports of another checkpoint lie in this directory, each with those of these topics that it wrote."""
-    found = {}
-    for entry in files.list(HOME):
-        home, _, name = entry.path.rpartition("/")
-        if name == "export.json" and home != layout.home:
-            said = json.loads(files.read(entry.path) or "{}")
-            both = sorted(set(topics) & set(said.get("partitions", {})))
-            if both:
-                found[home.rpartition("/")[2]] = both
-    return found

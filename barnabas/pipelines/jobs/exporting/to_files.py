@@ -10,8 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.pipelines.jobs.exporting.columns import Shape
-from barnabas.pipelines.jobs.exporting.files import Files
+from barnabas.pipelines.jobs.exporting.columns import PLACE, Shape
+from barnabas.pipelines.jobs.exporting.files import Files, LocalFiles
 from barnabas.pipelines.jobs.exporting.layout import Layout
 from barnabas.pipelines.jobs.exporting.merging import Limits
 from barnabas.pipelines.jobs.exporting.store import Store
@@ -28,6 +28,9 @@ WRITER_OPTIONS = {
     "json": {"ignoreNullFields": "false", "timeZone": "UTC"},
 }
 SUFFIXES = {"none": "", "gzip": ".gz"}
+
+SMALL_BYTES = 16 << 20
+"""Parquet of so few bytes in all is merged here, in memory, where a job of Spark would cost more than its work."""
 
 
 class Format(NamedTuple):
@@ -55,16 +58,31 @@ def write(df: "DataFrame", files: Files, below: str, format: Format, directories
 
 
 class Merger:
-    """Makes one file of several, in their order: by Spark where they are Parquet, byte by byte where they are text."""
+    """Makes one file of several: of Parquet by its rows, of text byte by byte, in their order."""
 
     def __init__(self, spark: "SparkSession", files: Files, format: Format, shape: Shape) -> None:
         self._spark, self._files, self._format, self._shape = spark, files, format, shape
 
     def __call__(self, parts: Sequence[str], below: str, schema: str) -> str:
         if self._format.name == "parquet":
+            files, knows = self._files, "variant" not in schema  # a type that pyarrow lacks
+            if isinstance(files, LocalFiles) and knows and sum(map(files.size, parts)) <= SMALL_BYTES:
+                return self._joined(files, parts, below)
             return self._rewritten(parts, below)
         merged = f"{below}/merged"
         self._files.join(parts, merged, self._first_line(schema))
+        return merged
+
+    def _joined(self, files: LocalFiles, parts: Sequence[str], below: str) -> str:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.concat_tables(pq.ParquetFile(files.root / part).read() for part in parts)
+        if self._shape.metadata:
+            table = table.sort_by([(self._shape.prefix + name, "ascending") for name in PLACE])
+        (files.root / below).mkdir(parents=True)
+        merged = f"{below}/merged.parquet"
+        pq.write_table(table, files.root / merged, compression=self._format.compression)
         return merged
 
     def _rewritten(self, parts: Sequence[str], below: str) -> str:
@@ -72,7 +90,7 @@ class Merger:
 
         df = self._spark.read.parquet(*map(self._files.uri, parts))
         if self._shape.metadata:
-            order = [F.col(self._shape.prefix + name) for name in ("partition", "offset")]
+            order = [F.col(self._shape.prefix + name) for name in PLACE]
         else:
             order = [F.col("_metadata.file_name"), F.col("_metadata.row_index")]
         write(df.coalesce(1).sortWithinPartitions(*order), self._files, below, self._format, ())
