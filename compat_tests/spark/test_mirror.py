@@ -1,6 +1,8 @@
 """The mirror: one cluster's records at another, row by row, over kills of whatever takes part."""
 
 import contextlib
+import json
+import multiprocessing
 import os
 import random
 import signal
@@ -25,9 +27,13 @@ from confluent_kafka.admin import (
 )
 from pyspark.sql import SparkSession
 
+from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.jobs import run_job
 from barnabas.pipelines.jobs.mirror import MirrorOptions
+from barnabas.pipelines.jobs.mirroring.copying import copy
+from barnabas.pipelines.jobs.mirroring.planner import Planner
 from barnabas.pipelines.jobs.progress import Progress
+from barnabas.pipelines.offsets import StreamOffset
 from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable
 from compat_tests.running import ALONE, Running, environment
 from compat_tests.spark.generated import Made, by_partition, made, send
@@ -68,10 +74,14 @@ def expected(records: list[Made], topic: str, partitions: int) -> list[list[Made
     return by_partition([record._replace(topic=topic) for record in records], partitions)
 
 
-def await_records(bootstrap: str, records: list[Made], topic: str, partitions: int, seconds: float = 60) -> None:
+def await_records(bootstrap: str, records: list[Made], topic: str, partitions: int, seconds: float = 120) -> None:
     """Until the target has them all, as they are, in order, none twice."""
     deadline = time.monotonic() + seconds
     wanted = expected(records, topic, partitions)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    while len(getattr(admin.list_topics(timeout=30).topics.get(topic), "partitions", ())) < partitions:
+        assert time.monotonic() < deadline, f"{topic} is not there"
+        time.sleep(0.1)
     while (found := read(bootstrap, topic, partitions)) != wanted:
         assert time.monotonic() < deadline, [
             (len(there), len(here), there == here[: len(there)]) for there, here in zip(found, wanted, strict=True)
@@ -199,6 +209,51 @@ def test_everything_while_it_runs(spark: SparkSession, own_broker: Callable[...,
     assert found == left, "the group goes on with the very record that it would have read next"
 
 
+def _mirror_on(options: dict[str, Any], checkpoint: Path) -> None:
+    """What a query does, batch by batch, in a process of its own: Spark keeps an offset, and so does this."""
+    spec = MirrorOptions(**options).spec()
+    planner = Planner(spec, Cluster.of(spec.source_settings), Cluster.of(spec.target_settings))
+    while True:
+        kept = checkpoint.exists()
+        start = StreamOffset.from_json(json.loads(checkpoint.read_text())) if kept else planner.initial()
+        end = planner.latest(start, 100)
+        for each in planner.ranges(start, end):
+            copy(spec, each, piece_bytes=10_000)
+        if end == start:
+            return
+        aside = checkpoint.with_suffix(f".{os.getpid()}")
+        aside.write_text(json.dumps(end.to_json()))
+        aside.replace(checkpoint)
+
+
+def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_path: Path) -> None:
+    """Without Spark, so that there is time for many moments; and some that should be dead live on beside the next."""
+    source, target = own_broker(), own_broker()
+    create(source.bootstrap, "orders", 3)
+    orders = made("orders", 4_800, partitions=3, seed=9)
+    options = {"source": source.bootstrap, "target": target.bootstrap, "policy": "identity"}
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    chance, left, killed = random.Random(4), [], 0
+    for first in range(0, len(orders), 400):
+        send(source.bootstrap, orders[first : first + 400])
+        process = processes.Process(target=_mirror_on, args=(options, tmp_path / "checkpoint"))
+        process.start()
+        left.append(process)
+        process.join(chance.uniform(0.1, 0.5))
+        while len(left) > chance.choice((0, 0, 1)):
+            gone = left.pop(0)
+            killed += gone.is_alive()
+            gone.kill()
+            gone.join()
+    for process in left:
+        process.kill()
+        process.join()
+    assert killed
+    _mirror_on(options, tmp_path / "checkpoint")
+    assert read(target.bootstrap, "orders", 3) == expected(orders, "orders", 3)
+
+
 def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
     source, target = own_broker(), own_broker()
@@ -262,12 +317,11 @@ def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., R
     """From Barnabas to Apache Kafka and on to another Barnabas: names tell the way, and nothing comes back."""
     first, last = own_broker(), own_broker()
     few = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
-    apache = ApacheKafka(tmp_path / "apache", {**ALONE, **few})
-    try:
-        apache.start()
-    except KafkaUnavailable as reason:
-        pytest.skip(str(reason))
-    with apache:
+    with contextlib.ExitStack() as stack:
+        try:
+            apache = stack.enter_context(ApacheKafka(tmp_path / "apache", {**ALONE, **few}))
+        except KafkaUnavailable as reason:
+            pytest.skip(str(reason))
         create(first.bootstrap, "orders", 3, compression_type="gzip")
         orders = made("orders", 1_000, partitions=3, seed=2)
         send(first.bootstrap, orders)

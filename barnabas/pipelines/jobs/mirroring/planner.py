@@ -38,7 +38,7 @@ class Planner:
         self._begin: dict[TopicPartition, int] = {}
         self._unmarked: list[TopicPartition] = []  # of which the target has no record
         self._frozen: Mapping[TopicPartition, int] | None = None
-        self._ends = StreamOffset({})
+        self._ends = self._shown = StreamOffset({})
 
     def initial(self) -> StreamOffset:
         """Where a mirror begins that has no checkpoint: where the target's own record ends, else as it was told."""
@@ -94,12 +94,13 @@ class Planner:
                 pieces[key] = history.last.number + 1
         return ranges(start, end, begin, targets, pieces)
 
-    def commit(self, end: StreamOffset) -> None:
+    def show(self, done: StreamOffset) -> None:
         """Show in a group of the source how far the mirror is; that it cannot be shown is no reason to end."""
-        if self._spec.commit_group is None:
+        if self._spec.commit_group is None or done == self._shown:
             return
         try:
-            self._source.commit(self._spec.commit_group, end.at, patience=COMMIT_PATIENCE)
+            self._source.commit(self._spec.commit_group, done.at, patience=COMMIT_PATIENCE)
+            self._shown = done
         except KafkaError as problem:
             logger.warning("cannot commit to group %s how far the mirror is: %s", self._spec.commit_group, problem)
 

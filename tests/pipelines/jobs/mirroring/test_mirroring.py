@@ -431,8 +431,8 @@ def test_how_far_it_is_can_be_seen(pair: Pair) -> None:
     pair.send("orders", *TEN)
     spec = pair.spec(commit_group="to-vienna")
     end, _ = pair.mirror(spec)
-    pair.planner(spec).commit(end)
-    pair.planner(pair.spec()).commit(StreamOffset({TopicPartition("orders", 0): 3}))
+    pair.planner(spec).show(end)
+    pair.planner(pair.spec()).show(StreamOffset({TopicPartition("orders", 0): 3}))
     committed = pair.clusters(spec)[0].committed("to-vienna")
     assert {place: told.offset for place, told in committed.items()} == {TopicPartition("orders", 0): 10}
     Keeper(spec).look()
