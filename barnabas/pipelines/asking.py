@@ -8,15 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.errors import UnknownTopicOrPartition
-from barnabas.pipelines.client import EARLIEST, LATEST, TopicPartition
+from barnabas.pipelines.client import EARLIEST, LATEST, NEW_TOPIC_PATIENCE, TopicPartition
 from barnabas.pipelines.offsets import BadOption, PartitionOffsets, Position, StreamOffset, resolve
 from barnabas.pipelines.options import ReadOptions
 
 if TYPE_CHECKING:
     from barnabas.pipelines.client.cluster import Cluster, Topic
-
-NEW_TOPIC_PATIENCE = 2.0
-"""Seconds in which a topic that was just created gets known to every broker."""
 
 
 def cluster_of(options: ReadOptions) -> "Cluster":
@@ -84,7 +81,13 @@ def beginnings_of(options: ReadOptions, start: StreamOffset, end: StreamOffset) 
 
 
 def latest(options: ReadOptions) -> StreamOffset:
-    """The end of everything that is read, now."""
-    topics = subscribed(options, missing_is_gone=True)
-    partitions = partitions_of(options, topics)
-    return StreamOffset(offsets_of(options, dict.fromkeys(partitions, LATEST)), ids_of(topics))
+    """The end of everything that is read, now; of what does not exist there is none."""
+    for last_try in (False, True):
+        topics = subscribed(options, missing_is_gone=True)
+        asks = dict.fromkeys(partitions_of(options, topics), LATEST)
+        try:
+            return StreamOffset(offsets_of(options, asks), ids_of(topics))
+        except UnknownTopicOrPartition:  # deleted between the two questions
+            if last_try:
+                raise
+    raise AssertionError("one of two tries returns or raises")

@@ -90,8 +90,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a micro-batch; the same ones when it is run again."""
         options, begin, to = self._options, StreamOffset.from_json(start), StreamOffset.from_json(end)
-        if begin.begun_at is not None and to.begun_at is not None:
-            begin = StreamOffset(to.begun_at, begin.ids)  # what this first batch began with before it was run again
+        if to.begun_at is not None and not begin.begun_at:
+            begin = StreamOffset(to.begun_at, to.ids)  # a first batch begins where it did when it was planned
         ranges, losses = plan(begin, to, asking.beginnings_of(options, begin, to))
         lost(options, losses)
         return tasks(options, ranges)

@@ -107,6 +107,9 @@ def test_where_now_decided_is_written_down_with_a_first_batch(
     produce(broker, topic, p0=1)
     again = stream(broker, subscribe=topic, **options)  # the query has failed in its first batch
     assert ranges(again, again.initialOffset(), end) == ranges(reader, start, end)
+    earlier = stream(broker, subscribe=topic, startingOffsets="earliest")  # or was started again with other options
+    assert ranges(earlier, earlier.initialOffset(), end) == ranges(reader, start, end)
+    assert ranges(again, end, end) == []
     later = latest(again, end)
     assert later[topic] == {"0": 5, "1": 2} and "#from" not in later
 
@@ -219,6 +222,17 @@ def test_how_far_the_query_has_come_is_committed_to_a_group(broker: Broker, topi
     assert committed() == {(topic, 0): 0, (topic, 1): 0}
     latest(reader, end)
     assert committed() == {(topic, 0): 5, (topic, 1): 0}
+
+
+def test_a_topic_deleted_behind_the_back_of_a_cluster_that_knew_it(broker: Broker, topic: str) -> None:
+    options = read_options(told(broker, subscribe=topic), STREAM_READ)
+    cluster = Cluster.of(options.client)
+    first = TopicPartition(topic, 0)
+    assert cluster.partitions(topic) == [0, 1]
+    with admin(broker) as client:
+        client.delete_topics([topic])
+    with pytest.raises(UnknownTopicOrPartition, match=f"topic {topic} does not exist"):
+        cluster.list_offsets({first: -1})
 
 
 def test_a_batch(broker: Broker, topic: str) -> None:

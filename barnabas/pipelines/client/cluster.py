@@ -25,7 +25,7 @@ from barnabas.errors import (
     NetworkException,
     UnknownTopicOrPartition,
 )
-from barnabas.pipelines.client import EARLIEST, LATEST, TopicPartition, positions
+from barnabas.pipelines.client import EARLIEST, LATEST, NEW_TOPIC_PATIENCE, TopicPartition, positions
 from barnabas.pipelines.client.connections import REFUSALS, Connections
 from barnabas.pipelines.client.positions import ListedOffset
 from barnabas.pipelines.client.settings import ClientSettings
@@ -35,9 +35,6 @@ __all__ = ["EARLIEST", "LATEST", "Cluster", "ListedOffset", "Topic", "TopicParti
 LARGEST_ANSWER = 1 << 30
 IN_FLIGHT = 64
 """Fetches are few and commits fewer: this only keeps a mistake from growing without end."""
-
-NEW_TOPIC_PATIENCE = 2.0
-"""Seconds in which a topic that was just created gets known to every broker."""
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")

@@ -11,7 +11,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata
 
-from barnabas.errors import KafkaError
+from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.pipelines.client import TopicPartition
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ def _take_offsets(response: Any, found: dict[TopicPartition, ListedOffset]) -> K
     for topic in response.topics:
         for answer in topic.partitions:
             topic_partition = TopicPartition(topic.name, answer.partition_index)
-            if answer.error_code:
+            if answer.error_code == UnknownTopicOrPartition.code:
+                # Metadata knows it, so the broker has not heard of it yet; or metadata is old, and will not know it
+                problem = _worse(problem, NotLeaderOrFollower(f"{topic_partition}: its leader does not know it"))
+            elif answer.error_code:
                 problem = _worse(problem, _error(answer.error_code, topic_partition))
             else:
                 found[topic_partition] = ListedOffset(answer.offset, answer.timestamp, answer.leader_epoch)
