@@ -5,6 +5,7 @@ What the sink does is not changed: it is watched, and the process killed, before
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -58,15 +59,18 @@ class MortalSink(StreamSink):
         context = TaskContext.get()
         assert context is not None
         batch = int(context.getLocalProperty(BATCH_ID) or 0)
-        written = super().write(self._interrupted(iterator, batch, context.partitionId()))
-        if due("fail", batch) and context.attemptNumber() == 0:
+        attempt = context.attemptNumber()
+        written = super().write(self._interrupted(iterator, batch, context.partitionId(), attempt))
+        if due("fail", batch) and attempt == 0:
             raise RuntimeError("this task fails once, after all is written")
         return written
 
-    def _interrupted(self, rows: Iterator[pa.RecordBatch], batch: int, task: int) -> Iterator[pa.RecordBatch]:
+    def _interrupted(
+        self, rows: Iterator[pa.RecordBatch], batch: int, task: int, attempt: int
+    ) -> Iterator[pa.RecordBatch]:
         for number, those in enumerate(rows):
-            if number == 2 and task == 0 and due("task", batch):
-                kill_driver()
+            if number == 2 and task == 0 and due("worker", batch) and attempt == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
             if number == 2 and task == 0 and due("pause", batch):
                 pause()
             yield those
@@ -95,7 +99,7 @@ def main(bootstrap: str, source: str, target: str, checkpoint: str) -> None:
     servers = {"kafka.bootstrap.servers": bootstrap}
     rows = (
         spark.readStream.format("barnabas")
-        .options(**servers, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger="400")
+        .options(**servers, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger="800")
         .option("includeHeaders", "true")
         .load()
     )
