@@ -30,6 +30,7 @@ class Stream(Job):
 
     def __init__(self, options: StreamOptions) -> None:
         self._options = options
+        self._views: dict[str, SparkSession] = {}
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
         """One query, or two where there are dead letters: these read the topics by themselves, so that whatever the
@@ -74,14 +75,17 @@ class Stream(Job):
 
         for name, frame in tables.items():
             frame.createOrReplaceTempView(name)
-        try:
-            statement = self._options.statement()
-            if statement is not None:
-                return spark.sql(statement)
-            return call(function_of(self._options.transform or ""), tables, spark)
-        finally:
-            for name in tables:
-                spark.catalog.dropTempView(name)
+            self._views[name] = spark
+        statement = self._options.statement()
+        if statement is not None:
+            return spark.sql(statement)
+        return call(function_of(self._options.transform or ""), tables, spark)
+
+    def close(self) -> None:
+        """Drop the views: with Spark Connect they are looked for when a query starts, and not before."""
+        for name, spark in self._views.items():
+            spark.catalog.dropTempView(name)
+        self._views.clear()
 
     def _starting(self) -> dict[str, str]:
         """Where the topics end now, if that is where two queries are to begin: each would find another end."""
