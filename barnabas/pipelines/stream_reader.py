@@ -121,7 +121,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._until
         for attempt in range(self._options.offset_retries):
             if attempt:
-                time.sleep(self._options.offset_retry_interval)
+                cluster = asking.cluster_of(self._options)
+                cluster.run(cluster.pause, self._options.offset_retry_interval)
             latest = asking.latest(self._options)
             if all(latest.at[partition] >= at for partition, at in begin.still(latest).items()):
                 break

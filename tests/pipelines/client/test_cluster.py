@@ -78,6 +78,14 @@ def test_offsets(cluster: Cluster) -> None:
     assert cluster.list_offsets({}) == {}
 
 
+def test_a_leader_that_has_moved_is_looked_for_again(cluster: Cluster) -> None:
+    known = cluster.describe(["orders"])["orders"]
+    cluster._topics["orders"] = known._replace(leaders=dict.fromkeys(known.leaders, 99))
+    assert cluster.list_offsets({FIRST: LATEST})[FIRST].offset == 5
+    cluster._topics["orders"] = known._replace(leaders=dict.fromkeys(known.leaders, -1))
+    assert cluster.leader(FIRST) == known.leaders[0]
+
+
 def test_commits_of_a_group_without_members(cluster: Cluster) -> None:
     assert cluster.committed("readers", [FIRST]) == {}
     cluster.commit("readers", {FIRST: 3, TopicPartition("orders", 1): 0}, "batch 7")
