@@ -1,5 +1,6 @@
 """Fetched bytes as columns, against the same bytes read record by record, by us and by others."""
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 
+from barnabas.cli.layouts.batches import BATCH, RECORD
 from barnabas.columnar import boundaries, decoding, fields
 from barnabas.columnar.decoding import Aborted, decode, decode_each, schema
 from barnabas.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, Compression, batches
@@ -119,6 +121,25 @@ def test_kafka_python_reads_the_same(made, codec) -> None:
         for each in batch
     ]
     assert found(data) == theirs
+
+
+def test_the_layout_of_dump_log_says_the_same() -> None:
+    """A second reading of the bytes, declared with construct, of what the others cannot be asked about."""
+    made = [Raw(0, -5, b"k", None, (("a", None), ("", b"x"))), Raw(7, 2**40, None, b"", ()), Raw(70_000, 0, b"", b"v")]
+    data = batch_bytes(made, base_offset=2**40, base_timestamp=10)
+    header = BATCH.parse(data)
+    body = io.BytesIO(data[BATCH.sizeof() :])
+    laid_out = [RECORD.parse_stream(body) for _ in made]
+    assert found(data) == [
+        Record(
+            header.base_offset + each.offset_delta,
+            header.base_timestamp + each.timestamp_delta,
+            each.key,
+            each.value,
+            tuple((named.key.decode(), named.value) for named in each.headers),
+        )
+        for each in laid_out
+    ]
 
 
 def test_thousands_of_all_sizes() -> None:
