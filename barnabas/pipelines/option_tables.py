@@ -241,7 +241,7 @@ NOT_OURS = frozenset({"checkpointlocation", "queryname", "outputmode"})
 
 NO_EFFECT = {
     "path": "say subscribe to read a topic and topic to write one",
-    "groupidprefix": "no consumer group is joined, so there is no name to prefix; commitGroup shows a query's lag",
+    "groupIdPrefix": "no consumer group is joined, so there is no name to prefix; commitGroup shows a query's lag",
     "kafka.group.id": "no consumer group is joined; commitGroup shows a query's lag",
     "kafka.fetch.min.bytes": "it is known how much there is to read: nothing is waited for",
     "kafka.fetch.max.bytes": "each task reads one partition; kafka.max.partition.fetch.bytes is how much at a time",

@@ -174,7 +174,7 @@ def _parsed(
         elif (
             name.removeprefix("kafka.") in {**SETTINGS, **REFUSED}
             and name.startswith("kafka.")
-            and name not in NO_EFFECT
+            and name not in _NO_EFFECT
         ):
             client[name.removeprefix("kafka.")] = text
         else:
@@ -183,6 +183,9 @@ def _parsed(
         return ClientSettings.parse(client), value
     except BadSetting as problem:
         raise BadOption(str(problem)) from None
+
+
+_NO_EFFECT = {name.lower(): (name, reason) for name, reason in NO_EFFECT.items()}
 
 
 def _value(option: OptionDef, text: str | None) -> Any:
@@ -195,15 +198,16 @@ def _value(option: OptionDef, text: str | None) -> Any:
 
 
 def _unknown(name: str, scope: str, table: Mapping[str, OptionDef]) -> str:
-    if name in NO_EFFECT:
-        return f"{name} means nothing to this source: {NO_EFFECT[name]}"
+    if name in _NO_EFFECT:
+        shown, reason = _NO_EFFECT[name]
+        return f"{shown} means nothing to this source: {reason}"
     other = {**READ, **WRITE}.get(name)
     if other is not None:
         return f"{other.name} cannot be used in a {scope}: it is for a {_or(other.scopes)}"
     known = [option.name for option in table.values()] + [f"kafka.{setting}" for setting in {**SETTINGS, **REFUSED}]
-    shown = {option.lower(): option for option in known}
-    hint = near(name, shown)
-    for lower, option in shown.items():
+    by_lower = {option.lower(): option for option in known}
+    hint = near(name, by_lower)
+    for lower, option in by_lower.items():
         hint = hint.replace(f" {lower}?", f" {option}?")
     return f"{name} is no option of a {scope}{hint}"
 
