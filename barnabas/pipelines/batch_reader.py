@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from barnabas.pipelines import asking
 from barnabas.pipelines.offsets import DataLoss, Range, split
 from barnabas.pipelines.options import ReadOptions
+from barnabas.pipelines.workers import spare_the_collector
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,7 @@ def read(options: ReadOptions, range_: Range | None) -> Iterator["pa.RecordBatch
         return iter(())
     from barnabas.pipelines.client.reading import read as fetch
 
+    spare_the_collector()
     return fetch(
         asking.cluster_of(options),
         range_.topic,

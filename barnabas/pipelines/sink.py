@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from barnabas.pipelines.offsets import BadOption
+from barnabas.pipelines.workers import spare_the_collector
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,13 +99,17 @@ class _Sink:
         self.options = options
         self.columns = tuple(name for name in COLUMNS if name in schema.fieldNames())
         self._own_id = f"barnabas-{uuid4()}"
+        spare_the_collector()  # in the processes that plan each micro-batch, and that commit it
 
     def _write(self, rows: "Iterator[pa.RecordBatch]") -> Written:
         from barnabas.pipelines.tasks import write_exactly_once, write_rows
 
         if self.options.delivery == "at-least-once":
-            return write_rows(rows, self.options, self.columns)
-        return write_exactly_once(rows, self.options, self.columns, self._own_id)
+            written = write_rows(rows, self.options, self.columns)
+        else:
+            written = write_exactly_once(rows, self.options, self.columns, self._own_id)
+        spare_the_collector()
+        return written
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
