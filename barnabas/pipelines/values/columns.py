@@ -59,18 +59,21 @@ def decode_value(
     """
     if bad not in ("fail", "null"):
         raise ValueError(f"bad is {bad!r}, but must be fail or null; split() gives the bad rows themselves")
-    both = decoded(df[column], format)
+    mark = f"__decoded_{column}"
+    both = F.col(mark)
     value = both["value"]
     if bad == "fail":
         failed = F.raise_error(F.concat(_place(df, column), both[ERROR]))
         value = F.when(both[ERROR].isNotNull(), failed).otherwise(value)
-    return df.withColumn(into or column, value)
+    return _with_decoded(df, column, format, mark).withColumn(into or column, value).drop(mark)
 
 
 def split(df: DataFrame, formats: Mapping[str, Format]) -> Split:
     """Decode these columns; rows in which one cannot be decoded go apart, for a dead letter topic."""
     marks = {name: f"__decoded_{name}" for name in formats}
-    marked = df.withColumns({marks[name]: decoded(df[name], format) for name, format in formats.items()})
+    marked = df
+    for name, format in formats.items():
+        marked = _with_decoded(marked, name, format, marks[name])
     wrong = reduce(Column.__or__, [F.col(mark)[ERROR].isNotNull() for mark in marks.values()], F.lit(False))
     texts = [
         F.when(F.col(mark)[ERROR].isNotNull(), F.concat(F.lit(f"{name}: "), F.col(mark)[ERROR]))
@@ -90,22 +93,31 @@ def encode_value(df: DataFrame, column: str, format: Format, *, into: str | None
     return df.withColumn(into or column, encoded(df[column], df.schema[column].dataType, format))
 
 
-def decoded(column: Column, format: Format) -> Column:
-    """A struct of ``value`` and ``error``, of which one is null at least; both are where the column is null."""
-    column = column.cast(BinaryType())
+def _with_decoded(df: DataFrame, column: str, format: Format, mark: str) -> DataFrame:
+    """With a column `mark`: a struct of ``value`` and ``error``, one of which is null at least; both are where the
+    column is null.
+    """
+    source = F.col(column).cast(BinaryType())
     match format:
         case Raw():
-            return _both(column, F.lit(None).cast(StringType()))
+            return df.withColumn(mark, _both(source, F.lit(None).cast(StringType())))
         case Utf8():
-            text = column.cast(StringType())
-            wrong = column.isNotNull() & ~F.is_valid_utf8(text)
-            return _both(F.when(~wrong, text), F.when(wrong, F.lit("it is no UTF-8")))
+            text = source.cast(StringType())
+            wrong = source.isNotNull() & ~F.is_valid_utf8(text)
+            return df.withColumn(mark, _both(F.when(~wrong, text), F.when(wrong, F.lit("it is no UTF-8"))))
         case Json():
-            return _decoded_json(column, format)
+            return _with_decoded_json(df, source, format, mark)
         case Avro():
-            return _in_workers(_avro_decoder(format), column)
+            return _once(df, mark, _in_workers(_avro_decoder(format), source))
         case Protobuf():
-            return _in_workers(_protobuf_decoder(format), column)
+            return _once(df, mark, _in_workers(_protobuf_decoder(format), source))
+
+
+def _once(df: DataFrame, name: str, column: Column) -> DataFrame:
+    """With this column, made once for each row: a generator stands in the way of Spark's optimizer, which else makes
+    a column again in each filter and projection that uses it.
+    """
+    return df.select("*", F.inline(F.array(F.struct(column.alias(name)))))
 
 
 def encoded(column: Column, type: DataType, format: Format) -> Column:
@@ -280,22 +292,25 @@ def _of_sparks_json(type: Any) -> DataType:
     return StructType.fromJson(held).fields[0].dataType
 
 
-def _decoded_json(column: Column, format: Json) -> Column:
+def _with_decoded_json(df: DataFrame, source: Column, format: Json, mark: str) -> DataFrame:
     schema, is_struct, shown = _json_schema(format)
-    body, error = column, F.lit(None).cast(StringType())
+    body, error = source, F.lit(None).cast(StringType())
     if format.is_framed:
-        missing = (F.octet_length(column) < HEADER_BYTES) | (F.substring(column, 1, 1) != F.lit(b"\0"))
+        missing = (F.octet_length(source) < HEADER_BYTES) | (F.substring(source, 1, 1) != F.lit(b"\0"))
         error = F.when(missing, F.lit("it lacks the five-byte header of a schema registry"))
-        body = F.when(~missing, F.substring(column, HEADER_BYTES + 1, 1 << 30))
+        body = F.when(~missing, F.substring(source, HEADER_BYTES + 1, 1 << 30))
     text = body.cast(StringType())
-    whole = F.from_json(text, schema, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
+    read = F.from_json(text, schema, {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT})
+    whole = F.col(f"{mark}_json")
     corrupt = whole[CORRUPT].isNotNull() if is_struct else F.lit(False)
     value = whole.dropFields(CORRUPT) if is_struct else whole
     nothing = F.trim(text) == F.lit("null")
     wrong = text.isNotNull() & ~nothing & (corrupt | whole.isNull())
     start = F.when(F.length(text) > SHOWN, F.concat(F.substring(text, 1, SHOWN), F.lit(" ..."))).otherwise(text)
     told = F.concat(F.lit(f"it is no JSON of {shown[:SHOWN]}{' ...' if len(shown) > SHOWN else ''}: "), start)
-    return _both(F.when(~wrong & whole.isNotNull() & ~nothing, value), F.coalesce(error, F.when(wrong, told)))
+    there = ~wrong & whole.isNotNull() & ~nothing
+    both = _both(F.when(there, value), F.coalesce(error, F.when(wrong, told)))
+    return _once(df, f"{mark}_json", read).withColumn(mark, both).drop(f"{mark}_json")
 
 
 def _encoded_json(column: Column, type: DataType, format: Json) -> Column:
