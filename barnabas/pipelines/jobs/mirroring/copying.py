@@ -20,7 +20,7 @@ from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.jobs.mirroring.kept import Marker, markers, own_records
 from barnabas.pipelines.jobs.mirroring.planning import Range
 from barnabas.pipelines.jobs.mirroring.spec import Spec
-from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, encode
+from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, Runs, encode
 
 PIECE_BYTES = 64 << 20
 PIECE_SECONDS = 10.0
@@ -86,22 +86,23 @@ class _Copier:
             self._transaction.abort()
             return True
         before = self._end_of_target()
-        reached, records = self._records(position)
-        if not records:
+        reached, runs = self._records(position)
+        if not runs.records:
             self._transaction.abort()
             return True
         self._transaction.writer.flush()
-        piece = Piece(number, self._range.topic_id, position, reached, before, self._end_of_target(), records)
+        after = self._end_of_target()
+        piece = Piece(number, self._range.topic_id, runs.first, runs.next, before, after, runs.records, runs.found())
         sent = self._transaction.writer.bytes
         self._transaction.produce(self._spec.policy.syncs_topic, own_records([encode(self._place, piece)]))
         self._transaction.commit_offsets(
             self._spec.policy.markers_group,
-            {TopicPartition(*self._place): piece.target_end},
-            Marker.after(piece).encode(),
+            {TopicPartition(*self._place): after},
+            Marker(reached, piece.topic_id, number + 1).encode(),
         )
         self._transaction.commit()
         self.copied = self.copied._replace(
-            records=self.copied.records + records,
+            records=self.copied.records + runs.records,
             bytes=self.copied.bytes + sent,
             transactions=self.copied.transactions + 1,
         )
@@ -114,9 +115,9 @@ class _Copier:
         except KafkaError:
             self._target.forget()
 
-    def _records(self, position: int) -> tuple[int, int]:
-        """Produce what comes next; how far that went in the source, and how many records it were."""
-        each, records, size, began = self._range, 0, 0, time.monotonic()
+    def _records(self, position: int) -> tuple[int, Runs]:
+        """Produce what comes next; how far that went in the source, and where its records are there."""
+        each, runs, size, began = self._range, Runs(), 0, time.monotonic()
         for batch in read(
             self._source,
             each.topic,
@@ -131,11 +132,11 @@ class _Copier:
             if not batch.num_rows:
                 continue
             self._transaction.produce(each.target, _columns(batch), _partitions(each.partition, batch.num_rows))
-            records += batch.num_rows
+            runs.add(batch.column("offset").to_numpy())
             size += batch.nbytes
             if size >= self._piece_bytes or time.monotonic() - began >= self._piece_seconds:
-                return int(batch.column("offset")[-1].as_py()) + 1, records
-        return each.end, records
+                return runs.next, runs
+        return each.end, runs
 
     def _end_of_target(self) -> int:
         """Behind all that is in the partition. Others may write to it: then a piece spans what is theirs too."""

@@ -19,7 +19,7 @@ from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
 from barnabas.pipelines.client.reading import read
 from barnabas.pipelines.jobs.mirroring.administration import NewTopic, create_topic
 from barnabas.pipelines.jobs.mirroring.policy import Policy
-from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, Syncs
+from barnabas.pipelines.jobs.mirroring.syncs import Place, Syncs
 
 SYSTEM = SystemClock()
 
@@ -43,11 +43,6 @@ class Marker(NamedTuple):
             return cls(int(told["source"]), told["topic_id"], int(told["pieces"]))
         except (ValueError, KeyError, TypeError):
             return None
-
-    @classmethod
-    def after(cls, piece: Piece) -> "Marker":
-        """The one that is written with this piece."""
-        return cls(piece.source_end, piece.topic_id, piece.number + 1)
 
     def of(self, topic_id: str | None) -> bool:
         """Whether it tells of this topic, and not of one that had its name before."""

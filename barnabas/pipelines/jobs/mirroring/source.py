@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from barnabas.pipelines.jobs.mirroring.planning import Range, shared_out
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.offsets import StreamOffset
+from barnabas.pipelines.workers import spare_the_collector
 
 FORMAT = "barnabas_mirror"
 SPEC = "spec.secret"
@@ -104,3 +105,4 @@ class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return  # Spark makes a task of a batch without any
         for each in partition.ranges:
             yield tuple(copy(self._spec, each))
+        spare_the_collector()

@@ -10,12 +10,19 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 NEAR = 8
 """Of each power of two so many pieces are kept: what is d pieces back is known to d/4 pieces."""
 
 
+MOST_RUNS = 100
+"""A piece with more holes than that does not say where they are: its record would be more than some kilobytes."""
+
+
 class Piece(NamedTuple):
-    """What one transaction mirrored of a partition; ends are exclusive."""
+    """What one transaction mirrored of a partition, from its first record to its last; ends are exclusive."""
 
     number: int  #: of the pieces of this partition, from 0
     topic_id: str | None  #: of the source's topic; None where brokers are too old to have any
@@ -24,6 +31,31 @@ class Piece(NamedTuple):
     target_start: int  #: where its first record is at the target
     target_end: int  #: behind its last
     records: int  #: fewer than source offsets where compaction and transactions left holes
+    runs: tuple[tuple[int, int], ...] = ()  #: where records follow one another: see `Runs`; empty if it is not known
+
+
+class Runs:
+    """Finds the runs of a piece: each begins at an offset behind a hole, with so many of its records before it."""
+
+    def __init__(self) -> None:
+        self.records = self.first = self.next = 0
+        self._runs: list[tuple[int, int]] = []
+
+    def add(self, offsets: npt.NDArray[np.int64]) -> None:
+        """The offsets of some more records, ascending; at least one."""
+        breaks = np.flatnonzero(np.diff(offsets) != 1) + 1
+        if not self.records:
+            self.first = int(offsets[0])
+        if not self.records or offsets[0] != self.next:
+            breaks = np.concatenate(([0], breaks))
+        for at in breaks[: MOST_RUNS + 1 - len(self._runs)].tolist():
+            self._runs.append((int(offsets[at]), self.records + at))
+        self.records += len(offsets)
+        self.next = int(offsets[-1]) + 1
+
+    def found(self) -> tuple[tuple[int, int], ...]:
+        """All of them, or none where there are too many."""
+        return tuple(self._runs) if len(self._runs) <= MOST_RUNS else ()
 
 
 class Place(NamedTuple):
@@ -55,6 +87,7 @@ def decode(key: bytes, value: bytes) -> tuple[Place, str, Piece]:
     try:
         named, told = json.loads(key), json.loads(value)
         piece = Piece(**{name: told[name] for name in Piece._fields})
+        piece = piece._replace(runs=tuple((int(start), int(before)) for start, before in piece.runs))
         return Place(named["topic"], int(named["partition"])), str(named["slot"]), piece
     except (KeyError, TypeError) as problem:
         raise ValueError(f"no offset sync of a mirror: {key!r}") from problem
@@ -85,7 +118,8 @@ class History:
         """Where a group goes on at the target that would have read `offset` of the source next; None if nobody knows.
 
         No record at or beyond `offset` is before it, so that none is skipped; the records between are as few as is
-        known. Within a piece at most ``source_end - offset`` of its records are left, which are its last ones.
+        known. Within a piece whose holes are not known, at most ``source_end - offset`` of its records are left, which
+        are its last ones.
         """
         place = bisect.bisect_right(self._sorted, offset, key=lambda piece: piece.source_start) - 1
         if place < 0:
@@ -94,7 +128,12 @@ class History:
         piece = self._sorted[place]
         if offset >= piece.source_end:
             return piece.target_end
-        return piece.target_start + max(0, piece.records - (piece.source_end - offset))
+        if not piece.runs:
+            return piece.target_start + max(0, piece.records - (piece.source_end - offset))
+        run = bisect.bisect_right(piece.runs, offset, key=lambda each: each[0]) - 1
+        start, before = piece.runs[run]
+        until = piece.runs[run + 1][1] if run + 1 < len(piece.runs) else piece.records
+        return piece.target_start + min(before + offset - start, until)
 
 
 @dataclass

@@ -136,6 +136,10 @@ def test_only_committed_records_are_mirrored(pair: Pair) -> None:
 
     end, _ = pair.mirror(pair.spec())
     assert pair.values("prague.orders") == [b"0", b"2"]
+    for offset in range(7):
+        pair.commit(f"at-{offset}", "orders", offset)
+    Keeper(pair.spec()).look()
+    assert [pair.committed(f"at-{offset}", "prague.orders") for offset in range(7)] == [0, 1, 1, 1, 1, 2, 2]
     producer.commit_transaction()
     pair.mirror(pair.spec(), end)
     assert pair.values("prague.orders") == [b"0", b"2", b"open"]

@@ -2,11 +2,23 @@
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.pipelines.jobs.mirroring.syncs import NEAR, History, Piece, Place, Syncs, decode, encode, slot
+from barnabas.pipelines.jobs.mirroring.syncs import (
+    MOST_RUNS,
+    NEAR,
+    History,
+    Piece,
+    Place,
+    Runs,
+    Syncs,
+    decode,
+    encode,
+    slot,
+)
 
 PLACE = Place("prague.orders", 3)
 
@@ -14,25 +26,27 @@ PLACE = Place("prague.orders", 3)
 class Mirrored:
     """A partition of the source with holes, mirrored piece by piece among markers and strangers' records."""
 
-    def __init__(self, chance: random.Random, pieces: int, hole: float, stranger: float) -> None:
+    def __init__(self, chance: random.Random, pieces: int, hole: float, stranger: float, *, told: bool = False) -> None:
         self.history = History()
         self.target_of: dict[int, int] = {}  #: by offset of the source, of those that hold a record
         offset, end = chance.randrange(1000), chance.randrange(50)
         self.first = offset
         for number in range(pieces):
-            start, before, records = offset, end, 0
+            before, offsets = end, []
             for _ in range(chance.randrange(1, 12)):
-                if chance.random() >= hole:
+                if chance.random() >= hole or not offsets:
                     while chance.random() < stranger:
                         end += 1
                     self.target_of[offset] = end
                     end += 1
-                    records += 1
+                    offsets.append(offset)
                 offset += 1
-            if not records:
-                self.target_of[offset] = end
-                offset, end, records = offset + 1, end + 1, 1
-            piece = Piece(number, "id", start, offset, before, end, records)
+            runs = Runs()
+            for some in np.array_split(np.array(offsets), chance.randrange(1, len(offsets) + 1)):
+                runs.add(some)
+            assert (runs.first, runs.next, runs.records) == (offsets[0], offsets[-1] + 1, len(offsets))
+            where = runs.found() if told else ()
+            piece = Piece(number, "id", runs.first, runs.next, before, end, runs.records, where)
             self.history.add(slot(number), piece)
             end += 1  # the marker that commits
         self.last = offset
@@ -47,9 +61,10 @@ class Mirrored:
     pieces=st.integers(1, 60),
     hole=st.sampled_from([0.0, 0.2, 0.9]),
     stranger=st.sampled_from([0.0, 0.3]),
+    told=st.booleans(),
 )
-def test_nothing_is_skipped(seed: int, pieces: int, hole: float, stranger: float) -> None:
-    model = Mirrored(random.Random(seed), pieces, hole, stranger)
+def test_nothing_is_skipped(seed: int, pieces: int, hole: float, stranger: float, told: bool) -> None:
+    model = Mirrored(random.Random(seed), pieces, hole, stranger, told=told)
     previous = 0
     for offset in range(max(0, model.first - 3), model.last + 3):
         translated, exact = model.history.translate(offset), model.exact(offset)
@@ -59,14 +74,24 @@ def test_nothing_is_skipped(seed: int, pieces: int, hole: float, stranger: float
         previous = translated
 
 
-@given(seed=st.integers(), pieces=st.integers(1, 40))
-def test_exact_where_pieces_are_known_and_have_no_holes(seed: int, pieces: int) -> None:
-    model = Mirrored(random.Random(seed), pieces, 0.0, 0.0)
+@given(seed=st.integers(), pieces=st.integers(1, 40), hole=st.sampled_from([0.0, 0.2, 0.9]))
+def test_exact_where_pieces_are_known(seed: int, pieces: int, hole: float) -> None:
+    model = Mirrored(random.Random(seed), pieces, hole, 0.0, told=True)
     known = list(model.history._by_slot.values())
-    for offset, target in model.target_of.items():
+    for offset in range(model.first, model.last):
         if any(piece.source_start <= offset < piece.source_end for piece in known):
-            assert model.history.translate(offset) == target
+            assert model.history.translate(offset) == model.exact(offset)
     assert model.history.translate(model.last) == model.history.last.target_end
+
+
+def test_too_many_holes_are_not_told() -> None:
+    runs = Runs()
+    for first in range(0, 2 * MOST_RUNS, 20):
+        runs.add(np.arange(first, first + 20, 2))
+    assert len(runs.found()) == MOST_RUNS
+    runs.add(np.array([2 * MOST_RUNS + 1, 2 * MOST_RUNS + 3]))
+    assert runs.found() == ()
+    assert (runs.records, runs.next) == (MOST_RUNS + 2, 2 * MOST_RUNS + 4)
 
 
 def test_a_group_at_the_end_has_read_all() -> None:
@@ -123,7 +148,7 @@ def test_a_topic_that_is_mirrored_anew_forgets_what_was_where() -> None:
 
 
 def test_records_of_the_topic_of_syncs() -> None:
-    piece = Piece(12, "6f2b", 100, 120, 80, 90, 10)
+    piece = Piece(12, "6f2b", 100, 120, 80, 90, 10, ((100, 0), (115, 5)))
     key, value = encode(PLACE, piece)
     assert decode(key, value) == (PLACE, slot(12), piece)
     syncs = Syncs()
