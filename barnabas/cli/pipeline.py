@@ -196,17 +196,19 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
     warnings.filterwarnings("ignore", module="pyspark")
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(logger).setLevel("CRITICAL")  # they tell once more what an error says
-    descriptor, path = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
+    descriptor, name = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
     os.close(descriptor)
+    path, is_wanted = Path(name), False
     try:
-        yield Path(path)
+        yield path
     except Exception:
-        if Path(path).stat().st_size:
+        is_wanted = path.stat().st_size > 0
+        if is_wanted:
             click.echo(f"What Spark logged is in {path}", err=True)
-        else:
-            Path(path).unlink()
         raise
-    Path(path).unlink(missing_ok=True)
+    finally:
+        if not is_wanted:
+            path.unlink()
 
 
 @contextlib.contextmanager
