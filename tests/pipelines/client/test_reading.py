@@ -1,6 +1,9 @@
 """Ranges of offsets read from a broker, and from one that misbehaves as brokers do."""
 
+import contextlib
 import logging
+import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +13,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+import trustme
 from confluent_kafka import Producer
 from kafka import errors as kafka_errors
 from kafka.structs import TopicPartition as TheirPartition
@@ -82,6 +86,65 @@ def test_a_range(broker, cluster, topic, codec) -> None:
         assert [len(each or ()) for each in table["headers"].to_pylist()] == [
             int(at % 3 == 0) for at in range(start, end)
         ]
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "TLS"])
+def test_megabytes(tmp_path, encrypted) -> None:
+    """Answers that are received in pieces: as large as they come by default, and larger than what is said at once."""
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        name = f"PLAINTEXT://127.0.0.1:{outside.getsockname()[1]}"
+        with Broker({"advertised.listeners": name} if encrypted else {}) as broker:
+            broker.create_topic("large")
+            settings = {"bootstrap.servers": broker.bootstrap_servers}
+            if encrypted:
+                settings = behind_tls(outside, broker.port, tmp_path)
+            values = [b"%d" % at * (at % 3000) for at in range(3000)]
+            write(settings, "large", values)
+            cluster = Cluster(ClientSettings.parse(settings))
+            for fetch_bytes in (300_000, 4 << 20):
+                tables = read(cluster, "large", 0, 0, 3000, fetch_bytes=fetch_bytes)
+                assert [value for table in tables for value in table["value"].to_pylist()] == values
+            cluster.close()
+
+
+def write(settings: dict[str, str], topic: str, values: list[bytes]) -> None:
+    tls = (
+        {"security.protocol": "SSL", "ssl.ca.location": settings["ssl.truststore.location"]}
+        if len(settings) > 1
+        else {}
+    )
+    producer = Producer({"bootstrap.servers": settings["bootstrap.servers"], "linger.ms": 50, **tls})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(30) == 0
+
+
+def behind_tls(outside: socket.socket, port: int, folder: Path) -> dict[str, str]:
+    """Let whoever speaks TLS with ``outside`` speak with that port; what such a client is told."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = context.wrap_socket(outside.accept()[0], server_side=True)
+                broker = socket.create_connection(("127.0.0.1", port))
+                for pair in ((client, broker), (broker, client)):
+                    threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return {
+        "bootstrap.servers": f"127.0.0.1:{outside.getsockname()[1]}",
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+    }
 
 
 def test_what_is_begun_and_not_ended_harms_nobody(broker, cluster, topic) -> None:
