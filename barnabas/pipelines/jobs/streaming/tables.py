@@ -35,8 +35,9 @@ def make_tables(spark: SparkSession, options: StreamOptions, starting: Mapping[s
         if table.topic is None:
             tables[table.name] = _watermarked(_files(spark, table), table)
             continue
-        records = _latest(_topic(spark, table, options, starting)) if table.read == "latest" else None
-        records = _topic(spark, table, options, starting) if records is None else records
+        records = _topic(spark, table, options, starting)
+        if table.read == "latest":
+            records = _latest(records)
         tables[table.name] = _watermarked(_as_table(_decoded(records, table, options.bad_records), table), table)
         if apart and _formats(table):
             streamed = _topic(spark, table, options, starting, always_streams=True)
