@@ -22,6 +22,14 @@ QUIET = {
 }
 """A job says itself how far it is."""
 
+ON_ONE_MACHINE = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+"""Hadoop's other way to a local file system starts a process, ``readlink`` or ``chmod``, for each file of a checkpoint:
+several for each micro-batch, and a tenth of a second. Both put a file in its place by renaming it."""
+
 
 class NoJava(Exception):
     """Spark runs in a Java virtual machine, and there is none."""
@@ -38,12 +46,13 @@ def spark_session(name: str, *, master: str | None = None, configs: Mapping[str,
         return active
     prepare()
     builder = SparkSession.builder.appName(name)
-    for key, value in {**QUIET, **(configs or {})}.items():
-        builder = builder.config(key, value)
+    if master is None and not {"SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED"} & os.environ.keys():
+        master = "local[*]"
     if master is not None:
         builder = builder.master(master)
-    elif "SPARK_REMOTE" not in os.environ and "MASTER" not in os.environ and "SPARK_ENV_LOADED" not in os.environ:
-        builder = builder.master("local[*]")
+    here = ON_ONE_MACHINE if master is not None and master.startswith("local") else {}
+    for key, value in {**QUIET, **here, **(configs or {})}.items():
+        builder = builder.config(key, value)
     return builder.getOrCreate()
 
 

@@ -1,0 +1,68 @@
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.pipelines import session
+
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+
+
+class Builder:
+    """What a session is asked to be."""
+
+    def __init__(self):
+        self.said = {}
+
+    def appName(self, name):
+        self.said["spark.app.name"] = name
+        return self
+
+    def master(self, master):
+        self.said["spark.master"] = master
+        return self
+
+    def config(self, key, value):
+        self.said[key] = value
+        return self
+
+    def getOrCreate(self):
+        return self.said
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """``asked(...)`` is `spark_session` without Spark: what it would be."""
+    for name in ("SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", "python")
+    monkeypatch.setenv("JAVA_HOME", "/somewhere")
+
+    def asked(**given):
+        fake = SimpleNamespace(getActiveSession=lambda: None, builder=Builder())
+        monkeypatch.setattr(session, "SparkSession", fake)
+        return session.spark_session("job", **given)
+
+    return asked
+
+
+@pytest.mark.parametrize("master", [None, "local", "local[2]", "local-cluster[2,1,1024]"])
+def test_on_one_machine_checkpoints_are_written_without_other_processes(asked, master):
+    said = asked(master=master)
+    assert said["spark.master"] == (master or "local[*]")
+    assert said[MANAGER].endswith(".FileSystemBasedCheckpointFileManager")
+
+
+def test_what_is_said_goes_before_what_is_meant(asked):
+    said = asked(configs={MANAGER: "mine", "spark.ui.enabled": "true"})
+    assert (said[MANAGER], said["spark.ui.enabled"]) == ("mine", "true")
+
+
+def test_on_a_cluster_checkpoints_are_as_spark_has_them(asked):
+    assert MANAGER not in asked(master="yarn")
+
+
+@pytest.mark.parametrize("name", ["SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED"])
+def test_a_master_that_the_environment_names_is_left_to_spark(asked, monkeypatch, name):
+    monkeypatch.setenv(name, "there")
+    said = asked()
+    assert "spark.master" not in said and MANAGER not in said
