@@ -156,8 +156,8 @@ def mirroring(spark: SparkSession, checkpoint: Path, **options: Any) -> Iterator
     finally:
         stop.set()
         thread.join(60)
-    if failed:
-        raise failed[0]
+        if failed:
+            raise failed[0]
     assert not thread.is_alive()
 
 
