@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from barnabas.pipelines import topics
 from barnabas.pipelines.client import LATEST, TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.lag import follow
-from barnabas.pipelines.topics import connector, read_topic, write_topic
 from compat_tests.spark.generated import Made, by_partition, made, send
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -97,7 +97,6 @@ def test_a_batch_is_what_was_sent_row_by_row(spark: SparkSession, bootstrap: str
     create(bootstrap, topic)
     records = made(topic, 4_000)
     send(bootstrap, records, compression_type="lz4")
-    held = by_partition(records, 4)
     assert plain(batch(spark, bootstrap, subscribe=topic).collect()) == sent(records)
 
     some = batch(
@@ -111,9 +110,6 @@ def test_a_batch_is_what_was_sent_row_by_row(spark: SparkSession, bootstrap: str
     assert plain(some.collect()) == [
         record for record in sent(records) if (record[0] == 0 and record[1] < 7) or (record[0] == 1 and record[1] >= 5)
     ]
-    assert batch(spark, bootstrap, subscribe=topic, maxRecordsPerPartition="100").rdd.getNumPartitions() == sum(
-        -(-len(part) // 100) for part in held
-    )
 
 
 def test_a_batch_from_one_time_to_another(spark: SparkSession, bootstrap: str, topic: str) -> None:
@@ -217,25 +213,70 @@ def test_topics_in_one_call_and_their_lag(
     spark: SparkSession, bootstrap: str, topic: str, group: str, tmp_path: Path
 ) -> None:
     create(bootstrap, topic, 1)
-    assert connector(spark, {"commitGroup": group}) == "barnabas"
-    assert connector(spark) == ("kafka" if "kafka" in spark.conf.get("spark.jars", "") else "barnabas")
+    assert topics.connector(spark, {"commitGroup": group}) == "barnabas"
+    assert topics.connector(spark) == ("kafka" if "kafka" in spark.conf.get("spark.jars", "") else "barnabas")
     rows = spark.createDataFrame([(b"k%d" % n, b"v%d" % n) for n in range(20)], "key binary, value binary")
     rows = rows.coalesce(1)  # one task writes them in their order
-    assert write_topic(rows, topic, bootstrap_servers=bootstrap) is None
-    read = read_topic(spark, topic, bootstrap_servers=bootstrap, startingOffsets={topic: {"0": 5}})
+    assert topics.write_topic(rows, topic, bootstrap_servers=bootstrap) is None
+    read = topics.read_topic(spark, topic, bootstrap_servers=bootstrap, startingOffsets={topic: {"0": 5}})
     assert sorted(bytes(row.value) for row in read.collect()) == sorted(b"v%d" % n for n in range(5, 20))
 
     listener = follow(spark, bootstrap_servers=bootstrap, group=group)
     try:
-        again = read_topic(spark, [topic], bootstrap_servers=bootstrap, stream=True, startingOffsets="earliest")
-        writer = write_topic(
+        again = topics.read_topic(spark, [topic], bootstrap_servers=bootstrap, stream=True, startingOffsets="earliest")
+        writer = topics.write_topic(
             again.select("key", "value"), f"{topic}-copy", bootstrap_servers=bootstrap, checkpoint=str(tmp_path)
         )
         assert writer is not None
         assert writer.trigger(availableNow=True).start().awaitTermination(120)
         asked = cluster(bootstrap)
         eventually(lambda: {part: kept.offset for part, kept in asked.committed(group).items()} == {(topic, 0): 20})
-        copied = read_topic(spark, f"{topic}-copy", bootstrap_servers=bootstrap)
+        copied = topics.read_topic(spark, f"{topic}-copy", bootstrap_servers=bootstrap)
         assert sorted(bytes(row.value) for row in copied.collect()) == sorted(b"v%d" % n for n in range(20))
     finally:
         spark.streams.removeListener(listener)
+
+
+def test_beside_spark_s_own_connector(connector: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:
+    """The same options mean the same records, tasks, and ends of micro-batches."""
+    spark = connector
+    create(bootstrap, topic, 3)
+    send(bootstrap, [record for record in made(topic, 600, partitions=3) if record.partition or record.key])
+    middle = made(topic, 300, partitions=3)[-1].timestamp
+
+    def both(**options: str) -> list[DataFrame]:
+        given = {"kafka.bootstrap.servers": bootstrap, "includeHeaders": "true", **options}
+        return [spark.read.format(format_).options(**given).load() for format_ in ("kafka", "barnabas")]
+
+    for options in (
+        {"subscribePattern": f"{topic}.*", "startingTimestamp": str(middle), "minPartitions": "7"},
+        {
+            "assign": json.dumps({topic: [0, 2]}),
+            "startingOffsets": json.dumps({topic: {"0": 11, "2": -2}}),
+            "endingOffsets": json.dumps({topic: {"0": -1, "2": 30}}),
+        },
+    ):
+        theirs, ours = both(**options)
+        assert plain(ours.collect()) == plain(theirs.collect()) != []
+        if "minPartitions" in options:
+            assert ours.rdd.getNumPartitions() == theirs.rdd.getNumPartitions()
+
+    ends = []
+    for format_ in ("kafka", "barnabas"):
+        frame = (
+            spark.readStream.format(format_)
+            .option("kafka.bootstrap.servers", bootstrap)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", "250")
+            .load()
+        )
+        query = (
+            frame.writeStream.format("noop")
+            .option("checkpointLocation", str(tmp_path / format_))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+        ends.append([json.loads(progress.sources[0].endOffset)[topic] for progress in query.recentProgress])
+    assert ends[0] == ends[1] and len(ends[0]) == 3

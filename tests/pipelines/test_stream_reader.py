@@ -244,6 +244,7 @@ def test_a_batch(broker: Broker, topic: str) -> None:
     assert ranges(batch(assign=json.dumps({topic: [1]}))) == [(topic, 1, 0, 3)]
     offsets = json.dumps({topic: {"0": 2, "1": -2}})
     assert ranges(batch(subscribe=topic, startingOffsets=offsets, endingTimestamp="2000")) == [(topic, 1, 0, 2)]
+    assert len(ranges(batch(subscribe=topic, maxRecordsPerPartition="2"))) == 5
     with pytest.raises(BadOption, match=f"assign: {topic}-7 does not exist, topic {topic} has 2 partitions"):
         batch(assign=json.dumps({topic: [7]})).partitions()
     with pytest.raises(UnknownTopicOrPartition, match=f"topic {topic}-x does not exist at .*is its name right"):
