@@ -44,6 +44,7 @@ class JdbcTarget:
         beside = f"{schema}." if schema else ""
         self._staging = f"{beside}{STAGING}_{export[:8]}"
         self._batches = f"{beside}{BATCHES}"
+        self._is_made = False
 
     def add(self, df: "DataFrame", batch: int) -> bool:
         """Have this batch in the table, if it is not there.
@@ -52,7 +53,9 @@ class JdbcTarget:
             ValueError: a later batch is there already.
             pyspark's AnalysisException: the table lacks a column.
         """
-        self._make_tables(df)
+        if not self._is_made:
+            self._make_tables(df)
+            self._is_made = True
         with self._connection() as connection:
             newest = self._newest(connection)
         if newest is not None and newest > batch:
