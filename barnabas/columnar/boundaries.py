@@ -10,7 +10,6 @@ began, so that each is proven by the one before it, and the first by the batch. 
 loop.
 """
 
-from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from barnabas.errors import InvalidRecord
 from barnabas.records.varint import read_varint
 
 SEGMENT: Final = 48  # records between two guesses
+COMPANY: Final = 48  # walks, or fewer, that are not worth numpy's steps: each goes on alone
 BLOCK: Final = 8  # steps between two looks at who has arrived
 FEW: Final = 400  # records, or fewer, that the loop walks before numpy has warmed up
 WIDE: Final = 4096  # bytes: where records are longer on average, guessing costs more than walking
@@ -67,33 +67,43 @@ def record_starts(data: bytes | memoryview, array: Bytes, lows: Places, highs: P
 
 def _walked(data: bytes | memoryview, lows: Places, highs: Places, counts: Places) -> Places:
     """The same by the loop. Raises InvalidRecord as :func:`record_starts`."""
+    every: list[int] = []
+    for low, high, count in zip(lows.tolist(), highs.tolist(), counts.tolist(), strict=True):
+        starts, end = _to(data, low, high)
+        if end != high or len(starts) != count:
+            raise InvalidRecord(f"A batch of {count} records has not so many, or other bytes than they.")
+        every += starts
+    return np.array(every, dtype=np.int64)
+
+
+def _to(data: bytes | memoryview, at: int, stop: int) -> tuple[list[int], int]:
+    """The loop: the starts from one on and before ``stop``, and where the last of them ends; far off if it lies."""
     starts: list[int] = []
     add = starts.append
     try:
-        for at, end, count in zip(lows.tolist(), highs.tolist(), counts.tolist(), strict=True):
-            for _ in repeat(None, count):
-                add(at)
-                low = data[at]
-                if low < 0x80:
-                    raw, at = low, at + 1
-                elif (high := data[at + 1]) < 0x80:
-                    raw, at = low & 0x7F | high << 7, at + 2
-                else:
-                    raw, at = _raw_varint(data, at)
-                if raw & 1:
-                    raise InvalidRecord("A record has a length below 0.")
-                at += raw >> 1
-            if at != end:
-                raise InvalidRecord(f"The records of a batch end at byte {at}, and it at {end}.")
+        while at < stop:
+            add(at)
+            low = data[at]
+            if low & 1:
+                return starts, NOWHERE
+            if low < 0x80:
+                at += (low >> 1) + 1
+            elif (high := data[at + 1]) < 0x80:
+                at += ((low & 0x7F | high << 7) >> 1) + 2
+            else:
+                at = _next_of_long(data, at)
     except IndexError:
-        raise InvalidRecord("A batch ends in the middle of a record.") from None
-    return np.array(starts, dtype=np.int64)
+        return starts, NOWHERE
+    return starts, at
 
 
-def _raw_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A varint before zigzag, and where it ends; IndexError past the end."""
-    number, end = read_varint(bytes(data[at : at + 5]), 0)
-    return (number << 1 ^ number >> 31) & 0xFFFFFFFF, at + end
+def _next_of_long(data: bytes | memoryview, at: int) -> int:
+    """Where the record behind the one at ``at`` starts, whose length takes more than two bytes; far off if it lies."""
+    try:
+        size, end = read_varint(bytes(data[at : at + 5]), 0)
+    except (IndexError, InvalidRecord):
+        return NOWHERE
+    return NOWHERE if size < 0 else at + end + size
 
 
 def _side_by_side(
@@ -108,7 +118,7 @@ def _side_by_side(
     walked = np.zeros(len(places), dtype=np.int64)
     going = np.arange(len(places))
     blocks = []
-    while going.size:
+    while going.size > COMPANY:
         rows = np.empty((BLOCK + 1, going.size), dtype=np.int64)
         rows[0] = places
         for step in range(BLOCK):
@@ -123,23 +133,36 @@ def _side_by_side(
         on_stop, on = (rows == stops).any(axis=0), rows[-1] < stops
         proven[owners[going[~on & ~on_stop]]] = False
         going, places, stops = going[on], rows[-1, on], stops[on]
-    return _in_order(walked, blocks), proven
+    tails = {}
+    for who, place, stop in zip(going.tolist(), places.tolist(), stops.tolist(), strict=True):
+        tails[who], end = _to(data, place, stop)
+        if end != stop:
+            proven[owners[who]] = False
+    return _in_order(walked, blocks, tails), proven
 
 
-def _in_order(walked: Numbers, blocks: list[tuple[Places, Numbers, Places, Flags]]) -> Places:
+def _in_order(
+    walked: Numbers, blocks: list[tuple[Places, Numbers, Places, Flags]], tails: dict[int, list[int]]
+) -> Places:
     """The places of all blocks, walk by walk: who walked there, from which of their steps on, where, and if it counts.
 
-    What counts of a walk in a block are its first steps.
+    What counts of a walk in a block are its first steps. Behind them comes what was walked alone, the ``tails``.
     """
-    begin = np.cumsum(walked) - walked
-    starts = np.empty(int(walked.sum()), dtype=np.int64)
+    sizes = walked.copy()
+    for who, tail in tails.items():
+        sizes[who] += len(tail)
+    begin = np.cumsum(sizes) - sizes
+    starts = np.empty(int(sizes.sum()), dtype=np.int64)
     steps = np.arange(BLOCK)[:, None]
-    for who, done, rows, counting in blocks:
-        targets = (begin[who] + done) + steps
+    for who_walked, done, rows, counting in blocks:
+        targets = (begin[who_walked] + done) + steps
         if counting.all():
             starts[targets] = rows
         else:
             starts[targets[counting]] = rows[counting]
+    for who, tail in tails.items():
+        first = int(begin[who] + walked[who])
+        starts[first : first + len(tail)] = tail
     return starts
 
 
@@ -148,15 +171,6 @@ def _step(array: Bytes, places: Places, nexts: Places) -> None:
     pair <<= 8
     pair |= array.take(places, mode="clip")
     np.add(places, _JUMPS.take(pair), out=nexts)
-
-
-def _next_of_long(data: bytes | memoryview, at: int) -> int:
-    """Where the record behind the one at ``at`` starts, whose length takes more than two bytes; far off if it lies."""
-    try:
-        raw, end = _raw_varint(data, at)
-    except (IndexError, InvalidRecord):
-        return NOWHERE
-    return NOWHERE if raw & 1 else end + (raw >> 1)
 
 
 def _beginnings(

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 
@@ -31,6 +31,7 @@ def in_small(few: int) -> Iterator[None]:
         patch.setattr(boundaries, "FEW", few)
         if not few:
             patch.setattr(boundaries, "SEGMENT", 2)
+            patch.setattr(boundaries, "COMPANY", 0)
             patch.setattr(fields, "FEW", 0)
         yield
 
@@ -80,6 +81,7 @@ def test_the_same_as_record_by_record(few, log, inside) -> None:
         ]
 
 
+@settings(max_examples=40)
 @given(log=logs())
 def test_which_kind_of_time_it_is(log) -> None:
     kinds = [int(batch.is_log_append_time) for batch in batches(b"".join(log)) for _ in records_of(batch)]
@@ -87,6 +89,7 @@ def test_which_kind_of_time_it_is(log) -> None:
     assert (decoded.batch["timestampType"].to_pylist() if decoded.batch else []) == kinds
 
 
+@settings(max_examples=40)
 @given(log=logs(max_batches=3), inside=st.data())
 def test_what_is_cut_off_is_left_out(log, inside) -> None:
     data = b"".join(log)
@@ -97,6 +100,7 @@ def test_what_is_cut_off_is_left_out(log, inside) -> None:
     assert decoded.next_offset == (whole[-1].next_offset if whole else 0)
 
 
+@settings(max_examples=40)
 @given(log=logs(), rows=st.integers(1, 5), size=st.integers(1, 2000))
 def test_in_parts_it_is_the_same(log, rows, size) -> None:
     data = b"".join(log)
@@ -163,6 +167,21 @@ def test_guesses_inside_a_batch_are_good() -> None:
     data = batch_bytes(made)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(boundaries, "_walked", None)
+        assert found(data) == one_by_one(data)
+
+
+def test_holes_are_no_place_to_guess() -> None:
+    """Where no record is where one is looked for, numpy would take ten thousand steps for one walk."""
+    made = [Raw(3 * at, 0, b"k", b"v" * (at * at % 97)) for at in range(5000)]
+    data = batch_bytes(made) + batch_bytes(made, base_offset=20_000)
+    in_order = boundaries._in_order
+
+    def nothing_side_by_side(walked, blocks, tails):
+        assert not blocks
+        return in_order(walked, blocks, tails)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boundaries, "_in_order", nothing_side_by_side)
         assert found(data) == one_by_one(data)
 
 
