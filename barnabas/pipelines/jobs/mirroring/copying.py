@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from barnabas.columnar.encoding import Columns
-from barnabas.errors import KafkaError, ProducerFenced, UnknownTopicOrPartition
+from barnabas.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
 from barnabas.pipelines.client.reading import read
-from barnabas.pipelines.client.transactional import Transaction
+from barnabas.pipelines.client.transactional import FENCED, Transaction
 from barnabas.pipelines.jobs.mirroring.kept import Marker, markers, own_records
 from barnabas.pipelines.jobs.mirroring.planning import Range
 from barnabas.pipelines.jobs.mirroring.spec import Spec
@@ -53,7 +53,7 @@ def copy(spec: Spec, each: Range, *, piece_bytes: int = PIECE_BYTES, piece_secon
                 if copier.piece():
                     return copier.copied
                 failures = 0
-            except KafkaError as problem:
+            except Exception as problem:
                 failures += 1
                 copier.give_up()
                 if failures > TRIES or not _may_pass(problem):
@@ -155,6 +155,6 @@ def _partitions(partition: int, count: int) -> pa.Array:
     return pa.array(np.full(count, partition, dtype=np.int32))
 
 
-def _may_pass(problem: KafkaError) -> bool:
-    """Whether the same may well work the next time."""
-    return problem.retriable or isinstance(problem, ProducerFenced | UnknownTopicOrPartition)
+def _may_pass(problem: Exception) -> bool:
+    """Whether the same may well work the next time: a topic is new, a transaction took too long, a broker is away."""
+    return isinstance(problem, (*FENCED, UnknownTopicOrPartition)) or getattr(problem, "retriable", False)

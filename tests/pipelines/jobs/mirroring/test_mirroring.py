@@ -1,12 +1,13 @@
 """Planning and copying between two brokers: what is mirrored, when, once, and as what."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from barnabas.errors import ProducerFenced
+from barnabas.errors import InvalidProducerEpoch, ProducerFenced
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.jobs.mirroring import copying
@@ -181,6 +182,29 @@ def test_an_owner_from_before_is_fenced(pair: Pair, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Transaction, "commit", slow)
     assert copying.copy(spec, only).records == 0, "it looks at the marker again, and leaves it at that"
     assert pair.values("prague.orders") == TEN
+
+
+def test_what_cannot_go_on_leaves_nothing_open(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair.source.create_topic("orders")
+    pair.send("orders", *TEN)
+    spec = pair.spec()
+    planner = pair.planner(spec)
+    start = planner.initial()
+    (only,) = planner.ranges(start, planner.latest(start, None))
+    read, problems = copying.read, [InvalidProducerEpoch("took too long"), DataLoss("gone")]
+
+    def some(*arguments: Any, **keywords: Any) -> Iterator[Any]:
+        yield from read(*arguments, **keywords)
+        if problems:
+            raise problems.pop(0)
+
+    monkeypatch.setattr(copying, "read", some)
+    with pytest.raises(DataLoss, match="gone") as raised:
+        copying.copy(spec, only)
+    assert raised.value.__notes__ == ["while mirroring orders-0 to prague.orders"]
+    pair.send("prague.orders", b"another's", broker=pair.target)
+    assert pair.values("prague.orders") == [b"another's"], "no transaction is open before it"
+    assert copying.copy(spec, only).records == 10
 
 
 def test_what_was_begun_and_never_ended_is_taken_back(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
