@@ -5,7 +5,8 @@ Knows nothing of topics and of connections; who produces is stamped on by whoeve
 A record is a few small integers around two long runs of bytes. The integers of all records are laid out at once, as
 one array of prefixes (length, attributes, deltas, length of the key), one of middles (length of the value) and one of
 suffixes (headers); Arrow then joins prefix, key, middle, value and suffix record by record, which is one ``memcpy``
-each, and the joined array's buffer is the bodies of all batches, one behind the other.
+each, and the joined array's buffer is all batches, one behind the other: each has room for its header before its
+first record.
 """
 
 from collections.abc import Sequence
@@ -32,8 +33,9 @@ from barnabas.records.batch import (
 from barnabas.records.builder import sign
 
 Integers = npt.NDArray[np.int64]
+Writable = bytearray | memoryview
 
-MAX_JOINED: Final = 256 << 20  # bytes of keys and values that are joined at a time; Arrow's own limit is 2 GiB
+MAX_JOINED: Final = 4 << 20  # bytes that are joined at a time, unless a batch is larger: allocators reuse so much
 RECORD_OVERHEAD: Final = 7  # a byte each: length, attributes, deltas, length of key and of value, number of headers
 NO_HEADERS: Final = b"\0"  # a varint count of none
 _SEQUENCES: Final = 1 << 31
@@ -51,9 +53,9 @@ class ProducerStamp(NamedTuple):
 
 @dataclass(slots=True)
 class Encoded:
-    """One record batch, and how many records are in it."""
+    """One record batch, writable, and how many records are in it."""
 
-    data: bytearray
+    data: Writable
     count: int
 
 
@@ -148,13 +150,14 @@ def encode_runs(
         until = _joinable(cuts, at, ends)
         start, stop = cuts[at][1], cuts[until - 1][2]
         starts = np.array([cut[1] for cut in cuts[at:until]]) - start
-        body, record_ends = _join(pieces.slice(start, stop), starts)
+        joined, record_ends = _join(pieces.slice(start, stop), starts)
         for run, first, last in cuts[at:until]:
             begin = 0 if first == start else int(record_ends[first - start - 1])
-            records = body[begin : int(record_ends[last - start - 1])]
-            made.append(
-                (run, Encoded(_batch(records, columns.timestamps[first:last], compression, level), last - first))
-            )
+            batch: Writable = joined[begin : int(record_ends[last - start - 1])]
+            if compression is not Compression.NONE:
+                batch = _compressed(batch, compression, level)
+            _write_header(batch, columns.timestamps[first:last], compression)
+            made.append((run, Encoded(batch, last - first)))
         at = until
     return made
 
@@ -168,7 +171,7 @@ def record_sizes(columns: Columns) -> Integers:
     return sizes
 
 
-def stamp(batch: bytearray, producer: ProducerStamp) -> None:
+def stamp(batch: Writable, producer: ProducerStamp) -> None:
     """Write who produces into a batch, in place, and the CRC that follows from it."""
     attributes = int.from_bytes(batch[21:23], "big") & ~TRANSACTIONAL_BIT | TRANSACTIONAL_BIT * producer.transactional
     batch[21:23] = attributes.to_bytes(2, "big")
@@ -216,15 +219,16 @@ def _joinable(cuts: list[tuple[int, int, int]], at: int, ends: Integers) -> int:
     return until
 
 
-def _batch(records: memoryview, timestamps: Integers, compression: Compression, level: int | None) -> bytearray:
-    """A whole batch around these `records`, signed; nobody is said to have produced it."""
-    packed: bytes | memoryview = records
-    if compression is not Compression.NONE:
-        from barnabas.records.compression import compress
+def _compressed(batch: Writable, compression: Compression, level: int | None) -> bytearray:
+    """A batch with the same room for its header, and its records packed."""
+    from barnabas.records.compression import compress
 
-        packed = compress(compression, records, level)
-    batch = bytearray(HEADER_SIZE + len(packed))
-    batch[HEADER_SIZE:] = packed
+    packed = compress(compression, memoryview(batch)[HEADER_SIZE:], level)
+    return bytearray(HEADER_SIZE) + packed
+
+
+def _write_header(batch: Writable, timestamps: Integers, compression: Compression) -> None:
+    """Describe the records behind it, and sign; nobody is said to have produced them."""
     HEADER.pack_into(
         batch,
         0,
@@ -243,7 +247,6 @@ def _batch(records: memoryview, timestamps: Integers, compression: Compression, 
         len(timestamps),
     )
     sign(batch)
-    return batch
 
 
 def _largest_sizes(columns: _Pieces) -> Integers:
@@ -272,7 +275,7 @@ def _varint_size(number: int) -> int:
 
 
 def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """The records of batches that begin at `starts`: their bytes, and where each record ends in them."""
+    """Batches that begin with the records at `starts`, but for their headers; and where each record ends in them."""
     timestamps = columns.timestamps
     count = len(timestamps)
     first = np.repeat(starts, np.diff(starts, append=count))
@@ -286,14 +289,16 @@ def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[n
     length = zigzag(lengths)
     numbers = [length, np.zeros(count, np.uint64), *numbers]
     sizes = [varint_sizes(length), np.ones(count, np.int64), *sizes]
+    header_room = np.zeros(count, np.int64)
+    header_room[starts] = HEADER_SIZE
     if columns.key is None:  # then nothing is between prefix and middle: one piece less to join
-        pieces = [_varints([*numbers, value_length], [*sizes, value_length_size])]
+        pieces = [_varints([*numbers, value_length], [*sizes, value_length_size], header_room)]
     else:
-        pieces = [_varints(numbers, sizes), columns.key, _varints([value_length], [value_length_size])]
+        pieces = [_varints(numbers, sizes, header_room), columns.key, _varints([value_length], [value_length_size])]
     if columns.value is not None:
         pieces.append(columns.value)
     joined = _joined(*pieces, NO_HEADERS if columns.suffix is None else columns.suffix)
-    return memoryview(joined.buffers()[2]), _offsets(joined)[1:]
+    return memoryview(joined.buffers()[2]).cast("B"), _offsets(joined)[1:]
 
 
 def _lengths(column: pa.Array | None, count: int) -> Integers:
@@ -331,12 +336,16 @@ def varint_sizes(numbers: npt.NDArray[np.uint64]) -> Integers:
     return sizes
 
 
-def _varints(columns: Sequence[npt.NDArray[np.uint64]], sizes: Sequence[Integers]) -> pa.Array:
-    """For each record, the varints of its numbers one behind the other, as one binary value."""
+def _varints(
+    columns: Sequence[npt.NDArray[np.uint64]], sizes: Sequence[Integers], room: Integers | None = None
+) -> pa.Array:
+    """For each record, the varints of its numbers one behind the other, as one value; before them, `room`."""
     ends = np.zeros(len(columns[0]) + 1, np.int32)
-    np.cumsum(sum(sizes), out=ends[1:])
+    np.cumsum(sum(sizes) if room is None else sum(sizes) + room, out=ends[1:])
     data = np.empty(int(ends[-1]), np.uint8)
     at = ends[:-1].astype(np.int64)
+    if room is not None:
+        at += room
     for numbers, taken in zip(columns, sizes, strict=True):
         _put_varints(data, at, numbers, taken)
         at += taken

@@ -6,7 +6,7 @@ Knows nothing of connections and requests.
 from collections import deque
 from dataclasses import dataclass, field
 
-from barnabas.columnar.encoding import ProducerStamp, after, stamp
+from barnabas.columnar.encoding import ProducerStamp, Writable, after, stamp
 from barnabas.pipelines.client import TopicPartition
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
@@ -18,7 +18,7 @@ class Batch:
     """A batch on its way; `first` counts the partition's records before it, and so puts batches into order."""
 
     topic_partition: TopicPartition
-    data: bytearray
+    data: Writable
     count: int
     first: int
     deadline: float
