@@ -6,7 +6,7 @@ Knows nothing of the command line; imported without Spark.
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -31,8 +31,9 @@ class Backfill(BatchJob):
 
     name = "backfill"
 
-    def __init__(self, options: BackfillOptions) -> None:
-        self._options = options
+    def __init__(self, options: BackfillOptions, *, now: Callable[[], float] = time.time) -> None:
+        """`now` in seconds since 1970: it says how old records are."""
+        self._options, self._now = options, now
         self._settings = options.client_settings()
         options.write_settings()
 
@@ -126,7 +127,7 @@ class Backfill(BatchJob):
                 f"topic {topic} has {len(there.leaders)} partitions, but the export is of {partitions}: add "
                 "partitions to it, or name another with to_topic"
             )
-        problem = would_change(self._configs(cluster, topic), oldest, now=time.time() * 1000)
+        problem = would_change(self._configs(cluster, topic), oldest, now=self._now() * 1000)
         if problem and not (self._options.ignore_retention and problem.startswith("retention.ms")):
             raise ValueError(f"topic {topic}: {problem}")
 

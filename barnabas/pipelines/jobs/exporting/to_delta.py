@@ -7,7 +7,7 @@ its commit are replaced when it is written again, or else left for VACUUM. Knows
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 class DeltaTarget:
     """A Delta table in a directory of this machine's, as one export's target."""
 
-    def __init__(self, files: LocalFiles, export: str, compression: str, shape: Shape, limits: Limits) -> None:
+    def __init__(
+        self,
+        files: LocalFiles,
+        export: str,
+        compression: str,
+        shape: Shape,
+        limits: Limits,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
         self._files, self._export, self._shape, self._limits = files, export, shape, limits
         self._format = Format("parquet", compression)
         self._layout = Layout(export, self._format.suffix)
@@ -122,7 +132,7 @@ class DeltaTarget:
         where = str(self._files.root)
         if not DeltaTable.is_deltatable(where):
             return
-        groups = due(self._small(DeltaTable(where)), self._limits, now=time.time(), all_of_them=all_of_them)
+        groups = due(self._small(DeltaTable(where)), self._limits, now=self._now(), all_of_them=all_of_them)
         for leaf in sorted({group[0].leaf for group in groups if len(group) > 1}):
             filters = [(name, "=", unquote(value)) for name, value in (part.split("=", 1) for part in _parts(leaf))]
             DeltaTable(where).optimize.compact(partition_filters=filters or None, target_size=self._limits.target_bytes)
