@@ -37,7 +37,8 @@ class JdbcTarget:
     def __init__(self, spark: "SparkSession", export: str, url: str, table: str, properties: Mapping[str, str]) -> None:
         self._spark, self._export, self._table = spark, export, table
         self._options = {**DRIVERS.get(url.split(":")[1], {}), **properties, "url": url}
-        java = spark._jvm.org.apache.spark.sql
+        self._jvm: Any = spark._jvm
+        java = self._jvm.org.apache.spark.sql
         self._dialect = java.jdbc.JdbcDialects.get(url)
         self._java_options = java.execution.datasources.jdbc.JDBCOptions
         schema = table.rpartition(".")[0]
@@ -89,11 +90,10 @@ class JdbcTarget:
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
         """A connection of the driver's own, by the driver that Spark found for this URL."""
-        java = self._spark._jvm
-        given = java.java.util.HashMap()
+        given = self._jvm.java.util.HashMap()
         for name, value in {**self._options, "dbtable": self._table}.items():
             given[name] = value
-        settings = self._java_options(java.org.apache.spark.api.python.PythonUtils.toScalaMap(given))
+        settings = self._java_options(self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(given))
         connection = self._dialect.createConnectionFactory(settings).apply(-1)
         try:
             yield connection
