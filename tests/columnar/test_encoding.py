@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 
+from barnabas.columnar import encoding
 from barnabas.columnar.decoding import decode
 from barnabas.columnar.encoding import (
     Columns,
@@ -121,6 +122,18 @@ def test_runs_are_batches_apart(made: list[Made], limit: int, data: st.DataObjec
     for run, batch in encode_runs(columns(made), cuts, max_batch_bytes=limit):
         found[run] += read([batch])
     assert found == [made[start:stop] for start, stop in itertools.pairwise(cuts)]
+
+
+def test_what_is_too_much_is_joined_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Made] = [
+        (b"%d" % number, b"v" * (number % 90), number, (("h", b"%d" % number),)) for number in range(300)
+    ]
+    for most in (1, 700, 5_000):
+        monkeypatch.setattr(encoding, "MAX_JOINED", most)
+        assert read(encode(*columns(made), max_batch_bytes=600)) == made
+        runs = encode_runs(columns(made), [0, 10, 11, 200, 300], max_batch_bytes=600)
+        assert [run for run, _ in runs] == sorted(run for run, _ in runs)
+        assert read([batch for _, batch in runs]) == made
 
 
 def test_columns_that_are_missing_are_null() -> None:
