@@ -3,11 +3,11 @@
 Knows nothing of who writes it where.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from barnabas.pipelines.jobs.backfilling.options import BackfillOptions
+from barnabas.pipelines.jobs.backfilling.options import BackfillOptions, Offsets
 from barnabas.pipelines.jobs.backfilling.plan import Range, Span
 from barnabas.pipelines.jobs.exporting.files import Files, LocalFiles
 from barnabas.pipelines.jobs.exporting.layout import HOME
@@ -95,15 +95,18 @@ def _wanted(options: BackfillOptions) -> "Column":
     if before is not None:
         wanted.append(F.col("timestamp") < F.timestamp_millis(F.lit(before)))
     start, end = options.offsets()
-    for bounds, outside in (
-        (start, lambda offset: F.col("offset") < offset),
-        (end, lambda offset: F.col("offset") >= offset),
-    ):
-        for topic, partitions in bounds.items():
-            for partition, offset in partitions.items():
-                its = (F.col("topic") == topic) & (F.col("partition") == partition)
-                wanted.append(~(its & outside(offset)))
+    wanted += [~(its & (F.col("offset") < offset)) for its, offset in _each(start)]
+    wanted += [~(its & (F.col("offset") >= offset)) for its, offset in _each(end)]
     return reduce(lambda left, right: left & right, wanted)
+
+
+def _each(offsets: Offsets) -> Iterator[tuple["Column", int]]:
+    """Whether a row is of a partition, and the offset that is named for it."""
+    from pyspark.sql import functions as F
+
+    for topic, partitions in offsets.items():
+        for partition, offset in partitions.items():
+            yield (F.col("topic") == topic) & (F.col("partition") == partition), offset
 
 
 def spans(df: "DataFrame") -> tuple[list[Span], int]:

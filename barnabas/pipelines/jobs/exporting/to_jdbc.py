@@ -8,7 +8,7 @@ topics.
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +37,7 @@ class JdbcTarget:
     def __init__(self, spark: "SparkSession", export: str, url: str, table: str, properties: Mapping[str, str]) -> None:
         self._spark, self._export, self._table = spark, export, table
         self._options = {**DRIVERS.get(url.split(":")[1], {}), **properties, "url": url}
-        self._jvm: Any = spark._jvm
+        self._jvm = cast(Any, spark._jvm)
         java = self._jvm.org.apache.spark.sql
         self._dialect = java.jdbc.JdbcDialects.get(url)
         self._java_options = java.execution.datasources.jdbc.JDBCOptions
