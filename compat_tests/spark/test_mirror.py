@@ -270,30 +270,28 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
     with output.open("wb") as said:
         driver = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True, env=environment())
     try:
-        _await_batches(output, 3, driver)
+        _await_batches(output, 2, driver)
         send(source.bootstrap, orders[2_000:4_000])
         target.kill()
         time.sleep(chance.uniform(0, 0.3))
         target.start()
-        _await_batches(output, 6 + chance.randrange(5), driver)
+        _await_batches(output, 4 + chance.randrange(4), driver)
         time.sleep(chance.uniform(0, 0.2))
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
         driver.wait(30)
     send(source.bootstrap, orders[4_000:])
-    for left_out in (True, False):  # as if the last batch had been killed before Spark wrote down that it was done
-        commits = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
-        if left_out and commits:
-            commits[-1].unlink()
-            (commits[-1].parent / f".{commits[-1].name}.crc").unlink(missing_ok=True)
-        run_job(
-            MirrorOptions(source=source.bootstrap, target=target.bootstrap, policy="identity"),
-            spark=spark,
-            checkpoint=str(checkpoint),
-            once=True,
-        )
-        assert read(target.bootstrap, "orders", 4) == expected(orders, "orders", 4)
+    done = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
+    done[-1].unlink()  # as if the last batch had been killed before Spark wrote down that it was done
+    done[-1].with_name(f".{done[-1].name}.crc").unlink(missing_ok=True)
+    run_job(
+        MirrorOptions(source=source.bootstrap, target=target.bootstrap, policy="identity"),
+        spark=spark,
+        checkpoint=str(checkpoint),
+        once=True,
+    )
+    assert read(target.bootstrap, "orders", 4) == expected(orders, "orders", 4)
     outcome = run_job(
         MirrorOptions(source=source.bootstrap, target=target.bootstrap, policy="identity"),
         spark=spark,
