@@ -26,7 +26,7 @@ from compat_tests.spark.conftest import SETTINGS
 PLAN = "BARNABAS_TEST_PLAN"
 """What happens in which batch: ``{"commit": 1}`` and so on."""
 
-PATIENCE_SECONDS = 240.0
+PATIENCE_SECONDS = 400.0
 
 
 def due(event: str, batch: int) -> bool:
