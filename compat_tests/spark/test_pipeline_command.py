@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 ROOT = Path(__file__).parents[2]
 FILES, ROWS = 12, 40
-DEADLINE = 150
+DEADLINE = 240
 
 
 class Command:
