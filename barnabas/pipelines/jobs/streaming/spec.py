@@ -21,8 +21,8 @@ OPTIONS: Mapping[str, str] = {
     **OF_FORMATS,
     "key.*": "the same for keys: `key.format` (raw if not given), `key.schema` ...",
     "read": "`stream`: records as they come, which is what topics are if nothing is said; `batch`: all that is there "
-    "when a batch runs, which is what files are; `latest`: of a topic, the newest record of each key, those without "
-    "a value left out (what Kafka Streams calls a table)",
+    "when the job is started, which is what files are; `latest`: of a topic, the newest record of each key that is "
+    "there then, those without a value left out",
     "watermark": "a column with the time of an event, and how late one may come: `_timestamp 10 minutes`",
     "headers": "`true`: there is a column `_headers`",
     "option.*": "an option of Spark's reader: of the data source (`option.failOnDataLoss=false`), or of that for files "
