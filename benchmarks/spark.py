@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -80,12 +80,13 @@ class Bench(NamedTuple):
 
     def source(self, kind: str, topic: str) -> DataFrame:
         """All of a topic, as a batch."""
-        return self.options(kind, self.spark.read.format(kind)).option("subscribe", topic).load()
+        return self.connected(self.spark.read.format(kind)).option("subscribe", topic).load()
 
     def sink(self, kind: str, frame: DataFrame, topic: str) -> None:
-        self.options(kind, frame.write.format(kind)).option("topic", topic).mode("append").save()
+        self.connected(frame.write.format(kind)).option("topic", topic).mode("append").save()
 
-    def options(self, kind: str, given: "F.Any") -> "F.Any":
+    def connected(self, given: Any) -> Any:
+        """A reader or a writer, told where the broker is."""
         return given.option("kafka.bootstrap.servers", self.bootstrap)
 
     def topic(self, name: str) -> str:
@@ -297,9 +298,9 @@ def latency(folder: Path, rounds: int) -> Iterator[Row]:
 def trickled(on: Bench, kind: str, name: str) -> list[float]:
     """Milliseconds from send to receipt of each record, once the query runs."""
     source, sink = on.topic(f"{name}-in"), on.topic(f"{name}-out")
-    stream = on.options(kind, on.spark.readStream.format(kind)).option("subscribe", source).load()
+    stream = on.connected(on.spark.readStream.format(kind)).option("subscribe", source).load()
     query = (
-        on.options(kind, stream.select("key", "value").writeStream.format(kind))
+        on.connected(stream.select("key", "value").writeStream.format(kind))
         .option("topic", sink)
         .option("checkpointLocation", str(on.folder / f"checkpoint-{name}"))
         .start()
@@ -330,6 +331,7 @@ def send_steadily(bootstrap: str, topic: str, stop: threading.Event) -> None:
 
 
 def received(bootstrap: str, topic: str, settle_s: float, for_s: float) -> list[float]:
+    """Milliseconds since each record was sent, of those that come in `for_s` seconds, `settle_s` after the first."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "fetch.wait.max.ms": 100})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     waits: list[float] = []
