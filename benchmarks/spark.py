@@ -12,7 +12,7 @@ import shutil
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,7 +197,7 @@ class Flow(NamedTuple):
     cpu_s: float  #: for a million of them
 
 
-def in_turns(on: Bench, rounds: int, records: int, works: dict[str, Callable[[], None]]) -> dict[str, list[Flow]]:
+def in_turns(on: Bench, rounds: int, records: int, works: Mapping[str, Callable[[], None]]) -> dict[str, list[Flow]]:
     """The flows of each, round by round; the first round of all warms them up and is not counted."""
     flows: dict[str, list[Flow]] = {name: [] for name in works}
     for index in range(rounds + 1):
