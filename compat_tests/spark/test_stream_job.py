@@ -401,7 +401,7 @@ def test_what_the_how_to_says(
     monkeypatch.setattr(pipeline, "run", run)
     create(bootstrap, "orders", "payments", "clicks", "large-orders", "clicks-by-minute", "paid-orders")
     order = {"id": 1, "who": "Ada", "amount": 101.5, "at": START // 1000}
-    send(bootstrap, records("orders", [("a", order, START), ("b", {**order, "amount": 3}, START)]))
+    send(bootstrap, records("orders", [("a", order, START), ("b", {**order, "id": 2, "amount": 3}, START)]))
     send(bootstrap, records("payments", [("1", {"order_id": 1, "paid_at": START // 1000 + 60}, START)]))
     seen = [("x", {"user": "x", "page": "home"}, START + 1_000 * n) for n in range(5)]
     send(bootstrap, records("clicks", [*seen, ("y", {"user": "y", "page": "other"}, START + 60 * MINUTE)]))
