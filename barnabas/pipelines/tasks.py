@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kafka import errors as kafka_errors
 from pyspark import TaskContext
 
+from barnabas.clock import Clock, SystemClock
 from barnabas.columnar.encoding import Columns
 from barnabas.errors import KafkaError
 from barnabas.pipelines.client import TopicPartition
@@ -39,6 +40,8 @@ GATHERED_BATCHES = 4
 """Rows are gathered for as many full batches, one of each partition of a small topic."""
 
 NO_TIMESTAMP = -1  # ms; what a record without a time has (KIP-32)
+
+SYSTEM = SystemClock()
 
 
 class BadRow(ValueError):
@@ -227,9 +230,9 @@ def _column(rows: pa.RecordBatch, name: str) -> Any:
     return rows.column(name) if name in rows.schema.names else None
 
 
-def timestamps_of(column: pa.Array | None, count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def timestamps_of(column: pa.Array | None, count: int, clock: Clock = SYSTEM) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Times in ms since 1970 of a column of microseconds; now, where it is null or not there."""
-    now = time.time_ns() // 1_000_000
+    now = clock.time_ms()
     if column is None:
         return np.full(count, now, np.int64)
     micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).fill_null(now * 1000)

@@ -6,7 +6,7 @@ Knows nothing of what any job does, nor of the command line.
 import abc
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.pipelines.jobs.causes import cause_of
@@ -157,7 +157,13 @@ class _Count:
             self._report(progress)
 
 
-def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop: threading.Event) -> bool:
+def _follow(
+    job: Job,
+    queries: Sequence["StreamingQuery"],
+    report: Report,
+    stop: threading.Event,
+    pause: Callable[[float], object] = time.sleep,
+) -> bool:
     """Whether they were ended before they had come to their end."""
     from barnabas.pipelines.jobs.stopping import Ending, is_running
 
@@ -173,7 +179,7 @@ def _follow(job: Job, queries: Sequence["StreamingQuery"], report: Report, stop:
         if stop.is_set() or failed is not None:
             for query in running:
                 endings.setdefault(query, Ending(query)).step()
-            time.sleep(ENDING_SECONDS)
+            pause(ENDING_SECONDS)
         else:
             stop.wait(LOOK_SECONDS)
     if failed is not None:

@@ -51,7 +51,7 @@ class Ending:
         number = context.batchId()
         if context.getDuration("addBatch").isDefined() or not self._query.status["isTriggerActive"]:
             return True
-        runs = context.getDuration("queryPlanning").isDefined()
+        runs = bool(context.getDuration("queryPlanning").isDefined())
         ran_before, self._ran_before = self._ran_before, number if runs else None
         return runs and ran_before == number
 

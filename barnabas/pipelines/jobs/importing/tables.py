@@ -10,7 +10,7 @@ number and the same marks, is skipped if it had been committed.
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from barnabas.pipelines.jobs.importing.kept import Kept
@@ -118,10 +118,10 @@ class TableImport(BatchJob):
 class Batches:
     """The batch that is open, or is to come next, as it is kept with the checkpoint."""
 
-    def __init__(self, spark: "SparkSession", checkpoint: str) -> None:
+    def __init__(self, spark: "SparkSession", checkpoint: str, new_id: Callable[[], uuid.UUID] = uuid.uuid4) -> None:
         self._kept = Kept(spark, checkpoint, "batch")
         found: dict[str, Any] = self._kept.read() or {
-            "id": f"barnabas-{uuid.uuid4()}",
+            "id": f"barnabas-{new_id()}",
             "number": 0,
             "low": None,
             "open": None,
