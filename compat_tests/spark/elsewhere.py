@@ -17,6 +17,7 @@ from barnabas.pipelines.session import spark_session
 
 SETTINGS = {
     "spark.driver.memory": "512m",
+    "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
