@@ -1,7 +1,7 @@
 """One Spark session for all tests of this folder, as each start costs seconds; they run on one worker, one by one.
 
-Every module here says ``pytestmark = pytest.mark.xdist_group("spark")``; what needs a cluster of its own (separate
-executors, Spark Connect) starts it in a process of its own.
+Their modules say ``pytestmark = pytest.mark.xdist_group("spark")``. Those that only start Spark in processes of their
+own (separate executors, Spark Connect, commands, what is killed) say ``"spark apart"``: another worker may run them.
 """
 
 import os
@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from barnabas.pipelines import jars
 from barnabas.pipelines.session import spark_session
 
-JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""As for Apache Kafka: a JVM of a test spends its time on starting, which takes half as long without optimising."""
+JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""As for Apache Kafka: a JVM of a test mostly starts, which takes half as long without optimising and verifying."""
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # which Spark's own scripts read, those of other processes too
 
