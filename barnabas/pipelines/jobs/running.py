@@ -131,7 +131,11 @@ def run(
             job.work(spark, once=once, checkpoint=checkpoint, report=count, stop=stop)
             return Outcome(count.rows, count.batches, stop.is_set())
         try:
-            stopped = _follow(job, job.start(spark, once=once, checkpoint=checkpoint), count, stop)
+            queries = job.start(spark, once=once, checkpoint=checkpoint)
+            try:
+                stopped = _follow(job, queries, count, stop)
+            finally:
+                _stop_those_left(queries)
         finally:
             job.close()
         return Outcome(count.rows, count.batches, stopped)
@@ -141,6 +145,15 @@ def run(
         if isinstance(error, ValueError) and not _is_sparks(error):
             raise
         raise JobFailed(cause_of(error)) from error
+
+
+def _stop_those_left(queries: Sequence["StreamingQuery"]) -> None:
+    """Leave no query running when the caller's report has raised, or Ctrl-C in a notebook: the job is closed next."""
+    from barnabas.pipelines.jobs.stopping import is_running
+
+    for query in queries:
+        if is_running(query):
+            query.stop()
 
 
 class _Count:

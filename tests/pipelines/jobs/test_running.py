@@ -106,6 +106,22 @@ def test_when_one_fails_the_others_are_ended_and_it_is_told():
     assert job.closed == 1
 
 
+@pytest.mark.parametrize("raised", [RuntimeError("nobody is shown it"), KeyboardInterrupt()])
+def test_nothing_runs_any_more_when_a_job_is_closed(raised):
+    class Watchful(Sample):
+        def close(self):
+            super().close()
+            assert [query.stops for query in self.queries] == [1, 0]
+
+    def report(progress):
+        raise raised
+
+    job = Watchful(Query(), Query(1))
+    with pytest.raises(JobFailed if isinstance(raised, Exception) else KeyboardInterrupt):
+        start(job, report=report)
+    assert job.closed == 1
+
+
 def test_what_cannot_start():
     class Wrong(Sample):
         def start(self, spark, *, once, checkpoint):
