@@ -68,11 +68,6 @@ class Position:
             )
         return {partition: self.each[partition] for partition in sorted(wanted)}
 
-    @property
-    def depends_on_now(self) -> bool:
-        """Whether the same option will mean other offsets once more records have been written."""
-        return self.by_time or LATEST in ([self.everywhere] if self.each is None else self.each.values())
-
 
 def resolve(
     position: Position,
@@ -169,8 +164,9 @@ class StreamOffset:
     """How far a stream has come: the next offset of each partition, and the ids of the topics it has read that of.
 
     `begun_at` is where the query began, told by the end of its first batch alone: Spark writes down the end of a batch
-    and asks again for the beginning of the first one after a failure, when "latest" is somewhere else. Before that,
-    in the offset that the query begins with, it is `UNDECIDED`.
+    and asks again for the beginning of the first one after a failure, when "latest" is somewhere else, retention has
+    moved "earliest", or the options are others. Before that, in the offset that the query begins with, it is
+    `UNDECIDED`.
     """
 
     at: Mapping[TopicPartition, int]

@@ -50,8 +50,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         topics = asking.subscribed(options)
         partitions = asking.partitions_of(options, topics)
         at = asking.positioned(options, options.starting, partitions)
-        begun_at = UNDECIDED if options.starting.depends_on_now else None
-        return StreamOffset(at, asking.ids_of(topics), begun_at).to_json()
+        return StreamOffset(at, asking.ids_of(topics), UNDECIDED).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """maxOffsetsPerTrigger, else minOffsetsPerTrigger; where both are given `latestOffset` knows of the other."""

@@ -72,20 +72,6 @@ def test_every_partition_must_be_named(named: dict[TopicPartition, int], words: 
 
 
 @pytest.mark.parametrize(
-    ("position", "depends"),
-    [
-        (Position("o", everywhere=EARLIEST), False),
-        (Position("o", everywhere=LATEST), True),
-        (Position("o", each={A0: 1, A1: EARLIEST}), False),
-        (Position("o", each={A0: 1, A1: LATEST}), True),
-        (Position("o", everywhere=1000, by_time=True), True),
-    ],
-)
-def test_what_will_be_elsewhere_once_there_are_more_records(position: Position, depends: bool) -> None:
-    assert position.depends_on_now is depends
-
-
-@pytest.mark.parametrize(
     ("limit", "start", "end", "limited"),
     [
         (10, {A0: 0, A1: 0}, {A0: 100, A1: 100}, {A0: 5, A1: 5}),
