@@ -6,6 +6,8 @@ Knows nothing of where they go. Times are UTC whatever the session's time zone i
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from barnabas.pipelines.jobs.texts import AS_JSON, IN_UTC
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
@@ -95,7 +97,7 @@ def _plain(column: "Column", type: "DataType", shape: Shape) -> "Column":
     from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType, VariantType
 
     if isinstance(type, ArrayType | MapType | StructType | VariantType):
-        return F.to_json(column)
+        return F.to_json(column, AS_JSON | IN_UTC)
     if isinstance(type, BinaryType) and not shape.plain_bytes:
         return F.translate(F.base64(column), "\r\n", "")  # Spark breaks lines as in mails
     return column

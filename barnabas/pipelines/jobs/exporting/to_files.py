@@ -15,6 +15,7 @@ from barnabas.pipelines.jobs.exporting.files import Files, LocalFiles
 from barnabas.pipelines.jobs.exporting.layout import Layout
 from barnabas.pipelines.jobs.exporting.merging import Limits
 from barnabas.pipelines.jobs.exporting.store import Store
+from barnabas.pipelines.jobs.texts import AS_CSV, AS_JSON, IN_UTC
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 MICROSECONDS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 """Spark's own default, INT96, has no time zone, and most readers take it for local time."""
 
-WRITER_OPTIONS = {
+WRITER_OPTIONS: dict[str, dict[str, str]] = {
     "parquet": {},
-    "csv": {"escape": '"', "timeZone": "UTC"},  # quotes are doubled, as RFC 4180 has it and as others read
-    "json": {"ignoreNullFields": "false", "timeZone": "UTC"},
+    "csv": AS_CSV | IN_UTC,
+    "json": AS_JSON | IN_UTC,
 }
 SUFFIXES = {"none": "", "gzip": ".gz"}
 

@@ -7,18 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.pipelines.jobs.causes import cause_of
+from barnabas.pipelines.jobs.texts import AS_JSON
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from barnabas.pipelines.jobs.importing.options import ImportOptions
-
-AS_JSON = {
-    "ignoreNullFields": "false",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-"""Nothing is left out: no column that is null, and no microsecond."""
 
 
 def chosen(rows: "DataFrame", options: "ImportOptions") -> "DataFrame":
