@@ -57,6 +57,12 @@ class Faulty(LocalFiles):
         super().join(sources, target, first)
 
 
+def test_a_file_that_goes_while_files_are_listed_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("x")
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")  # found, and no more there when it is looked at
+    assert [entry.path for entry in LocalFiles(tmp_path).list("")] == ["there"]
+
+
 def visible(root: Path) -> list[str]:
     """Every record that a reader of the directory finds."""
     files = [path for path in root.rglob("*.txt") if "_barnabas" not in path.parts]

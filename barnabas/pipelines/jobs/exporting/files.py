@@ -77,7 +77,10 @@ class LocalFiles:
             for name in files:
                 if not name.startswith(HIDDEN):
                     found = Path(folder, name)
-                    about = found.stat()
+                    try:
+                        about = found.stat()
+                    except FileNotFoundError:
+                        continue  # an export or Spark's checkpoint beside it moves and deletes files meanwhile
                     yield Entry(found.relative_to(self.root).as_posix(), about.st_size, about.st_mtime)
 
     def size(self, path: str) -> int:
