@@ -5,6 +5,7 @@ which is next. A task that is repeated, or a run after a kill, begins its transa
 owner has left open, then reads the marker, and leaves out what is written. Knows nothing of files.
 """
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from barnabas.errors import KafkaError
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.settings import ClientSettings
@@ -113,7 +115,8 @@ class Write:
                 writing.commit()
         except BaseException:
             if writing is not None:
-                writing.transaction.abort()
+                with contextlib.suppress(KafkaError):  # the first error tells more; the next to begin ends it, too
+                    writing.transaction.abort()
             raise
         yield pa.RecordBatch.from_pylist(
             [
