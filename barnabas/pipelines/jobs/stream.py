@@ -95,11 +95,14 @@ class Stream(Job):
         from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition
         from barnabas.pipelines.client.settings import ClientSettings
 
-        cluster = Cluster.of(ClientSettings.parse(_settings(options.source_options())))
+        said = options.source_options()
+        cluster = Cluster.of(ClientSettings.parse(_settings(said)))
+        # Not behind a transaction that is still open: to who reads what is committed, such a start is past the end.
+        committed = said.get("kafka.isolation.level") == "read_committed"
         found = {}
         for topic in {table.topic for table in options.parsed_tables if table.topic is not None}:
             asks = {TopicPartition(topic, partition): LATEST for partition in cluster.partitions(topic)}
-            ends = cluster.list_offsets(asks)
+            ends = cluster.list_offsets(asks, committed=committed)
             found[topic] = json.dumps({topic: {str(each.partition): end.offset for each, end in ends.items()}})
         return found
 

@@ -32,10 +32,14 @@ def function_of(transform: str) -> Callable[..., Any]:
 
 
 def _module(path: Path) -> ModuleType:
-    """The file as a module, whose functions and classes go to workers as they are: nobody could import it there."""
+    """The file as a module, whose functions and classes go to workers as they are: nobody could import it there.
+
+    Raises ValueError where it is no Python file, and whatever the file itself raises.
+    """
     name = path.stem if path.stem.isidentifier() else NAME
     spec = importlib.util.spec_from_file_location(f"barnabas_transforms_{name}", path)
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ValueError(f"transform names {path}, which is no Python file: it must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     folder = str(path.parent.resolve())

@@ -80,12 +80,12 @@ def _table(name: str, rest: str) -> Table:
     if read not in READS:
         raise ValueError(f"read is {read!r}, but must be one of {', '.join(READS)}")
     watermark = _watermark(options.pop("watermark", None))
-    headers = options.pop("headers", "false")
-    if headers not in ("true", "false"):
-        raise ValueError(f"headers is {headers!r}, but must be true or false")
     readers = {key.removeprefix("option."): options.pop(key) for key in list(options) if key.startswith("option.")}
     if topic is None:
         return _of_files(name, str(files), read, watermark, readers, options)
+    headers = options.pop("headers", "false")
+    if headers not in ("true", "false"):
+        raise ValueError(f"headers is {headers!r}, but must be true or false")
     of_key = {key.removeprefix("key."): options.pop(key) for key in list(options) if key.startswith("key.")}
     return Table(
         name,

@@ -68,7 +68,9 @@ def _topic(
     assert table.topic is not None
     streams = always_streams or table.read == "stream"
     said = dict(options.stream_options() if streams else options.source_options())
-    if streams and table.topic in starting:
+    if streams and table.read != "stream":
+        said["startingOffsets"] = "earliest"  # dead letters of a table that is read from there
+    elif streams and table.topic in starting:
         said["startingOffsets"] = starting[table.topic]
     if always_streams:
         said.pop("commitGroup", None)  # the lag that counts is that of the main flow

@@ -86,6 +86,7 @@ def test_a_table_is_said_in_a_line(text: str, meant: Table) -> None:
         ("c=files:x,read=latest", "read=latest is for topics"),
         ("c=files:x,read=stream", "read=stream needs a schema"),
         ("c=files:x,key.format=utf8", r"key\.format is for topics, not for files"),
+        ("c=files:x,headers=true", "headers is for topics, not for files"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(text: str, complaint: str) -> None:
