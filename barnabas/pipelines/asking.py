@@ -32,13 +32,13 @@ def subscribed(options: ReadOptions, *, missing_is_gone: bool = False) -> dict[s
     if options.pattern is not None:
         return cluster.matching(options.pattern)
     names = options.topics or tuple(dict.fromkeys(partition.topic for partition in options.assigned or ()))
-    patience = time.monotonic() + NEW_TOPIC_PATIENCE
+    deadline = time.monotonic() + NEW_TOPIC_PATIENCE
     while True:
         topics = cluster.describe(names)
         missing = [name for name in names if name not in topics]
         if not missing or missing_is_gone:
             return topics
-        if time.monotonic() > patience:
+        if time.monotonic() > deadline:
             raise UnknownTopicOrPartition(
                 f"{options.subscription}: topic {missing[0]} does not exist at "
                 f"{options.client['bootstrap.servers']}; is its name right?"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SPARKS_OWN, OURS = "kafka", "barnabas"
 
-ONLY_OURS = frozenset({"commitgroup", "delivery", "sinkid"})
+ONLY_OURS = frozenset({"commitgroup", "delivery", "sinkid", "batchid"})
 """Options that Spark's own connector does not know, and would pass over in silence."""
 
 
