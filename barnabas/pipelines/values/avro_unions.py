@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from barnabas.pipelines.values.avro_types import Named, Schema, kind_of, members_of
+from barnabas.pipelines.values.framing import Undecodable
 
 Converter = Callable[[Any], Any]
 
@@ -145,10 +146,13 @@ def _place(value: Any, members: Sequence[Schema], by_kind: dict[str, int]) -> in
         for at, member in enumerate(members):
             if isinstance(member, dict) and {field["name"] for field in member.get("fields", ())} == value.keys():
                 return at
-    kinds = OF_PYTHON[type(value)]
+    kinds = OF_PYTHON.get(type(value), ())
     if type(value) is int and not -(1 << 31) <= value < 1 << 31:
         kinds = kinds[1:]
-    return next(by_kind[kind] for kind in kinds if kind in by_kind)
+    for kind in kinds:
+        if kind in by_kind:
+            return by_kind[kind]
+    raise Undecodable(f"a {type(value).__name__} is of no type of the union")
 
 
 def _from_struct(members: Sequence[Schema], named: Named) -> Converter:

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.pipelines.values.avro import AvroDecoder, AvroEncoder, check_fits, schema_for
-from barnabas.pipelines.values.avro_types import NoSparkType
-from barnabas.pipelines.values.framing import Unencodable, header
+from barnabas.pipelines.values.avro_types import Named, NoSparkType
+from barnabas.pipelines.values.avro_unions import from_union
+from barnabas.pipelines.values.framing import Undecodable, Unencodable, header
 from barnabas.pipelines.values.registry import Registry, RegistryFailed
 from compat_tests.spark.registry import SchemaRegistry, Stored, schema_registry
 
@@ -276,6 +277,13 @@ def test_a_bad_value_costs_its_own_row_alone() -> None:
     made = AvroDecoder((json.dumps(schema),))(column)
     assert made.values.to_pylist() == [Decimal("1.5"), None, None]
     assert [bool(error) for error in made.errors.to_pylist()] == [False, False, True]
+
+
+def test_a_value_of_no_type_of_its_union_is_the_value_s_fault() -> None:
+    convert = from_union(["null", "bytes", "boolean"], Named({}), False)
+    assert convert is not None and convert(b"x") == {"member0": b"x"}
+    with pytest.raises(Undecodable, match="a str is of no type of the union"):
+        convert("x")
 
 
 def test_ids_that_are_unknown_are_the_values_fault_and_silence_the_registrys(registry: SchemaRegistry) -> None:
