@@ -101,8 +101,10 @@ class _Reader:
                 return
             except OffsetOutOfRange:
                 there = self._skip_lost(position, end)
-                if there == position and not self._is_patient():
-                    raise
+                if there == position:
+                    if not self._is_patient():
+                        raise
+                    self._cluster.run(self._cluster.pause)
                 position = there
                 continue
             after = reach(fetched.data, position)

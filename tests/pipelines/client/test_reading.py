@@ -375,6 +375,9 @@ class Scripted:
             raise begun
         return begun
 
+    def run(self, function: Any, *args: Any) -> Any:
+        return self.finish(self.start(function, *args))
+
     def list_offsets(self, asks: Any) -> Any:
         return {part: SimpleNamespace(offset=0 if at == -2 else 100) for part, at in asks.items()}
 
@@ -437,6 +440,7 @@ def test_an_offset_that_is_out_of_range_and_is_not() -> None:
     again = answer(error_code=OffsetOutOfRange.code)
     cluster = Scripted(again, again, answer(some(0)))
     assert keys(read(cluster, "t", 0, 0, 10)) == list(range(10))  # type: ignore[arg-type]
+    assert cluster.pauses == [None]
     with pytest.raises(OffsetOutOfRange, match="t-0 at offset 0"):
         list(read(Scripted(again, again), "t", 0, 0, 10, patience=0))  # type: ignore[arg-type]
 
