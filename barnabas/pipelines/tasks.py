@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafka import errors as kafka_errors
 from pyspark import TaskContext
 
 from barnabas.clock import Clock, SystemClock
 from barnabas.columnar.encoding import Columns
-from barnabas.errors import KafkaError
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.transactional import Transaction
@@ -97,7 +95,7 @@ def _take_back(transaction: Transaction) -> None:
     """Abort, so that readers need not wait; where that fails the task's next attempt does it, or the broker in time."""
     try:
         transaction.abort()
-    except (KafkaError, kafka_errors.KafkaError) as problem:
+    except Exception as problem:  # whatever it is, the error that led here is the one to tell
         log.warning("transaction %s stays open for now: %s", transaction.transactional_id, problem)
 
 
