@@ -39,6 +39,11 @@ class Lane:
     not_before: float = 0.0
 
     @property
+    def is_held_up(self) -> bool:
+        """Whether something failed and is not there yet: what comes behind it may wait for long."""
+        return bool(self.failed) or self.again or (bool(self.waiting) and self.waiting[0].tries > 0)
+
+    @property
     def may_send(self) -> bool:
         """Whether the next batch may go now, or has to wait for those under way.
 

@@ -109,10 +109,12 @@ class Writer:
         for run, batch in encoded:
             topic_partition = TopicPartition(topic, int(chosen[bounds[run]]))
             lane = self._lanes.setdefault(topic_partition, Lane())
-            lane.waiting.append(Batch(topic_partition, batch.data, batch.count, lane.records, deadline))
+            # A batch may be a view of megabytes, which other partitions have their part of: those should go meanwhile
+            data = bytearray(batch.data) if lane.is_held_up else batch.data
+            lane.waiting.append(Batch(topic_partition, data, batch.count, lane.records, deadline))
             lane.records += batch.count
-            self._buffered += len(batch.data)
-            self.bytes += len(batch.data)
+            self._buffered += len(data)
+            self.bytes += len(data)
         self.records += len(chosen)
         self._take_in(TopicPartition(topic, int(chosen[start])) for start in bounds[:-1])
         self._send()

@@ -24,6 +24,7 @@ from barnabas.errors import (
     UnknownProducerId,
     UnknownTopicOrPartition,
 )
+from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.settings import BadSetting, ClientSettings
 from barnabas.pipelines.client.write_settings import WriteSettings
@@ -182,6 +183,23 @@ def test_whatever_is_lost_each_record_is_there_once_and_in_order(
     writer.flush()
     assert values(broker, topic, 1) == [b"%d" % number for number in range(1_000)]
     assert len(cluster.produced) > 60
+
+
+def test_a_partition_that_is_held_up_keeps_no_memory_of_the_others(broker: Broker, cluster: Faulty, topic: str) -> None:
+    """Its batches are copied out of the bytes that were encoded for all partitions together."""
+    cluster.faults = [refused(NotLeaderOrFollower)]
+    writer = Writer(cluster, small())
+    writer.write(topic, numbered(0, 20), one_partition(20))
+    lane = writer._lanes[TopicPartition(topic, 1)]
+    while not lane.is_held_up:
+        writer._step()
+    writer.write(topic, numbered(20, 400, size=100), one_partition(380))
+    behind = [batch for batch in lane.waiting if batch.first >= 20]
+    assert len(behind) > 10
+    assert all(isinstance(batch.data, bytearray) for batch in behind)
+    writer.flush()
+    assert not lane.is_held_up
+    assert values(broker, topic, 1) == [b"%d" % number for number in range(400)]
 
 
 def test_several_requests_are_under_way_at_a_time(broker: Broker, cluster: Faulty, topic: str) -> None:
