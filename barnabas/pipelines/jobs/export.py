@@ -3,7 +3,9 @@
 Knows nothing of the command line; imported without Spark.
 """
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.pipelines.jobs.exporting.options import ExportOptions
@@ -18,12 +20,18 @@ __all__ = ["Export", "ExportOptions"]
 QUERY_ID = "sql.streaming.queryId"
 """The property of Spark's thread that says which query a batch is of; the checkpoint keeps the id."""
 
+LOOKS = 10
+"""So often what is held back is looked at within the time for which it may be."""
+
 
 class Target(Protocol):
     """Where an export goes."""
 
     def add(self, df: "DataFrame", batch: int) -> bool:
         """Have this batch there; False if it was there already."""
+
+    def publish(self) -> None:
+        """Make visible, or merge, what is due."""
 
     def close(self) -> None:
         """The run is at its end."""
@@ -34,8 +42,11 @@ class Export(Job):
 
     name = "export"
 
-    def __init__(self, options: ExportOptions) -> None:
-        self._options = options
+    def __init__(self, options: ExportOptions, *, now: Callable[[], float] = time.monotonic) -> None:
+        """`now` in seconds: it says when to look at what is held back."""
+        self._options, self._now = options, now
+        self._looked_at = now()
+        self._lock = threading.Lock()  # around the target: batches come on a thread of Spark's
         self._shape = options.shape()
         self._settings = options.client_settings()
         self._target: Target | None = None
@@ -68,17 +79,30 @@ class Export(Job):
         self._query = writer.trigger(**trigger).start()
         return [self._query]
 
+    def look(self) -> None:
+        """Make visible what has been held back for long enough, for Spark runs no batch while no records come."""
+        wait = max(1.0, self._options.publish_seconds / LOOKS)
+        if self._query is None or self._now() - self._looked_at < wait or not self._lock.acquire(blocking=False):
+            return  # if a batch is at hand, it will see to that
+        try:
+            self._opened(str(self._query.id)).publish()
+        finally:
+            self._lock.release()
+        self._looked_at = self._now()
+
     def close(self) -> None:
         """Make visible what is held back, unless it shall wait for the next run."""
         if self._query is not None and self._query.exception() is None and not self._options.keep_held:
-            self._opened(str(self._query.id)).close()
+            with self._lock:
+                self._opened(str(self._query.id)).close()
 
     def _add(self, df: "DataFrame", batch: int) -> None:
         from barnabas.pipelines.jobs.exporting.columns import shaped
 
         export = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
         assert export is not None, "Spark names the query in the thread that runs its batches"
-        self._opened(export).add(shaped(df, self._shape), batch)
+        with self._lock:
+            self._opened(export).add(shaped(df, self._shape), batch)
 
     def _opened(self, export: str) -> Target:
         if self._target is None:

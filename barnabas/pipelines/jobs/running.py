@@ -78,6 +78,9 @@ class Job(Work):
         a directory for this job alone; a job of several queries gives each one below it.
         """
 
+    def look(self) -> None:
+        """Called again and again while its queries run: for what is due though there is no batch to do it after."""
+
     def close(self) -> None:
         """Called when its queries have ended, or when they could not start: to stop threads, to tidy up."""
 
@@ -194,6 +197,7 @@ def _follow(
                 endings.setdefault(query, Ending(query)).step()
             pause(ENDING_SECONDS)
         else:
+            job.look()
             stop.wait(LOOK_SECONDS)
     if failed is not None:
         raise JobFailed(cause_of(failed.exception() or "")) from failed.exception()

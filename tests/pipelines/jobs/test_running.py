@@ -106,6 +106,18 @@ def test_when_one_fails_the_others_are_ended_and_it_is_told():
     assert job.closed == 1
 
 
+def test_a_job_looks_after_itself_while_its_queries_run():
+    class Looking(Sample):
+        looks = 0
+
+        def look(self):
+            self.looks += 1
+
+    job = Looking(Query(4))
+    start(job)
+    assert job.looks == 3
+
+
 @pytest.mark.parametrize("raised", [RuntimeError("nobody is shown it"), KeyboardInterrupt()])
 def test_nothing_runs_any_more_when_a_job_is_closed(raised):
     class Watchful(Sample):

@@ -64,8 +64,12 @@ class DeltaTarget:
             partition_by=list(self._shape.directories),
             commit_properties=CommitProperties(app_transactions=[Transaction(self._export, batch)]),
         )
-        self._merge()
+        self.publish()
         return True
+
+    def publish(self) -> None:
+        """Merge small files that are due; all are visible."""
+        self._merge()
 
     def close(self) -> None:
         """Merge what small files there are."""

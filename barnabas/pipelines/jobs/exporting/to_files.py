@@ -124,8 +124,12 @@ class FileTarget:
         """Have this batch in the export, if it is not there; make visible what is due."""
         directories = self._shape.directories
         added = self._store.add(batch, lambda below: write(df, self._files, below, self._format, directories))
-        self._store.publish()
+        self.publish()
         return added
+
+    def publish(self) -> None:
+        """Make visible what is large, or old, enough."""
+        self._store.publish()
 
     def close(self) -> None:
         """Make visible what is still held back."""

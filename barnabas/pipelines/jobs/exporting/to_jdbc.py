@@ -75,6 +75,9 @@ class JdbcTarget:
             self._execute(connection, f"DROP TABLE {self._staging}")
         return True
 
+    def publish(self) -> None:
+        """Nothing is held back."""
+
     def close(self) -> None:
         """Nothing is held back."""
 
