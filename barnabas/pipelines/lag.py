@@ -39,38 +39,39 @@ class LagListener(StreamingQueryListener):
     def __init__(self, client: ClientSettings, *, group: str | None = None, query: str | None = None) -> None:
         self._client, self._group, self._query = client, group, query
         self._committed: dict[str, Mapping[TopicPartition, int]] = {}
+        """By the id of each query that runs."""
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Nothing has been read yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """A micro-batch is finished."""
-        progress = event.progress
-        name = progress.name or str(progress.id)
-        if self._query not in (None, progress.name, str(progress.id)):
+        progress, id_ = event.progress, str(event.progress.id)
+        if self._query not in (None, progress.name, id_):
             return
         offsets: dict[TopicPartition, int] = {}
         for source in progress.sources:
-            offsets.update(offsets_of(source.endOffset))
-        self._commit(self._group or f"spark-{name}", offsets)
+            for partition, at in offsets_of(source.endOffset).items():
+                offsets[partition] = min(at, offsets.get(partition, at))  # of a topic read twice: the one behind
+        if offsets and self._committed.get(id_) != offsets:
+            self._commit(id_, self._group or f"spark-{progress.name or id_}", offsets)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Nothing has been read."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """What it has read last has been committed by then."""
+        self._committed.pop(str(event.id), None)
 
-    def _commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        from barnabas.pipelines.client.cluster import Cluster
+    def _commit(self, query: str, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        from barnabas.pipelines.client.cluster import Cluster, Unauthenticated
 
-        if not offsets or self._committed.get(group) == offsets:
-            return
         try:
             Cluster.of(self._client).commit(group, offsets, patience=PATIENCE)
-        except KafkaError as problem:
+        except (KafkaError, Unauthenticated) as problem:
             log.warning("cannot commit to group %s how far a query has come: %s", group, problem)
         else:
-            self._committed[group] = offsets
+            self._committed[query] = offsets
 
 
 def offsets_of(end_offset: str | None) -> dict[TopicPartition, int]:

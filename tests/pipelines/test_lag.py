@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.lag import LagListener, offsets_of
@@ -36,6 +37,9 @@ def test_the_group_is_the_query_s_or_the_one_that_was_said(broker: Broker) -> No
     listener.onQueryProgress(progress('{"orders": {"0": 6}}', name=None))
     assert committed(client, "spark-a1b2") == {("orders", 0): 6}
 
+    listener.onQueryProgress(progress('{"orders": {"0": 8}}', '{"orders": {"0": 7}}', name="twice"))
+    assert committed(client, "spark-twice") == {("orders", 0): 7}
+
     one = LagListener(client, group="watched", query="copy")
     one.onQueryProgress(progress('{"orders": {"0": 9}}', name="other"))
     assert committed(client, "watched") == {}
@@ -49,6 +53,20 @@ def test_a_commit_that_fails_is_logged_and_no_more(caplog: pytest.LogCaptureFixt
     LagListener(client, group="lost").onQueryProgress(progress('{"missing": {"0": 5}}'))
     assert "cannot commit to group lost how far a query has come: missing-0" in caplog.text
     Cluster.of(client).close()
+
+
+def test_a_query_that_has_ended_is_forgotten_and_committed_for_again(broker: Broker) -> None:
+    client = ClientSettings.parse({"bootstrap.servers": broker.bootstrap_servers, "client.id": "again"})
+    listener = LagListener(client, group="again")
+    cluster = Cluster.of(client)
+    listener.onQueryProgress(progress('{"orders": {"0": 4}}'))
+    cluster.commit("again", {TopicPartition("orders", 0): 1})
+    listener.onQueryProgress(progress('{"orders": {"0": 4}}'))
+    assert committed(client, "again") == {("orders", 0): 1}, "what has been committed is not committed once more"
+    listener.onQueryTerminated(SimpleNamespace(id="a1b2"))  # type: ignore[arg-type]
+    listener.onQueryProgress(progress('{"orders": {"0": 4}}'))
+    assert committed(client, "again") == {("orders", 0): 4}
+    cluster.close()
 
 
 @pytest.mark.parametrize("end", [None, "", "null", "17", '{"logOffset": 3}', '"text"', '{"a": {"b": {"c": 1}}}'])
