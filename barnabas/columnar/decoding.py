@@ -38,7 +38,7 @@ from barnabas.records.control import ControlType, control_type
 from barnabas.records.message_set import MAGIC_V0, MESSAGE_MIN, messages_in, records_of_message
 from barnabas.records.record import RECORD_MIN_SIZE, Record, body_of, records_of
 
-__all__ = ["Aborted", "Decoded", "decode", "decode_each", "reach", "schema"]
+__all__ = ["Aborted", "Decoded", "decode_each", "reach", "schema"]
 
 _HEAD: Final = Struct(">qi4xB")  # offset, length, magic: the same in all formats
 GROUP_BYTES: Final = 8 << 20  # of records, unpacked, from which one table is made; one batch may have more
@@ -64,27 +64,6 @@ class Decoded(NamedTuple):
 _Body = tuple[int, int, int, int, int, int, int]
 """Of one batch: where its records begin and end among those of its group, how many they are, base offset, base
 timestamp (with LogAppendTime that of each record), timestamp type, and where its header is in what was fetched."""
-
-
-def decode(
-    data: Buffer,
-    *,
-    topic: str,
-    partition: int,
-    start: int,
-    end: int | None = None,
-    aborted: Sequence[Aborted] | None = None,
-    headers: bool = False,
-    check_crcs: bool = True,
-) -> Decoded:
-    """All that :func:`decode_each` gives for the same, in one table; None where there are no records."""
-    decoder = _Decoder(data, topic, partition, start, end, aborted, headers=headers, check_crcs=check_crcs)
-    parts = list(decoder.parts())
-    tables = [part.batch for part in parts if part.batch is not None]
-    next_offset = parts[-1].next_offset if parts else start
-    if len(tables) < 2:
-        return Decoded(tables[0] if tables else None, next_offset)
-    return Decoded(pa.Table.from_batches(tables).combine_chunks().to_batches()[0], next_offset)
 
 
 def decode_each(

@@ -91,37 +91,6 @@ class _Pieces(NamedTuple):
         return _Pieces(key, value, suffix, self.timestamps[start:stop])
 
 
-def encode(
-    key: pa.Array | None,
-    value: pa.Array | None,
-    headers: pa.Array | None,
-    timestamps: Integers,
-    *,
-    max_batch_bytes: int,
-    compression: Compression = Compression.NONE,
-    level: int | None = None,
-    producer: ProducerStamp | None = None,
-) -> list[Encoded]:
-    """The batches of these records, in order, each of at most `max_batch_bytes` before compression.
-
-    A record that is larger by itself has a batch of its own. Raises ValueError for a header without a name, as Java's
-    producer does.
-    """
-    columns = Columns(key, value, headers, timestamps)
-    batches = [
-        batch
-        for _, batch in encode_runs(
-            columns, [0, len(timestamps)], max_batch_bytes=max_batch_bytes, compression=compression, level=level
-        )
-    ]
-    if producer is not None:
-        sequence = producer.sequence
-        for batch in batches:
-            stamp(batch.data, producer._replace(sequence=sequence))
-            sequence = after(sequence, batch.count)
-    return batches
-
-
 def encode_runs(
     columns: Columns,
     bounds: Sequence[int],
@@ -130,9 +99,11 @@ def encode_runs(
     compression: Compression = Compression.NONE,
     level: int | None = None,
 ) -> list[tuple[int, Encoded]]:
-    """As :func:`encode`, for several runs of records at once, each in batches of its own; with each, its run's number.
+    """The batches of several runs of records, each run's in batches of its own; with each batch, its run's number.
 
-    Run i is the records from ``bounds[i]`` to ``bounds[i + 1]``: those of one partition, to a writer.
+    Run i is the records from ``bounds[i]`` to ``bounds[i + 1]``: those of one partition, to a writer. Batches are in
+    order, each of at most `max_batch_bytes` before compression; a record that is larger by itself has one of its own.
+    Raises ValueError for a header without a name, as Java's producer does.
     """
     made: list[tuple[int, Encoded]] = []
     if not len(columns.timestamps):

@@ -1,12 +1,14 @@
 """Batches for the tests of decoding, among them those that only a compacted log holds, and those that lie.
 
-Knows nothing of how they are read.
+Knows nothing of how they are read but that it may be in parts, which :func:`decode` puts together.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
+from barnabas.columnar.decoding import Decoded, decode_each
 from barnabas.records.batch import (
     HEADER,
     HEADER_SIZE,
@@ -94,6 +96,14 @@ def _put(piece: bytes | None, out: bytearray) -> None:
         return
     write_varint(len(piece), out)
     out += piece
+
+
+def decode(data: bytes | memoryview, *, start: int, **options: Any) -> Decoded:
+    """All that ``decode_each`` gives for the same, in one table; None where there are no records."""
+    parts = list(decode_each(data, start=start, **options))
+    tables = [part.batch for part in parts if part.batch is not None]
+    whole = pa.Table.from_batches(tables).combine_chunks().to_batches()[0] if tables else None
+    return Decoded(whole, parts[-1].next_offset if parts else start)
 
 
 PIECES = st.none() | st.binary(max_size=20) | st.integers(0, 300).map(bytes) | st.just(b"x" * 9000)

@@ -13,12 +13,12 @@ from kafka.record import MemoryRecords
 
 from barnabas.cli.layouts.batches import BATCH, RECORD
 from barnabas.columnar import boundaries, decoding, fields
-from barnabas.columnar.decoding import Aborted, decode, decode_each, schema
+from barnabas.columnar.decoding import Aborted, decode_each, schema
 from barnabas.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, Compression, batches
 from barnabas.records.control import ControlType, control_key
 from barnabas.records.message_set import build_messages, build_wrapper
 from barnabas.records.record import Record, records_of
-from tests.columnar.batches import Raw, batch_bytes, logs, record_bytes, records
+from tests.columnar.batches import Raw, batch_bytes, decode, logs, record_bytes, records
 
 WAYS = pytest.mark.parametrize("few", [boundaries.FEW, 0], ids=["loop", "side by side"])
 """Few records are walked by a loop, many side by side: the same tests for both, whatever the number."""

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.columnar.decoding import Aborted, decode
+from barnabas.columnar.decoding import Aborted
 from barnabas.errors import CorruptMessage, KafkaError
 from barnabas.records.batch import CONTROL_BIT, HEADER_SIZE, Compression
 from barnabas.records.builder import sign
 from barnabas.records.message_set import build_message
 from barnabas.records.varint import write_varint
-from tests.columnar.batches import Raw, batch_bytes, record_bytes, records
+from tests.columnar.batches import Raw, batch_bytes, decode, record_bytes, records
 from tests.columnar.test_decoding import WAYS, found, in_small, one_by_one
 
 GOOD = [Raw(at, at, b"key", b"v" * (at * 7 % 90), (("h", b"x"),) if at % 3 == 0 else ()) for at in range(20)]

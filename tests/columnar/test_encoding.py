@@ -1,6 +1,7 @@
 """Columns encoded as batches, read back by whoever else reads them: record by record, by column, and by a client."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +11,11 @@ from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 
 from barnabas.columnar import encoding
-from barnabas.columnar.decoding import decode
 from barnabas.columnar.encoding import (
     Columns,
     Encoded,
     ProducerStamp,
     after,
-    encode,
     encode_runs,
     stamp,
     varint_sizes,
@@ -26,6 +25,7 @@ from barnabas.records.batch import HEADER_SIZE, Compression, RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.records.varint import write_varint
+from tests.columnar.batches import decode
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 LARGE = 1 << 20
@@ -56,6 +56,24 @@ def columns(made: list[Made], *, padding: int = 0) -> Columns:
         pa.array(listed, HEADERS).slice(padding, len(made)),
         np.array(timestamp[padding : padding + len(made)], np.int64),
     )
+
+
+def encode(
+    key: pa.Array | None,
+    value: pa.Array | None,
+    headers: pa.Array | None,
+    timestamps: np.ndarray,
+    *,
+    producer: ProducerStamp | None = None,
+    **options: Any,
+) -> list[Encoded]:
+    """The batches of one run, stamped as a writer does it."""
+    runs = encode_runs(Columns(key, value, headers, timestamps), [0, len(timestamps)], **options)
+    for _, batch in runs:
+        if producer is not None:
+            stamp(batch.data, producer)
+            producer = producer._replace(sequence=after(producer.sequence, batch.count))
+    return [batch for _, batch in runs]
 
 
 def read(batches: list[Encoded]) -> list[Made]:
