@@ -31,6 +31,11 @@ ON_ONE_MACHINE = {
 several for each micro-batch, and a tenth of a second. Both put a file in its place by renaming it."""
 
 
+MASTER_ELSEWHERE = frozenset({"SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT"})
+"""Variables by which Spark knows its master already: it was told one, or has started this process itself. On YARN, with
+the driver in the cluster, the last is the only one there is."""
+
+
 class NoJava(Exception):
     """Spark runs in a Java virtual machine, and there is none."""
 
@@ -38,7 +43,7 @@ class NoJava(Exception):
 def spark_session(name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None) -> SparkSession:
     """The session that is active, or a new one called `name`; `configs` go before what is meant here.
 
-    Without `master` it is what ``spark-submit`` or ``SPARK_MASTER`` says, else all cores of this machine.
+    Without `master` it is what ``spark-submit``, ``SPARK_REMOTE`` or ``MASTER`` says, else all cores of this machine.
     Raises NoJava where Spark could not start.
     """
     active = SparkSession.getActiveSession()
@@ -46,7 +51,7 @@ def spark_session(name: str, *, master: str | None = None, configs: Mapping[str,
         return active
     prepare()
     builder = SparkSession.builder.appName(name)
-    if master is None and not {"SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED"} & os.environ.keys():
+    if master is None and not MASTER_ELSEWHERE & os.environ.keys():
         master = "local[*]"
     if master is not None:
         builder = builder.master(master)

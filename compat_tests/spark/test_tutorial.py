@@ -23,7 +23,6 @@ def test_the_tutorial_of_the_pipeline(
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("SPARK_MASTER", "local[2]")
     reader = Reader(tmp_path, own_broker(), timeout=240)
     for kind, body in blocks("docs/tutorial/pipeline.md"):
         if kind == "python":

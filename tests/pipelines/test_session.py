@@ -32,7 +32,7 @@ class Builder:
 @pytest.fixture
 def asked(monkeypatch):
     """``asked(...)`` is `spark_session` without Spark: what it would be."""
-    for name in ("SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED"):
+    for name in session.MASTER_ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", "python")
     monkeypatch.setenv("JAVA_HOME", "/somewhere")
@@ -61,7 +61,7 @@ def test_on_a_cluster_checkpoints_are_as_spark_has_them(asked):
     assert MANAGER not in asked(master="yarn")
 
 
-@pytest.mark.parametrize("name", ["SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED"])
+@pytest.mark.parametrize("name", ["SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT"])
 def test_a_master_that_the_environment_names_is_left_to_spark(asked, monkeypatch, name):
     monkeypatch.setenv(name, "there")
     said = asked()
