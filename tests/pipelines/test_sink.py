@@ -15,7 +15,7 @@ from barnabas.clock import ManualClock
 from barnabas.errors import ProducerFenced
 from barnabas.pipelines import tasks
 from barnabas.pipelines.client import TopicPartition
-from barnabas.pipelines.client.cluster import Cluster
+from barnabas.pipelines.client.cluster import Cluster, Unauthenticated
 from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.offsets import BadOption
 from barnabas.pipelines.options import BATCH_WRITE, STREAM_WRITE, WriteOptions, write_options
@@ -124,6 +124,24 @@ def test_a_task_that_fails_leaves_nothing(
     assert len(broker.records(topic)) <= 50
     write_exactly_once(rows(0, 50), chosen, COLUMNS, "own")
     assert committed(broker, topic) == list(range(50))
+
+
+def test_the_error_of_a_task_is_told_though_its_transaction_stays_open(
+    options: Callable[..., WriteOptions],
+    task: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refused(self: Transaction) -> None:
+        raise Unauthenticated("the password has changed")
+
+    monkeypatch.setattr(Transaction, "abort", refused)
+    id_ = query()
+    task(id_, 0, 0)
+    broken = rows(0, 1)[0].drop_columns(["key"])
+    with pytest.raises(KeyError, match="key"):
+        write_exactly_once([broken], options(delivery="exactly-once"), COLUMNS, "own")
+    assert f"transaction barnabas-{id_}-0 stays open for now: the password has changed" in caplog.text
 
 
 def test_of_two_attempts_at_a_time_one_writes(
