@@ -7,6 +7,7 @@ options (but inside functions): ``barnabas pipeline --help`` reads them all.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -24,7 +25,6 @@ class Option:
     metavar: str | None = None
     argument: bool = False  #: stands on the command line without a flag
     file: bool = False  #: of a Mapping: the command line takes the name of a file of Java properties
-    secret: bool = False  #: not shown
 
 
 class Described(NamedTuple):
@@ -48,17 +48,18 @@ def option(
     metavar: str | None = None,
     argument: bool = False,
     file: bool = False,
-    secret: bool = False,
 ) -> Any:
     """A field of a class of options; required, unless it has a default. ``help`` is a sentence or two, in Markdown.
 
     The field's type may be str, int, float, bool, any of them ``| None``, ``tuple[str, ...]`` (given several times)
-    or ``Mapping[str, str]`` (``key=value``, several times; or with ``file`` a file of properties).
+    or ``Mapping[str, str]`` (``key=value``, several times; or with ``file`` a file of properties, which the ``repr`` of
+    the options leaves out, as there may be passwords in it).
     """
-    said = Option(help, tuple(choices), tuple(flags), metavar, argument, file, secret)
-    if default_factory is not REQUIRED:
-        return dataclasses.field(default_factory=default_factory, metadata={"option": said}, kw_only=True)
-    return dataclasses.field(default=default, metadata={"option": said}, kw_only=True)
+    said = Option(help, tuple(choices), tuple(flags), metavar, argument, file)
+    field: Any = dataclasses.field  # its overloads know either default alone
+    return field(
+        default=default, default_factory=default_factory, metadata={"option": said}, kw_only=True, repr=not file
+    )
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
@@ -101,3 +102,15 @@ def check_choices(given: Any) -> None:
             for one in value if each.many else (value,):
                 if one not in each.option.choices:
                     raise ValueError(f"{each.name} is {one!r}, but must be one of {', '.join(each.option.choices)}")
+
+
+def configs_of_jars(driver_jars: Sequence[str]) -> dict[str, str]:
+    """What Spark has to be started with, so that it has these jars: paths, or URIs.
+
+    Raises:
+        ValueError: one of them is not there; the message names ``driver_jars``.
+    """
+    for jar in driver_jars:
+        if "://" not in jar and not Path(jar).is_file():
+            raise ValueError(f"driver_jars names {jar}, which is no file")
+    return {"spark.jars": ",".join(driver_jars)} if driver_jars else {}

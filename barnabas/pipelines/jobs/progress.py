@@ -38,7 +38,6 @@ class Following:
     def __init__(self, query: "StreamingQuery", name: str, report: Report) -> None:
         self._query, self._name, self._report = query, query.name or name, report
         self._last = ""
-        self.rows = self.batches = 0
 
     def look(self) -> None:
         """Report what was done since the last look."""
@@ -64,8 +63,6 @@ class Following:
             progress["durationMs"]["triggerExecution"] / 1000,
             lag_of((source["endOffset"], source["latestOffset"]) for source in progress["sources"]),
         )
-        self.rows += done.rows
-        self.batches += 1
         self._report(done)
 
 

@@ -4,14 +4,13 @@ Knows nothing of how that is done; imported without Spark.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.jobs.exporting.columns import PERIODS, Shape
 from barnabas.pipelines.jobs.exporting.layout import HOME
 from barnabas.pipelines.jobs.exporting.merging import Limits
-from barnabas.pipelines.jobs.options import check_choices, option, options
+from barnabas.pipelines.jobs.options import check_choices, configs_of_jars, option, options
 from barnabas.pipelines.values import Format, parse_format
 
 FORMATS = ("parquet", "delta", "csv", "json", "jdbc")
@@ -107,7 +106,6 @@ class ExportOptions:
         "User, password, and what else the driver and Spark's JDBC writer take (`driver`, `batchsize`).",
         default_factory=dict,
         file=True,
-        secret=True,
     )
     driver_jars: tuple[str, ...] = option("The jar of the database's driver.", default=(), metavar="FILE")
 
@@ -215,7 +213,4 @@ class ExportOptions:
         Raises:
             ValueError: one of them is not there.
         """
-        for jar in self.driver_jars:
-            if "://" not in jar and not Path(jar).is_file():
-                raise ValueError(f"driver_jars names {jar}, which is no file")
-        return {"spark.jars": ",".join(self.driver_jars)} if self.driver_jars else {}
+        return configs_of_jars(self.driver_jars)

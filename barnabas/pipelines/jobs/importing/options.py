@@ -4,9 +4,8 @@ Knows nothing of how that is done; imported without Spark.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from barnabas.pipelines.jobs.options import check_choices, option, options
+from barnabas.pipelines.jobs.options import check_choices, configs_of_jars, option, options
 from barnabas.pipelines.values import Format, Raw, Utf8, parse_format
 
 FORMATS = ("parquet", "csv", "json", "text", "orc")
@@ -194,7 +193,4 @@ class ImportOptions:
         Raises:
             ValueError: one of them is not there.
         """
-        for jar in self.driver_jars:
-            if "://" not in jar and not Path(jar).is_file():
-                raise ValueError(f"driver_jars names {jar}, which is no file")
-        return {"spark.jars": ",".join(self.driver_jars)} if self.driver_jars else {}
+        return configs_of_jars(self.driver_jars)

@@ -25,22 +25,7 @@ class Checkpoint(NamedTuple):
         key = _string(self.group) + _string(self.topic) + struct.pack(">i", self.partition)
         return key, struct.pack(">hqq", _VERSION, self.upstream, self.downstream) + _string(self.metadata)
 
-    @classmethod
-    def decode(cls, key: bytes, value: bytes) -> "Checkpoint":
-        """The other way round; for those who look."""
-        group, rest = _read_string(key)
-        topic, rest = _read_string(rest)
-        (partition,) = struct.unpack(">i", rest)
-        _, upstream, downstream = struct.unpack_from(">hqq", value)
-        metadata, _ = _read_string(value[18:])
-        return cls(group, topic, partition, upstream, downstream, metadata)
-
 
 def _string(text: str) -> bytes:
     encoded = text.encode()
     return struct.pack(">h", len(encoded)) + encoded
-
-
-def _read_string(data: bytes) -> tuple[str, bytes]:
-    (length,) = struct.unpack_from(">h", data)
-    return data[2 : 2 + length].decode(), data[2 + length :]

@@ -3,6 +3,7 @@
 Knows nothing of any one test.
 """
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 from barnabas.pipelines.client.cluster import Cluster, TopicPartition
+from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
 from barnabas.pipelines.jobs.mirroring.copying import Copied, copy
 from barnabas.pipelines.jobs.mirroring.options import MirrorOptions
 from barnabas.pipelines.jobs.mirroring.planner import Planner
@@ -87,3 +89,18 @@ QUICK = {"retry.backoff.ms": "10", "default.api.timeout.ms": "10000"}
 def pair() -> Iterator[Pair]:
     with Broker() as source, Broker() as target:
         yield Pair(source, target)
+
+
+def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
+    """A record of MirrorMaker's checkpoints, as its ``RemoteClusterUtils`` reads it."""
+    group, rest = _read_string(key)
+    topic, rest = _read_string(rest)
+    (partition,) = struct.unpack(">i", rest)
+    _, upstream, downstream = struct.unpack_from(">hqq", value)
+    metadata, _ = _read_string(value[18:])
+    return Checkpoint(group, topic, partition, upstream, downstream, metadata)
+
+
+def _read_string(data: bytes) -> tuple[str, bytes]:
+    (length,) = struct.unpack_from(">h", data)
+    return data[2 : 2 + length].decode(), data[2 + length :]

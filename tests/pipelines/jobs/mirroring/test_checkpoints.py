@@ -1,6 +1,7 @@
 """MirrorMaker's records of translated offsets, byte by byte."""
 
 from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
+from tests.pipelines.jobs.mirroring.conftest import read_checkpoint
 
 
 def test_layout() -> None:
@@ -8,4 +9,4 @@ def test_layout() -> None:
     key, value = checkpoint.encode()
     assert key == b"\x00\x04shop" + b"\x00\x0dprague.orders" + b"\x00\x00\x00\x07"
     assert value == bytes(2) + (1000).to_bytes(8) + (990).to_bytes(8) + b"\x00\x02" + "ü".encode()
-    assert Checkpoint.decode(key, value) == checkpoint
+    assert read_checkpoint(key, value) == checkpoint

@@ -12,13 +12,12 @@ from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.jobs.mirroring import copying
 from barnabas.pipelines.jobs.mirroring.administration import alter_configs, create_partitions, topic_configs
-from barnabas.pipelines.jobs.mirroring.checkpoints import Checkpoint
 from barnabas.pipelines.jobs.mirroring.configs import Changes
 from barnabas.pipelines.jobs.mirroring.keeping import Keeper
 from barnabas.pipelines.jobs.mirroring.kept import SyncsReader, markers
 from barnabas.pipelines.jobs.mirroring.syncs import Place
 from barnabas.pipelines.offsets import DataLoss, StreamOffset
-from tests.pipelines.jobs.mirroring.conftest import Pair
+from tests.pipelines.jobs.mirroring.conftest import Pair, read_checkpoint
 
 TEN = [b"%d" % number for number in range(10)]
 
@@ -404,7 +403,7 @@ def test_groups_go_on_at_the_target(pair: Pair) -> None:
     # each transaction's marker takes an offset of the target
     expected = {"at-4": 4, "at-14": 15, "at-24": 26, "at-30": 32, "other": None}
     assert {group: pair.committed(group, "prague.orders") for group in expected} == expected
-    told = [Checkpoint.decode(each.key or b"", each.value or b"") for each in _checkpoints(pair)]
+    told = [read_checkpoint(each.key or b"", each.value or b"") for each in _checkpoints(pair)]
     assert {(each.group, each.topic, each.upstream, each.downstream) for each in told} == {
         (f"at-{offset}", "prague.orders", offset, expected[f"at-{offset}"]) for offset in (4, 14, 24, 30)
     }
