@@ -23,6 +23,7 @@ from barnabas.errors import (
     DuplicateSequenceNumber,
     InvalidProducerEpoch,
     KafkaError,
+    LeaderNotAvailable,
     MessageTooLarge,
     NetworkException,
     OutOfOrderSequenceNumber,
@@ -216,7 +217,7 @@ class Writer:
         while True:
             try:
                 return self._cluster.leader(topic_partition)
-            except NetworkException:
+            except (NetworkException, LeaderNotAvailable):
                 if time.monotonic() > deadline:
                     raise
 

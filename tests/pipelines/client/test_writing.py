@@ -17,6 +17,7 @@ from barnabas.columnar.partitioning import NoSuchPartition
 from barnabas.errors import (
     InvalidRecord,
     KafkaError,
+    LeaderNotAvailable,
     MessageTooLarge,
     NotLeaderOrFollower,
     OutOfOrderSequenceNumber,
@@ -299,6 +300,29 @@ def test_what_fails_for_too_long_is_an_error(cluster: Faulty, topic: str, change
     writer.write(topic, numbered(0, 5), one_partition(5))
     with pytest.raises(RequestTimedOut, match=f"{topic}-1 took no batch {words}: .*gone before it was sent"):
         writer.flush()
+
+
+def test_a_leader_is_waited_for_as_long_as_a_batch_has_time(
+    broker: Broker, cluster: Faulty, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each asking for it ends after default.api.timeout.ms, which may be sooner."""
+    asked = []
+
+    def none_at_first(where: TopicPartition) -> int:
+        asked.append(where)
+        if len(asked) < 3 or where.partition == 2:
+            raise LeaderNotAvailable(f"{where} has no leader")
+        return Cluster.leader(cluster, where)
+
+    monkeypatch.setattr(cluster, "leader", none_at_first)
+    writer = Writer(cluster, small())
+    writer.write(topic, numbered(0, 5), one_partition(5))
+    writer.flush()
+    assert asked == [TopicPartition(topic, 1)] * 3
+    assert values(broker, topic, 1) == [b"%d" % number for number in range(5)]
+    hurried = Writer(cluster, small(delivery_timeout=0.0))
+    with pytest.raises(LeaderNotAvailable, match=f"{topic}-2 has no leader"):
+        hurried.write(topic, numbered(0, 1), pa.array([2], pa.int32()))
 
 
 def test_nobody_answers_without_acks(broker: Broker, cluster: Faulty, topic: str) -> None:
