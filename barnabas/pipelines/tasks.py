@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +24,8 @@ from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.transactional import Transaction
 from barnabas.pipelines.client.writing import Writer
+from barnabas.pipelines.options import STREAM_WRITE, WriteOptions
 from barnabas.pipelines.sink import BATCH_ID, QUERY_ID, Written
-
-if TYPE_CHECKING:
-    from barnabas.pipelines.options import WriteOptions
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +54,7 @@ class Target(Protocol):
     def __call__(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None: ...
 
 
-def write_rows(rows: Iterable[pa.RecordBatch], options: "WriteOptions", columns: tuple[str, ...]) -> Written:
+def write_rows(rows: Iterable[pa.RecordBatch], options: WriteOptions, columns: tuple[str, ...]) -> Written:
     """Write a task's rows and wait until all of them are acknowledged."""
     writer = Writer(Cluster.of(options.client), options.settings)
     for gathered in gather(rows, columns, options.settings.batch_bytes * GATHERED_BATCHES, options.settings.linger):
@@ -67,7 +65,7 @@ def write_rows(rows: Iterable[pa.RecordBatch], options: "WriteOptions", columns:
 
 
 def write_exactly_once(
-    rows: Iterable[pa.RecordBatch], options: "WriteOptions", columns: tuple[str, ...], own_id: str
+    rows: Iterable[pa.RecordBatch], options: WriteOptions, columns: tuple[str, ...], own_id: str
 ) -> Written:
     """Write a task's rows in one transaction, unless they are written already; `own_id` is a batch query's."""
     cluster = Cluster.of(options.client)
@@ -148,12 +146,12 @@ class Marker:
         return cls(committed.offset - 1, **told) if told["query"] == task.query else None
 
 
-def _task(options: "WriteOptions", own_id: str) -> Task:
+def _task(options: WriteOptions, own_id: str) -> Task:
     context = TaskContext.get()
     if context is None:
         raise RuntimeError("rows are written by tasks of Spark")
     query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
-    if options.scope == "stream write" and query is not None and batch is not None:
+    if options.scope == STREAM_WRITE and query is not None and batch is not None:
         return Task(options.sink_id or f"barnabas-{query}", query, int(batch), context.partitionId())
     if options.batch_id is not None and options.sink_id is not None:
         return Task(options.sink_id, "", options.batch_id, context.partitionId())
