@@ -13,10 +13,17 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, EncodeError
 
 from barnabas.pipelines.values.avro_types import NoSparkType
-from barnabas.pipelines.values.framing import Undecodable, header, message_indexes, schema_id_of, write_message_indexes
+from barnabas.pipelines.values.framing import (
+    Undecodable,
+    Unencodable,
+    header,
+    message_indexes,
+    schema_id_of,
+    write_message_indexes,
+)
 from barnabas.pipelines.values.protobuf_schemas import (
     at_indexes,
     class_of,
@@ -120,8 +127,11 @@ class ProtobufEncoder:
 
         def write(row: Any) -> bytes:
             message = make()
-            _fill(message, descriptor, row)
-            return before + bytes(message.SerializeToString(deterministic=True))
+            try:
+                _fill(message, descriptor, row)
+                return before + bytes(message.SerializeToString(deterministic=True))
+            except (json_format.Error, EncodeError) as problem:  # which are no ValueErrors, unlike all others
+                raise Unencodable(told(problem)) from problem
 
         return encode_rows(column, write)
 

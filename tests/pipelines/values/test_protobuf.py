@@ -273,3 +273,8 @@ def test_a_column_that_does_not_fit_is_refused_by_name(type: pa.DataType, compla
 def test_a_row_that_cannot_be_written_is_shown() -> None:
     with pytest.raises(Unencodable, match=r"state is 'LOST', and shop\.Order\.State has no such value, in the row"):
         ProtobufEncoder(DESCRIPTORS, "shop.Order")(pa.array([{"state": "LOST"}]))
+    with pytest.raises(Unencodable, match=r"ParseError: .*, in the row \{'extra': 'no JSON'\}"):
+        ProtobufEncoder(DESCRIPTORS, "shop.Order")(pa.array([{"extra": "no JSON"}]))
+    proto2 = from_text('syntax = "proto2"; message M { required int32 a = 1; optional int32 b = 2; }')
+    with pytest.raises(Unencodable, match=r"EncodeError: .*missing required fields: a, in the row \{'b': 1\}"):
+        ProtobufEncoder(proto2, "M")(pa.array([{"b": 1}], pa.struct([("b", pa.int32())])))
