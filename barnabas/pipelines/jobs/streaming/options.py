@@ -10,6 +10,7 @@ from functools import cached_property
 from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS
 from barnabas.pipelines.jobs.options import check_choices, option, options
 from barnabas.pipelines.jobs.streaming.spec import Table, parse_table
+from barnabas.pipelines.option_tables import READ
 from barnabas.pipelines.values.formats import Format, parse_format
 
 UNDECODABLE = ("fail", "null", "dead-letter")
@@ -17,8 +18,8 @@ STATE_STORES = {
     "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
 }
-READ_ONLY = ("isolation.level", "fetch.", "max.partition.fetch.bytes", "check.crcs")
-"""Settings of Kafka's clients, or how they begin, that a producer has none of."""
+READ_ONLY = frozenset(name.removeprefix("kafka.") for name in READ if name.startswith("kafka."))
+"""Settings of Kafka's clients that a producer has none of."""
 
 
 @options
@@ -188,7 +189,7 @@ class StreamOptions:
 
     def sink_options(self, topic: str) -> dict[str, str]:
         """Options of the data source that writes."""
-        client = {name: value for name, value in self.client.items() if not name.startswith(READ_ONLY)}
+        client = {name: value for name, value in self.client.items() if name not in READ_ONLY}
         return {
             **{f"kafka.{name}": value for name, value in client.items()},
             "kafka.bootstrap.servers": self.bootstrap_servers,

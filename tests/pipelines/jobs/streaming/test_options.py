@@ -7,6 +7,7 @@ import pytest
 
 from barnabas.pipelines.jobs.streaming.options import StreamOptions
 from barnabas.pipelines.jobs.streaming.spec import Table, parse_table
+from barnabas.pipelines.options import STREAM_READ, STREAM_WRITE, read_options, write_options
 from barnabas.pipelines.values.formats import Avro, Json, Protobuf, Raw, Utf8
 from barnabas.pipelines.values.registry import Registry
 
@@ -129,12 +130,12 @@ def test_subjects_are_those_of_the_topic() -> None:
 
 
 def test_exactly_once_reads_what_was_committed_and_settings_go_where_they_belong() -> None:
-    client = {"security.protocol": "SSL", "compression.type": "lz4", "fetch.max.bytes": "5"}
+    client = {"security.protocol": "SSL", "compression.type": "lz4", "fetch.max.wait.ms": "5"}
     options = described(client=client, group="g", max_offsets_per_batch=7)
     assert options.stream_options() == {
         "kafka.bootstrap.servers": "localhost:9092",
         "kafka.security.protocol": "SSL",
-        "kafka.fetch.max.bytes": "5",
+        "kafka.fetch.max.wait.ms": "5",
         "kafka.isolation.level": "read_committed",
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": "7",
@@ -148,6 +149,14 @@ def test_exactly_once_reads_what_was_committed_and_settings_go_where_they_belong
         "delivery": "exactly-once",
     }
     assert "kafka.isolation.level" not in described(delivery="at-least-once").source_options()
+
+
+def test_settings_of_readers_alone_are_not_the_sinks() -> None:
+    """Each side refuses what it does not know."""
+    client = {"client.rack": "a", "fetch.max.wait.ms": "10", "check.crcs": "false", "linger.ms": "5"}
+    options = described(client=client)
+    assert read_options({**options.stream_options(), "subscribe": "orders"}, STREAM_READ).rack == "a"
+    assert write_options(options.sink_options("out"), STREAM_WRITE).topic == "out"
 
 
 @pytest.mark.parametrize(
