@@ -134,11 +134,17 @@ def encode_runs(
 
 
 def record_sizes(columns: Columns) -> Integers:
-    """About how many bytes each record takes: its key and value, and a little."""
+    """About how many bytes each record takes: its key, value and headers, and a little."""
     sizes = np.full(len(columns.timestamps), RECORD_OVERHEAD, np.int64)
     for column in (binary(columns.key), binary(columns.value)):
         if column is not None:
             sizes += np.diff(_offsets(column))
+    if columns.headers is not None:
+        bounds, entries = _entries(columns.headers)
+        ends = np.zeros(len(entries) + 1, np.int64)
+        for index in (0, 1):
+            ends[1:] += np.diff(_offsets(pc.struct_field(entries, index).cast(pa.binary())))
+        sizes += np.diff(np.cumsum(ends)[bounds])
     return sizes
 
 
@@ -350,10 +356,9 @@ def _suffixes(headers: pa.Array) -> pa.Array:
     """
     if headers.null_count:
         headers = pc.if_else(headers.is_valid(), headers, pa.scalar([], headers.type))
-    bounds = _offsets(headers)
+    bounds, entries = _entries(headers)
     counts = zigzag(np.diff(bounds).astype(np.int64))
     suffixes = _varints([counts], [varint_sizes(counts)])
-    entries = headers.values.slice(bounds[0], bounds[-1] - bounds[0])
     if not len(entries):
         return suffixes
     names, values = (pc.struct_field(entries, index).cast(pa.binary()) for index in (0, 1))
@@ -366,8 +371,14 @@ def _suffixes(headers: pa.Array) -> pa.Array:
         _varints([value_lengths], [varint_sizes(value_lengths)]),
         values,
     )
-    lists = pa.ListArray.from_arrays(pa.array(bounds - bounds[0]), written)
+    lists = pa.ListArray.from_arrays(pa.array(bounds), written)
     return _joined(suffixes, pc.binary_join(lists, b""))
+
+
+def _entries(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """All entries of the lists, one behind the other, and where each list starts and ends among them."""
+    bounds = _offsets(lists)
+    return bounds - bounds[0], lists.values.slice(bounds[0], bounds[-1] - bounds[0])
 
 
 def _joined(*pieces: pa.Array | bytes) -> pa.Array:

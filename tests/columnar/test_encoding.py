@@ -17,6 +17,7 @@ from barnabas.columnar.encoding import (
     ProducerStamp,
     after,
     encode_runs,
+    record_sizes,
     stamp,
     varint_sizes,
     zigzag,
@@ -98,6 +99,18 @@ def test_what_is_encoded_is_what_is_read(made: list[Made], compression: Compress
     assert read(batches) == made
     if compression is Compression.NONE:
         assert all(len(batch.data) <= limit for batch in batches if batch.count > 1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(records, st.integers(0, 2))
+def test_a_record_s_size_counts_all_that_is_in_it(made: list[Made], padding: int) -> None:
+    assert record_sizes(columns(made, padding=padding)).tolist() == [
+        7
+        + len(key or b"")
+        + len(value or b"")
+        + sum(len(name.encode()) + len(content or b"") for name, content in headers)
+        for key, value, _, headers in made
+    ]
 
 
 @settings(max_examples=100, deadline=None)
