@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-IMPORTABLE = {"barnabas"}
+IMPORTABLE = {"barnabas", "pyspark_barnabas"}
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         yield archive
 
 
-def test_it_makes_nothing_importable_but_barnabas(wheel: zipfile.ZipFile) -> None:
+def test_it_makes_nothing_importable_but_barnabas_and_where_spark_looks_for_it(wheel: zipfile.ZipFile) -> None:
     tops = {name.partition("/")[0] for name in wheel.namelist()}
     (metadata,) = (top for top in tops if top.endswith(".dist-info"))
     assert tops - {metadata} == IMPORTABLE
 
 
 def test_it_holds_every_module_of_the_tree(wheel: zipfile.ZipFile) -> None:
-    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "barnabas").rglob("*.py")}
+    modules = {path.relative_to(ROOT).as_posix() for top in IMPORTABLE for path in (ROOT / top).rglob("*.py")}
     assert modules <= set(wheel.namelist())
 
 

@@ -48,6 +48,7 @@ IN_ORDER = (
     r"NodeToControllerChannelManager .* Attempting to close NetworkClient that has already been closed",  # each stop
     r"EventPerformanceMonitor .* Exceptionally slow controller event",  # a loaded machine
     r"controller event queue overloaded|REQUEST_TIMED_OUT|[Tt]imed out|TimeoutException|request timeout",  # the same
+    r"NotControllerException: The active controller appears to be node 1",  # asked between two of its elections
     r"NetworkClient .* ([Dd]isconnect|Connection to node|Bootstrap broker|Cancelled in-flight)",  # who is late
     # Retention runs into the beginning of leadership.
     r"Uncaught exception in scheduled task 'kafka-log-retention'\n.* cannot be resumed since it is not paused",

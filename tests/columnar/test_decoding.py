@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords
 
@@ -118,6 +118,7 @@ def test_in_parts_it_is_the_same(log, rows, size) -> None:
 
 @given(records(), st.sampled_from(list(Compression)))
 def test_kafka_python_reads_the_same(made, codec) -> None:
+    assume(made or codec is not Compression.SNAPPY)  # it cannot unpack nothing
     data = batch_bytes(made, codec=codec)
     theirs = [
         Record(each.offset, each.timestamp, each.key, each.value, tuple(each.headers))

@@ -215,7 +215,10 @@ class LogBesideAList(RuleBasedStateMachine):
             state = self.state()
         self.restore(state)
         self.records += [None] * (end - len(self.records))  # nothing was left, not even as much as had been deleted
+        epochs = self.epochs
         self.forget_from(end)
+        if self.log.segments.start < self.start == end:  # a segment that was deleted is back, and its epoch with it
+            self.epochs = [entry for entry in epochs if entry[1] <= end]
 
     def state(self):
         """What the model knows, to go back to."""
