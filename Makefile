@@ -7,7 +7,7 @@ DATA   ?= data
 KEEP    = $(VENV)/.made
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format compat soak history bench docs wheel clean
+.PHONY: help run test check format compat long soak history bench docs wheel clean
 
 help: ## Say what each verb does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -25,7 +25,7 @@ $(KEEP)/dev: $(KEEP)/run
 run: $(KEEP)/run ## Start a durable broker on 127.0.0.1:9092, data in ./data
 	@exec $(BIN)/barnabas serve --dev --log-dir $(DATA)
 
-test: $(KEEP)/dev wheel ## Run the whole suite; its compat tests start the built wheel, installed in a bare environment
+test: $(KEEP)/dev wheel ## Run the suite; its compat tests start the built wheel, installed in a bare environment
 	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 4 --dist loadgroup
 
 check: $(KEEP)/dev ## Format, lint, types, layers
@@ -40,6 +40,9 @@ format: $(KEEP)/dev ## Put the source into shape
 
 compat: $(KEEP)/dev ## Other people's clients, and Apache Kafka itself, against us
 	$(BIN)/python -m pytest compat_tests -n 3 --dist loadgroup
+
+long: $(KEEP)/dev ## What the suite leaves out for its length: Spark on clusters and as commands, and the pipeline's tutorial
+	$(BIN)/python -m pytest -m long compat_tests/spark -n 2 --dist loadgroup
 
 wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an environment of its own
 	@rm -rf $(VENV)-wheel build/wheel && mkdir -p build/wheel

@@ -24,7 +24,7 @@ from compat_tests.running import Running
 
 from .generated import Made, by_partition, made, send
 
-pytestmark = pytest.mark.xdist_group("spark apart")
+pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLES = REPOSITORY / "docs" / "examples"

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.spark.test_import import put, read
 
-pytestmark = pytest.mark.xdist_group("spark apart")
+pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
 ROOT = Path(__file__).parents[2]
 FILES, ROWS = 12, 40

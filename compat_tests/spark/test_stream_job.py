@@ -334,6 +334,7 @@ def test_streams_joined_with_streams_and_state_of_ones_own(
     assert sum(row["kind"] == "total" for row in rows) == 6, "one a user and batch"
 
 
+@pytest.mark.long
 def test_a_kill_loses_and_doubles_nothing(once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path) -> None:
     topic, out = f"{name}-in", f"{name}-out"
     create(bootstrap, topic, out)

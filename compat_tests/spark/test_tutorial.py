@@ -12,7 +12,7 @@ import pytest
 from compat_tests.running import Running
 from compat_tests.test_documents import ROOT, Reader, blocks, commands
 
-pytestmark = pytest.mark.xdist_group("spark apart")
+pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
 
 def test_the_tutorial_of_the_pipeline(
