@@ -27,7 +27,7 @@ SLF4J_SIMPLE = "1.7.36"
 FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
 """A JVM that lives for a second or two, or has little to do, spends it better on starting than on optimising."""
 
-HEAP = ("-Xms512m", "-Xmx512m")
+HEAP = ("-Xms512m", "-Xmx1g")
 
 
 class KafkaUnavailable(Exception):
