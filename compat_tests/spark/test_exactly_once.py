@@ -16,7 +16,7 @@ from compat_tests.running import Running
 from compat_tests.spark.generated import Made, by_partition, made, send
 from compat_tests.spark.mortal import PATIENCE_SECONDS, PLAN
 
-pytestmark = pytest.mark.xdist_group("spark apart")
+pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
 PARTITIONS = 2
 ROOT = Path(__file__).parents[2]

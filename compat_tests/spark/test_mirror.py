@@ -254,6 +254,7 @@ def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_pa
     assert read(target.bootstrap, "orders", 3) == expected(orders, "orders", 3)
 
 
+@pytest.mark.long
 def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
     source, target = own_broker(), own_broker()
@@ -311,6 +312,7 @@ def _await_batches(output: Path, count: int, driver: "subprocess.Popen[bytes]") 
         time.sleep(0.02)
 
 
+@pytest.mark.long
 def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """From Barnabas to Apache Kafka and on to another Barnabas: names tell the way, and nothing comes back."""
     first, last = own_broker(), own_broker()
