@@ -245,7 +245,7 @@ def pipeline() -> str:
 def job_option(each: Described) -> tuple[str, str, str, str]:
     """An option of a job: its flag, its meaning, what it must be, its default."""
     said = each.option
-    flags = said.flags or pipeline_command.FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",)
+    flags = each.flags
     if each.type is bool and each.default is not False:
         flags = (*flags, f"--no-{flags[0].removeprefix('--')}")
     names = " ".join(f"`{flag}`" for flag in flags) if not said.argument else f"`{said.metavar or each.name}`"

@@ -22,7 +22,6 @@ from barnabas.pipelines.jobs import JOBS, Entry
 from barnabas.pipelines.jobs.options import REQUIRED, Described, described
 
 EXTRA = {"pyspark", "pyarrow", "numpy", "pandas", "kafka", "rich", "fastavro", "google", "deltalake", "confluent_kafka"}
-FLAGS = {"bootstrap_servers": ("--bootstrap-server", "--bootstrap-servers")}
 INTERRUPTED = 130
 
 COMMON: list[click.Parameter] = [
@@ -82,7 +81,7 @@ def parameter_of(each: Described) -> click.Parameter:
     kind: Any = click.Choice(list(said.choices)) if said.choices else None if each.pairs else each.type
     if said.argument:
         return click.Argument([each.name], required=required, type=kind, metavar=said.metavar)
-    flags = list(said.flags or FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",))
+    flags = list(each.flags)
     help = said.help.replace("`", "")
     if each.type is bool and not each.many:
         if each.default is not False and len(flags) == 1:
@@ -107,7 +106,7 @@ def values(declared: list[Described], given: Mapping[str, Any]) -> dict[str, Any
         if each.pairs and each.option.file:
             value = read_properties(value)
         elif each.pairs:
-            value = pairs(value, (each.option.flags or (f"--{each.name.replace('_', '-')}",))[0])
+            value = pairs(value, each.flags[0])
         found[each.name] = value
     return found
 

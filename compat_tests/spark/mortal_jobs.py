@@ -31,7 +31,7 @@ def export_options(bootstrap: str, topic: str, to: str) -> ExportOptions:
         topics=(topic,),
         to=to,
         bootstrap_servers=bootstrap,
-        max_offsets=EXPORT_BATCH,
+        max_offsets_per_batch=EXPORT_BATCH,
         publish_seconds=0,
         partition_by="none",
     )

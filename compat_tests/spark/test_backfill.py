@@ -73,7 +73,9 @@ def test_what_was_exported_comes_back_as_it_was(
     create(bootstrap, topic, PARTITIONS)  # of which one stays empty
     send(bootstrap, sent)
     run_job(
-        ExportOptions(topics=(topic,), to=str(tmp_path), format=format, bootstrap_servers=bootstrap, max_offsets=500),
+        ExportOptions(
+            topics=(topic,), to=str(tmp_path), format=format, bootstrap_servers=bootstrap, max_offsets_per_batch=500
+        ),
         spark=spark,
         once=True,
     )

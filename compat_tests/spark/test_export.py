@@ -67,7 +67,11 @@ def test_parquet_holds_all_that_the_topics_held(
     other = fill(bootstrap, f"2026-{secrets.token_hex(4)}", 400)
     to = tmp_path / "with space"
     options = ExportOptions(
-        topics=(filled.name, other.name), to=str(to), bootstrap_servers=bootstrap, max_offsets=800, commit_group=name
+        topics=(filled.name, other.name),
+        to=str(to),
+        bootstrap_servers=bootstrap,
+        max_offsets_per_batch=800,
+        commit_group=name,
     )
     outcome = run_job(options, spark=spark, once=True)
     assert (outcome.rows, outcome.batches >= 2) == (1_900, True)
@@ -99,7 +103,7 @@ def test_delta(spark: SparkSession, bootstrap: str, filled: Filled, tmp_path: Pa
     from deltalake import DeltaTable
 
     options = ExportOptions(
-        topics=(filled.name,), to=str(tmp_path), format="delta", bootstrap_servers=bootstrap, max_offsets=800
+        topics=(filled.name,), to=str(tmp_path), format="delta", bootstrap_servers=bootstrap, max_offsets_per_batch=800
     )
     run_job(options, spark=spark, once=True)
     table = DeltaTable(tmp_path)
@@ -128,7 +132,7 @@ def test_json_and_csv(spark: SparkSession, bootstrap: str, topic: str, tmp_path:
         "bootstrap_servers": bootstrap,
         "value_format": "json,schema=id BIGINT, name STRING, tags ARRAY<STRING>",
         "with_metadata": True,
-        "max_offsets": 30,
+        "max_offsets_per_batch": 30,
     }
     run_job(ExportOptions(to=str(tmp_path / "json"), format="json", **said), spark=spark, once=True)  # type: ignore[arg-type]
     lines = [json.loads(line) for path in visible(tmp_path / "json") for line in path.read_text().splitlines()]
@@ -188,7 +192,7 @@ def test_a_table_of_a_database(spark: SparkSession, bootstrap: str, topic: str, 
         with_metadata=True,
         metadata_prefix="kafka_",
         bootstrap_servers=bootstrap,
-        max_offsets=20,
+        max_offsets_per_batch=20,
     )
     checkpoint = tmp_path / "checkpoint"
     run_job(options, spark=spark, once=True, checkpoint=str(checkpoint))

@@ -41,8 +41,7 @@ def test_each_job_helps_with_its_own_options_and_those_of_all(run, name):
     for flag in ("--once", "--checkpoint DIR", "--master URL", "--conf KEY=VALUE", "--verbose"):
         assert flag in out
     for each in described(JOBS[name].options_class()):
-        flags = each.option.flags or pipeline.FLAGS.get(each.name) or (f"--{each.name.replace('_', '-')}",)
-        assert each.option.argument or all(flag in out for flag in flags)
+        assert each.option.argument or all(flag in out for flag in each.flags)
 
 
 def test_help_imports_no_spark():

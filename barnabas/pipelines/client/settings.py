@@ -6,13 +6,15 @@ compared, hashed and sent to workers.
 
 import difflib
 import re
-import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class BadSetting(ValueError):
@@ -141,7 +143,7 @@ class ClientSettings:
     def parse(cls, options: Mapping[str, str]) -> "ClientSettings":
         """Check settings by their Java names, without ``kafka.`` before them; raises BadSetting."""
         for name, value in options.items():
-            _check(name, value)
+            check_setting(name, value, SETTINGS, REFUSED, "this client")
         settings = cls(tuple(sorted(options.items())))
         if "bootstrap.servers" not in options:
             raise BadSetting("kafka.bootstrap.servers is missing: say host:port of a broker")
@@ -222,7 +224,9 @@ class ClientSettings:
                 + JKS_HELP.format(store=location)
             )
 
-    def _ssl_context(self) -> ssl.SSLContext:
+    def _ssl_context(self) -> "ssl.SSLContext":
+        import ssl  # takes longer than all else here, and where options are only checked nobody needs it
+
         context = ssl.create_default_context(
             cafile=self["ssl.truststore.location"] or None, cadata=self["ssl.truststore.certificates"] or None
         )
@@ -242,13 +246,14 @@ class ClientSettings:
 _NOT_KAFKA_PYTHONS = ("bootstrap.servers", "default.api.timeout.ms", "retry.backoff.ms")
 
 
-def _check(name: str, value: str) -> None:
-    if name in REFUSED:
-        raise BadSetting(f"kafka.{name} cannot be set: {REFUSED[name]}")
-    if name not in SETTINGS:
-        raise BadSetting(f"kafka.{name} is no setting of this client{near(name, SETTINGS, 'kafka.')}")
+def check_setting(name: str, value: str, known: Mapping[str, Setting], refused: Mapping[str, str], whose: str) -> None:
+    """Nothing, if it is one of the `known` settings, with such a value; raises BadSetting, which shows no password."""
+    if name in refused:
+        raise BadSetting(f"kafka.{name} cannot be set: {refused[name]}")
+    if name not in known:
+        raise BadSetting(f"kafka.{name} is no setting of {whose}{near(name, known, 'kafka.')}")
     try:
-        SETTINGS[name].check(value)
+        known[name].check(value)
     except ValueError as problem:
         shown = "" if "password" in name or "jaas" in name else f" {value!r}"
         raise BadSetting(f"kafka.{name}{shown}: {problem}") from None

@@ -124,11 +124,8 @@ class Transaction:
         topics: dict[str, list[int]] = {}
         for topic, partition in topic_partitions:
             topics.setdefault(topic, []).append(partition)
-        identity = self._begun()
         request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.transactional_id,
-            v3_and_below_producer_id=identity.producer_id,
-            v3_and_below_producer_epoch=identity.epoch,
+            **{f"v3_and_below_{name}": value for name, value in self._begun().items()},
             v3_and_below_topics=[
                 AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=name, partitions=partitions)
                 for name, partitions in topics.items()
@@ -147,12 +144,9 @@ class Transaction:
             raise _error(code, name)
 
     async def _take_in_group(self, group: str) -> None:
-        identity = self._begun()
         response = await self._ask(
             AddOffsetsToTxnRequest(
-                transactional_id=self.transactional_id,
-                producer_id=identity.producer_id,
-                producer_epoch=identity.epoch,
+                **self._begun(),
                 group_id=group,
                 max_version=3,
             )
@@ -161,7 +155,6 @@ class Transaction:
             raise _error(response.error_code, f"group {group}")
 
     async def _commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
-        identity = self._begun()
         topic_class = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         topics: dict[str, list[Any]] = {}
         for (topic, partition), offset in offsets.items():
@@ -174,10 +167,8 @@ class Transaction:
                 )
             )
         request = TxnOffsetCommitRequest(
-            transactional_id=self.transactional_id,
+            **self._begun(),
             group_id=group,
-            producer_id=identity.producer_id,
-            producer_epoch=identity.epoch,
             generation_id=-1,
             member_id="",
             group_instance_id=None,
@@ -195,12 +186,9 @@ class Transaction:
             raise
 
     async def _end_request(self, committed: bool) -> None:
-        identity = self._begun()
         response = await self._ask(
             EndTxnRequest(
-                transactional_id=self.transactional_id,
-                producer_id=identity.producer_id,
-                producer_epoch=identity.epoch,
+                **self._begun(),
                 committed=committed,
                 max_version=4,
             )
@@ -208,10 +196,15 @@ class Transaction:
         if response.error_code:
             raise _error(response.error_code, "the transaction")
 
-    def _begun(self) -> Identity:
+    def _begun(self) -> dict[str, Any]:
+        """Whose transaction it is, as each request of one says it."""
         if self._identity is None:
             raise RuntimeError(f"transaction {self.transactional_id} has not begun")
-        return self._identity
+        return {
+            "transactional_id": self.transactional_id,
+            "producer_id": self._identity.producer_id,
+            "producer_epoch": self._identity.epoch,
+        }
 
     async def _ask(self, request: Any) -> Any:
         return await self._cluster.ask_coordinator(self.transactional_id, request, CoordinatorType.TRANSACTION)

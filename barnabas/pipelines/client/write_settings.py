@@ -6,7 +6,7 @@ Knows nothing of connections, which are :mod:`barnabas.pipelines.client.settings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from barnabas.pipelines.client.settings import BadSetting, Setting
+from barnabas.pipelines.client.settings import BadSetting, Setting, check_setting
 from barnabas.records.batch import Compression
 
 KIB = 1 << 10
@@ -92,7 +92,7 @@ class WriteSettings:
     def parse(cls, options: Mapping[str, str], *, request_timeout: float = 30.0) -> "WriteSettings":
         """From settings by their Java names, without ``kafka.``; raises BadSetting."""
         for name, value in options.items():
-            _check(name, value)
+            check_setting(name, value, PRODUCER_SETTINGS, PRODUCER_REFUSED, "a producer")
         said = {name: setting.default for name, setting in PRODUCER_SETTINGS.items()} | dict(options)
         acks = {"all": -1, "-1": -1, "0": 0, "1": 1}[str(said["acks"]).lower()]
         compression = Compression[str(said["compression.type"]).upper()]
@@ -128,14 +128,3 @@ def _idempotent(said: str | None, acks: int, in_flight: int) -> bool:
         if not works:
             return False
     return said is None or wanted
-
-
-def _check(name: str, value: str) -> None:
-    if name in PRODUCER_REFUSED:
-        raise BadSetting(f"kafka.{name} cannot be set: {PRODUCER_REFUSED[name]}")
-    if name not in PRODUCER_SETTINGS:
-        raise BadSetting(f"kafka.{name} is no setting of a producer")
-    try:
-        PRODUCER_SETTINGS[name].check(value)
-    except ValueError as problem:
-        raise BadSetting(f"kafka.{name} {value!r}: {problem}") from None

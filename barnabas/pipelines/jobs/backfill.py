@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from barnabas.pipelines.jobs.backfilling.options import BackfillOptions
 from barnabas.pipelines.jobs.backfilling.plan import Plan, Range, batches, partition_counts
-from barnabas.pipelines.jobs.running import BatchJob, Progress, Report
+from barnabas.pipelines.jobs.progress import Progress, Report
+from barnabas.pipelines.jobs.running import BatchJob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

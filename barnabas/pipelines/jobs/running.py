@@ -10,29 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.pipelines.jobs.causes import cause_of
-from barnabas.pipelines.jobs.options import Option, check_choices, described, option, options
 from barnabas.pipelines.jobs.progress import Following, Progress, Report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-__all__ = [
-    "BatchJob",
-    "Job",
-    "JobFailed",
-    "Option",
-    "Outcome",
-    "Progress",
-    "Report",
-    "Work",
-    "check_choices",
-    "checkpoint_of",
-    "described",
-    "option",
-    "options",
-    "run",
-]
 
 LOOK_SECONDS = 0.1
 ENDING_SECONDS = 0.01

@@ -61,8 +61,8 @@ class Stream(Job):
                     writer = writer.option("checkpointLocation", f"{checkpoint.rstrip('/')}/{place}")
                     if once:
                         writer = writer.trigger(availableNow=True)
-                    elif options.trigger is not None:
-                        writer = writer.trigger(processingTime=options.trigger)
+                    elif options.trigger_seconds is not None:
+                        writer = writer.trigger(processingTime=f"{options.trigger_seconds} seconds")
                     queries.append(writer.start())
             except BaseException:
                 for query in queries:

@@ -24,7 +24,7 @@ from barnabas.pipelines.values.avro_types import (
     without_objects,
 )
 from barnabas.pipelines.values.avro_unions import branch_of, from_union, to_union
-from barnabas.pipelines.values.framing import HEADER_BYTES, Undecodable, header, schema_id_of
+from barnabas.pipelines.values.framing import HEADER_BYTES, Undecodable, header, hint_of_header, schema_id_of
 from barnabas.pipelines.values.registry import Registry
 from barnabas.pipelines.values.rows import Decoded, decode_rows, encode_rows
 
@@ -89,9 +89,7 @@ class AvroDecoder:
         return row[WHOLE] if wrapped else row
 
     def _hint(self, value: bytes) -> str:
-        if self.framed or value[:1] != b"\0":
-            return ""
-        return ": it begins with a zero, so that it may have a schema registry's header (framed, registry)"
+        return hint_of_header(value, framed=self.framed)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ Knows nothing of schemas, nor of the registry.
 
 from collections.abc import Sequence
 
+from barnabas.errors import InvalidRecord
+from barnabas.records.varint import read_varint, write_varint
+
 MAGIC = 0
 HEADER_BYTES = 5
 MOST_INDEXES = 64
@@ -38,14 +41,14 @@ def message_indexes(value: bytes, at: int = HEADER_BYTES) -> tuple[tuple[int, ..
 
     ``(1, 0)`` is the first message within the second of the file. ``(0,)`` has a short form: a single zero.
     """
-    count, at = _zigzag(value, at)
+    count, at = _index(value, at)
     if count == 0:
         return (0,), at
     if not 0 < count <= MOST_INDEXES:
         raise Undecodable(f"the message indexes after the header claim to be {count}")
     indexes = []
     for _ in range(count):
-        index, at = _zigzag(value, at)
+        index, at = _index(value, at)
         indexes.append(index)
     return tuple(indexes), at
 
@@ -54,27 +57,21 @@ def write_message_indexes(indexes: Sequence[int]) -> bytes:
     """The bytes that `message_indexes` reads."""
     if tuple(indexes) == (0,):
         return b"\0"
-    return b"".join(_write_zigzag(number) for number in (len(indexes), *indexes))
-
-
-def _zigzag(value: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        if at >= len(value) or shift > 28:
-            raise Undecodable("the message indexes after the header are cut off, or no numbers")
-        byte = value[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at
-        shift += 7
-
-
-def _write_zigzag(number: int) -> bytes:
-    rest = (number << 1) ^ (number >> 31)
     written = bytearray()
-    while rest > 0x7F:
-        written.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    written.append(rest)
+    for number in (len(indexes), *indexes):
+        write_varint(number, written)
     return bytes(written)
+
+
+def hint_of_header(value: bytes, *, framed: bool) -> str:
+    """What to add where a value, taken to be `framed` or not, is not of its format."""
+    if framed or value[:1] != bytes([MAGIC]):
+        return ""
+    return ": it begins with a zero, so that it may have a schema registry's header (framed, registry)"
+
+
+def _index(value: bytes, at: int) -> tuple[int, int]:
+    try:
+        return read_varint(value, at)
+    except (IndexError, InvalidRecord):
+        raise Undecodable("the message indexes after the header are cut off, or no numbers") from None

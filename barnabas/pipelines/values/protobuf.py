@@ -20,6 +20,7 @@ from barnabas.pipelines.values.framing import (
     Undecodable,
     Unencodable,
     header,
+    hint_of_header,
     message_indexes,
     schema_id_of,
     write_message_indexes,
@@ -74,7 +75,7 @@ class ProtobufDecoder:
                 try:
                     message = parse(value[self._start(value) :] if self.framed else value)
                 except DecodeError:
-                    error = f"the {len(value)} bytes are no {self.message}{self._hint(value)}"
+                    error = f"the {len(value)} bytes are no {self.message}{hint_of_header(value, framed=self.framed)}"
                 except VALUE_ERRORS as problem:
                     error = told(problem)
             messages.append(message)
@@ -102,11 +103,6 @@ class ProtobufDecoder:
             if name != self.message:
                 raise Undecodable(f"it is a {name} (schema {schema_id}), and not a {self.message}")
         return start
-
-    def _hint(self, value: bytes) -> str:
-        if self.framed or value[:1] != b"\0":
-            return ""
-        return ": it begins with a zero, so that it may have a schema registry's header (framed, registry)"
 
 
 @dataclass(frozen=True)

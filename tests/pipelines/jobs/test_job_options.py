@@ -8,13 +8,14 @@ from collections.abc import Mapping
 import pytest
 
 from barnabas.pipelines.jobs import JOBS
-from barnabas.pipelines.jobs.options import REQUIRED, check_choices, described, option, options
+from barnabas.pipelines.jobs.options import REQUIRED, check_values, described, option, options
 
 
 @options
 class Sample:
     to: str = option("Where to.")
-    size: int | None = option("How big.", default=None)
+    size: int | None = option("How big.", default=None, least=1)
+    pause: float = option("How long.", default=1.0, above=0)
     topics: tuple[str, ...] = option("Which.", default=())
     client: Mapping[str, str] = option("Settings.", default_factory=dict, file=True)
     kind: str = option("What.", default="a", choices=("a", "b"))
@@ -22,12 +23,12 @@ class Sample:
     hidden: int = dataclasses.field(default=3)
 
     def __post_init__(self):
-        check_choices(self)
+        check_values(self)
 
 
 def test_fields_are_described_in_their_order():
     found = {each.name: each for each in described(Sample)}
-    assert list(found) == ["to", "size", "topics", "client", "kind", "fast"]
+    assert list(found) == ["to", "size", "pause", "topics", "client", "kind", "fast"]
     assert found["to"].default is REQUIRED
     assert (found["size"].type, found["size"].default) == (int, None)
     assert (found["topics"].type, found["topics"].many) == (str, True)
@@ -55,6 +56,14 @@ def test_what_may_be_a_password_is_not_shown():
 def test_a_choice_that_is_none_is_refused_by_name():
     with pytest.raises(ValueError, match="kind is 'c', but must be one of a, b"):
         Sample(to="x", kind="c")
+
+
+def test_a_number_out_of_its_bounds_is_refused_by_name():
+    assert Sample(to="x", size=1, pause=0.1).size == 1
+    with pytest.raises(ValueError, match="size is 0, but must be at least 1"):
+        Sample(to="x", size=0)
+    with pytest.raises(ValueError, match="pause is 0, but must be above 0"):
+        Sample(to="x", pause=0)
 
 
 @pytest.mark.parametrize("name", JOBS)

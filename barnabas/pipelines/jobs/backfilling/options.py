@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.jobs.exporting.layout import HOME
-from barnabas.pipelines.jobs.options import option, options
+from barnabas.pipelines.jobs.options import ClusterOptions, check_values, option, options
 
 if TYPE_CHECKING:
     from barnabas.pipelines.client.write_settings import WriteSettings
@@ -22,7 +22,7 @@ Offsets = dict[str, dict[int, int]]
 
 
 @options
-class BackfillOptions:
+class BackfillOptions(ClusterOptions):
     """What ``barnabas pipeline backfill`` is told: which export, which of its records, where to."""
 
     source: str = option(
@@ -40,13 +40,6 @@ class BackfillOptions:
         "The topic that is written, where it is one; else each goes to the topic of its own name.",
         default=None,
         metavar="TOPIC",
-    )
-    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
-    client: Mapping[str, str] = option(
-        "Settings of the client and its producer, by Kafka's names: for TLS, SASL, `compression.type` and the like.",
-        default_factory=dict,
-        flags=("--command-config",),
-        file=True,
     )
 
     starting_timestamp: str | None = option(
@@ -77,13 +70,12 @@ class BackfillOptions:
         "Write to a topic whose retention.ms will have its brokers delete what is written.", default=False
     )
     batch_records: int = option(
-        "How many records a batch has at most, about: a stop waits for its end.", default=1_000_000
+        "How many records a batch has at most, about: a stop waits for its end.", default=1_000_000, least=1
     )
 
     def __post_init__(self) -> None:
         """Raises ValueError, naming the option."""
-        if self.batch_records < 1:
-            raise ValueError(f"batch_records is {self.batch_records}, but must be 1 at least")
+        check_values(self)
         for name in ("starting_timestamp", "ending_timestamp"):
             parse_time(name, getattr(self, name))
         for name in ("starting_offsets", "ending_offsets"):

@@ -10,7 +10,17 @@ from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.jobs.exporting.columns import PERIODS, Shape
 from barnabas.pipelines.jobs.exporting.layout import HOME
 from barnabas.pipelines.jobs.exporting.merging import Limits
-from barnabas.pipelines.jobs.options import check_choices, configs_of_jars, option, options
+from barnabas.pipelines.jobs.options import (
+    ClusterOptions,
+    check_values,
+    commit_group_option,
+    configs_of_jars,
+    isolation_option,
+    max_offsets_option,
+    option,
+    options,
+    trigger_option,
+)
 from barnabas.pipelines.values import Format, parse_format
 
 FORMATS = ("parquet", "delta", "csv", "json", "jdbc")
@@ -28,7 +38,7 @@ LOSSLESS = ("parquet", "delta")
 
 
 @options
-class ExportOptions:
+class ExportOptions(ClusterOptions):
     """What ``barnabas pipeline export`` is told: which topics, as what, where to."""
 
     topics: tuple[str, ...] = option(
@@ -43,13 +53,6 @@ class ExportOptions:
         metavar="PLACE",
     )
     format: str = option("What to write.", default="parquet", choices=FORMATS)
-    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
-    client: Mapping[str, str] = option(
-        "Settings of the client, by Kafka's names: for TLS, SASL and the like.",
-        default_factory=dict,
-        flags=("--command-config",),
-        file=True,
-    )
 
     key_format: str | None = option(
         "What keys are: `raw`, `utf8`, or as in `value_format`. By default `raw` for Parquet and Delta, else `utf8`.",
@@ -89,11 +92,12 @@ class ExportOptions:
         default=None,
         choices=("zstd", "snappy", "gzip", "none"),
     )
-    target_mib: int = option("How large files shall be, in MiB: smaller ones are merged.", default=128)
+    target_mib: int = option("How large files shall be, in MiB: smaller ones are merged.", default=128, least=1)
     publish_seconds: float = option(
         "For how long records may be held back, hidden, so that their file gets that large. Files of Delta are visible "
         "at once, and merged after that time.",
         default=600.0,
+        least=0,
     )
     keep_held: bool = option(
         "At the end of a run, go on holding back what is not due yet: for `--once` every few minutes. Otherwise "
@@ -114,20 +118,10 @@ class ExportOptions:
         default="earliest",
         metavar="OFFSETS",
     )
-    max_offsets: int = option("How many offsets a batch reads at most.", default=1_000_000)
-    trigger_seconds: float = option(
-        "How long after a batch has begun the next one begins at the earliest.", default=10.0
-    )
-    isolation: str = option(
-        "Whether records of transactions that were aborted, or are open, are left out.",
-        default="read_committed",
-        choices=("read_committed", "read_uncommitted"),
-    )
-    commit_group: str | None = option(
-        "Commit how far the export has come to this consumer group, where any tool of Kafka's shows its lag.",
-        default=None,
-        metavar="GROUP",
-    )
+    max_offsets_per_batch: int = max_offsets_option(1_000_000)
+    trigger_seconds: float = trigger_option(10.0)
+    isolation: str = isolation_option()
+    commit_group: str | None = commit_group_option()
     fail_on_data_loss: bool = option(
         "End with an error where records have gone before they were exported; otherwise go on with a warning.",
         default=True,
@@ -135,7 +129,7 @@ class ExportOptions:
 
     def __post_init__(self) -> None:
         """Raises ValueError, naming the option."""
-        check_choices(self)
+        check_values(self)
         if bool(self.topics) == bool(self.topic_pattern):
             raise ValueError("either topics or topic_pattern must be given: what to export")
         if (self.format == "jdbc") != self.to.startswith("jdbc:"):
@@ -147,9 +141,6 @@ class ExportOptions:
         if self.compression is not None and self.compression not in COMPRESSIONS[self.format]:
             may_be = ", ".join(COMPRESSIONS[self.format])
             raise ValueError(f"compression is {self.compression!r}, but {self.format} may have: {may_be}")
-        for name in ("target_mib", "max_offsets", "publish_seconds", "trigger_seconds"):
-            if getattr(self, name) < (1 if name in ("target_mib", "max_offsets") else 0):
-                raise ValueError(f"{name} is {getattr(self, name)}, which is too small")
         for text in filter(None, (self.key_format, self.value_format)):
             parse_format(text)
 
@@ -188,11 +179,10 @@ class ExportOptions:
         """The options of the source."""
         which = ("subscribe", ",".join(self.topics)) if self.topics else ("subscribePattern", self.topic_pattern or "")
         return {
-            **{f"kafka.{name}": value for name, value in self.client.items()},
-            "kafka.bootstrap.servers": self.bootstrap_servers,
+            **self.kafka_options(),
             which[0]: which[1],
             "startingOffsets": self.starting_offsets,
-            "maxOffsetsPerTrigger": str(self.max_offsets),
+            "maxOffsetsPerTrigger": str(self.max_offsets_per_batch),
             "kafka.isolation.level": self.isolation,
             "failOnDataLoss": str(self.fail_on_data_loss).lower(),
             "includeHeaders": "true",

@@ -5,24 +5,24 @@ Knows nothing of how that is done; imported without Spark.
 
 from collections.abc import Mapping
 
-from barnabas.pipelines.jobs.options import check_choices, configs_of_jars, option, options
+from barnabas.pipelines.jobs.options import (
+    ClusterOptions,
+    check_values,
+    configs_of_jars,
+    delivery_option,
+    option,
+    options,
+)
 from barnabas.pipelines.values import Format, Raw, Utf8, parse_format
 
 FORMATS = ("parquet", "csv", "json", "text", "orc")
 
 
 @options
-class ImportOptions:
+class ImportOptions(ClusterOptions):
     """What ``barnabas pipeline import`` is told: where rows come from, and what becomes of them."""
 
     topic: str = option("The topic that the rows go to.")
-    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
-    client: Mapping[str, str] = option(
-        "Settings of the client, by Kafka's names: for TLS, SASL, `compression.type` and the like.",
-        default_factory=dict,
-        flags=("--command-config",),
-        file=True,
-    )
 
     files: str | None = option(
         "A directory, or a pattern such as `in/*.csv`: each file that is or appears there is imported once. A file "
@@ -43,12 +43,15 @@ class ImportOptions:
         default_factory=dict,
         flags=("--reader-option",),
     )
-    max_files_per_batch: int | None = option("How many files a batch has at most; else all there are.", default=None)
+    max_files_per_batch: int | None = option(
+        "How many files a batch has at most; else all there are.", default=None, least=1
+    )
     min_tasks: int = option(
         "Share the files of a batch among as many tasks at least, if they are large enough: a task has 4 MiB or more. "
         "How many cores there are makes no difference, so that a batch that is repeated has the same tasks; do not "
         "change this while one is unfinished.",
         default=4,
+        least=1,
     )
     in_order: bool = option(
         "Keep the order of the rows within a file, and of the files by their time: one file a batch, one task a file.",
@@ -82,13 +85,15 @@ class ImportOptions:
     batch_rows: int = option(
         "How many rows of a table a batch has at most; it is one transaction with `delivery` exactly-once.",
         default=100_000,
+        least=1,
     )
     delay_seconds: float = option(
         "Leave rows of a table that are younger, by the time in `increasing`, to the next batch: transactions may "
         "still add to them.",
         default=0.0,
+        least=0,
     )
-    poll_seconds: float = option("How often to look for new files or rows.", default=2.0)
+    poll_seconds: float = option("How often to look for new files or rows.", default=2.0, above=0)
 
     select: tuple[str, ...] = option(
         "Columns, or SQL expressions with a name (`upper(name) AS name`), to go on with; else all columns.",
@@ -129,15 +134,10 @@ class ImportOptions:
         flags=("--header",),
         metavar="NAME=COLUMN",
     )
-    delivery: str = option(
-        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`; "
-        "at-least-once may write a batch twice after a crash.",
-        default="exactly-once",
-        choices=("exactly-once", "at-least-once"),
-    )
+    delivery: str = delivery_option()
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_values(self)
         if (self.files is None) == (self.jdbc_url is None):
             raise ValueError("either files or jdbc_url must be given: where rows come from")
         for wrong, words in self._mistakes():
@@ -159,14 +159,6 @@ class ImportOptions:
             ((self.after == "archive") != (self.archive_to is not None), "after archive and archive_to go together"),
             (self.in_order and self.max_files_per_batch not in (None, 1), "in_order means max_files_per_batch 1"),
             (
-                self.max_files_per_batch is not None and self.max_files_per_batch < 1,
-                f"max_files_per_batch is {self.max_files_per_batch}, but must be at least 1",
-            ),
-            (self.min_tasks < 1, f"min_tasks is {self.min_tasks}, but must be at least 1"),
-            (self.batch_rows < 1, f"batch_rows is {self.batch_rows}, but must be at least 1"),
-            (self.poll_seconds <= 0, f"poll_seconds is {self.poll_seconds}, but must be above 0"),
-            (self.delay_seconds < 0, f"delay_seconds is {self.delay_seconds}, but must not be below 0"),
-            (
                 is_plain and self.value_column is None and self.format != "text",
                 f"value_format {self.value_format} needs value_column: which column is the value",
             ),
@@ -180,12 +172,7 @@ class ImportOptions:
 
     def sink_options(self) -> dict[str, str]:
         """Options of the data source that writes the records."""
-        return {
-            **{f"kafka.{name}": value for name, value in self.client.items()},
-            "kafka.bootstrap.servers": self.bootstrap_servers,
-            "topic": self.topic,
-            "delivery": self.delivery,
-        }
+        return {**self.kafka_options(), "topic": self.topic, "delivery": self.delivery}
 
     def spark_configs(self) -> dict[str, str]:
         """What the session has to be started with: the driver's jars.

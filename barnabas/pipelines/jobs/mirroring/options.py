@@ -15,7 +15,14 @@ from barnabas.pipelines.jobs.mirroring.policy import (
     split,
 )
 from barnabas.pipelines.jobs.mirroring.spec import Spec
-from barnabas.pipelines.jobs.options import check_choices, option, options
+from barnabas.pipelines.jobs.options import (
+    check_values,
+    commit_group_option,
+    isolation_option,
+    max_offsets_option,
+    option,
+    options,
+)
 
 
 @options
@@ -64,11 +71,7 @@ class MirrorOptions:
         default="earliest",
         choices=("earliest", "latest"),
     )
-    isolation: str = option(
-        "Whether records of transactions are mirrored once they are committed, or at once, aborted ones too.",
-        default="read_committed",
-        choices=("read_committed", "read_uncommitted"),
-    )
+    isolation: str = isolation_option()
     fail_on_data_loss: bool = option(
         "End with an error when the source has lost records before they were mirrored: by retention, or as a topic "
         "was deleted and made again. Otherwise go on with what there is.",
@@ -98,24 +101,21 @@ class MirrorOptions:
     )
 
     refresh_seconds: float = option(
-        "How often to look for new topics and partitions, changed configs and what groups have committed.", default=10.0
+        "How often to look for new topics and partitions, changed configs and what groups have committed.",
+        default=10.0,
+        above=0,
     )
-    poll_seconds: float = option("How often to look for new records.", default=0.5)
-    max_offsets_per_batch: int | None = option(
-        "How many offsets a batch goes on, over all partitions; else as far as there are records.", default=None
-    )
-    commit_group: str | None = option(
-        "Commit at the source how far the mirror has come, to this consumer group, where any tool of Kafka's shows its "
-        "lag.",
-        default=None,
-    )
+    poll_seconds: float = option("How often to look for new records.", default=0.5, least=0)
+    max_offsets_per_batch: int | None = max_offsets_option()
+    commit_group: str | None = commit_group_option()
     tasks: int | None = option(
         "How many tasks a batch has at most; else four for each core that Spark has. A partition is one task's.",
         default=None,
+        least=1,
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_values(self)
         for wrong, words in self._mistakes():
             if wrong:
                 raise ValueError(words)
@@ -142,13 +142,6 @@ class MirrorOptions:
                 self.replication_factor < 1 and self.replication_factor != -1,
                 f"replication_factor is {self.replication_factor}, but must be at least 1, or -1",
             ),
-            (self.refresh_seconds <= 0, f"refresh_seconds is {self.refresh_seconds}, but must be above 0"),
-            (self.poll_seconds < 0, f"poll_seconds is {self.poll_seconds}, but must not be below 0"),
-            (
-                self.max_offsets_per_batch is not None and self.max_offsets_per_batch < 1,
-                f"max_offsets_per_batch is {self.max_offsets_per_batch}, but must be at least 1",
-            ),
-            (self.tasks is not None and self.tasks < 1, f"tasks is {self.tasks}, but must be at least 1"),
         )
 
     def spec(self) -> Spec:
@@ -172,7 +165,7 @@ class MirrorOptions:
             starting_offsets=self.starting_offsets,
             isolation=self.isolation,
             fail_on_data_loss=self.fail_on_data_loss,
-            max_offsets=self.max_offsets_per_batch,
+            max_offsets_per_batch=self.max_offsets_per_batch,
             commit_group=self.commit_group,
             refresh_seconds=self.refresh_seconds,
         )

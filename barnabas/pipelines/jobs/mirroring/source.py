@@ -73,7 +73,7 @@ class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._kept
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        most = self._spec.max_offsets
+        most = self._spec.max_offsets_per_batch
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -41,7 +41,7 @@ class Spec:
     starting_offsets: str
     isolation: str
     fail_on_data_loss: bool
-    max_offsets: int | None
+    max_offsets_per_batch: int | None
     commit_group: str | None
     refresh_seconds: float
 

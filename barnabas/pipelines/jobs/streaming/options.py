@@ -4,11 +4,19 @@ Knows nothing of how it is done; imported without Spark.
 """
 
 import re
-from collections.abc import Mapping
 from functools import cached_property
 
 from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS
-from barnabas.pipelines.jobs.options import check_choices, option, options
+from barnabas.pipelines.jobs.options import (
+    ClusterOptions,
+    check_values,
+    commit_group_option,
+    delivery_option,
+    max_offsets_option,
+    option,
+    options,
+    trigger_option,
+)
 from barnabas.pipelines.jobs.streaming.spec import Table, parse_table
 from barnabas.pipelines.option_tables import READ
 from barnabas.pipelines.values.formats import Format, parse_format
@@ -23,7 +31,7 @@ READ_ONLY = frozenset(name.removeprefix("kafka.") for name in READ if name.start
 
 
 @options
-class StreamOptions:
+class StreamOptions(ClusterOptions):
     """What ``barnabas pipeline stream`` is told: tables, a function or SQL over them, and where the result goes."""
 
     tables: tuple[str, ...] = option(
@@ -41,13 +49,6 @@ class StreamOptions:
     )
     sql: str | None = option(
         "Or a SELECT statement over the tables; `@` and a name: it is in that file.", default=None, metavar="SQL"
-    )
-    bootstrap_servers: str = option("Where the cluster is.", default="localhost:9092", metavar="HOST:PORT[,...]")
-    client: Mapping[str, str] = option(
-        "Settings of the client, by Kafka's names: for TLS, SASL, `compression.type` and the like.",
-        default_factory=dict,
-        flags=("--command-config",),
-        file=True,
     )
 
     format: str | None = option(
@@ -67,12 +68,7 @@ class StreamOptions:
         default="append",
         choices=("append", "update"),
     )
-    delivery: str = option(
-        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`, and "
-        "reads only what was committed; at-least-once may write a batch twice after a crash.",
-        default="exactly-once",
-        choices=("exactly-once", "at-least-once"),
-    )
+    delivery: str = delivery_option()
 
     undecodable: str | None = option(
         "What becomes of a record that cannot be decoded: it ends the job (`fail`), has nulls (`null`), or goes to the "
@@ -90,18 +86,9 @@ class StreamOptions:
     starting_offsets: str = option(
         "Where topics are read from at the first start.", default="earliest", choices=("earliest", "latest")
     )
-    max_offsets_per_batch: int | None = option(
-        "About how many records of each topic a batch reads at most; else all there are.", default=None
-    )
-    trigger: str | None = option(
-        "How often a batch begins, as in `10 seconds`; else as soon as the one before is done.",
-        default=None,
-        metavar="INTERVAL",
-    )
-    group: str | None = option(
-        "A consumer group to which each batch commits what it has read, so that any Kafka tool shows the lag.",
-        default=None,
-    )
+    max_offsets_per_batch: int | None = max_offsets_option()
+    trigger_seconds: float | None = trigger_option(None)
+    commit_group: str | None = commit_group_option()
     state_store: str = option(
         "Where state is kept (windows, joins, what was seen): in RocksDB on disk, which transformWithState needs, or "
         "in Java's memory. It stays as it was at the first start.",
@@ -113,10 +100,11 @@ class StreamOptions:
         "Without it, `spark.sql.shuffle.partitions` says so; where that is not set either, as many as the widest topic "
         "has partitions.",
         default=None,
+        least=1,
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_values(self)
         for wrong, words in self._mistakes():
             if wrong:
                 raise ValueError(words)
@@ -141,14 +129,6 @@ class StreamOptions:
                 f"dead_letters is given, and undecodable {self.undecodable}, by which nothing would go there",
             ),
             (self.dead_letters == self.to, "dead_letters and to are the same topic"),
-            (
-                self.state_partitions is not None and self.state_partitions < 1,
-                f"state_partitions is {self.state_partitions}, but must be at least 1",
-            ),
-            (
-                self.max_offsets_per_batch is not None and self.max_offsets_per_batch < 1,
-                f"max_offsets_per_batch is {self.max_offsets_per_batch}, but must be at least 1",
-            ),
         )  # fmt: skip
 
     @cached_property
@@ -171,31 +151,21 @@ class StreamOptions:
 
     def source_options(self) -> dict[str, str]:
         """Options of the data source that are the same for all topics."""
-        client = {name: value for name, value in self.client.items() if name not in PRODUCER_SETTINGS}
         committed = {"isolation.level": "read_committed"} if self.delivery == "exactly-once" else {}
-        return {
-            **{f"kafka.{name}": value for name, value in {**committed, **client}.items()},
-            "kafka.bootstrap.servers": self.bootstrap_servers,
-        }
+        return self.kafka_options(without=PRODUCER_SETTINGS, defaults=committed)
 
     def stream_options(self) -> dict[str, str]:
         """Options of topics that are read as streams."""
         said = {
             "startingOffsets": self.starting_offsets,
             "maxOffsetsPerTrigger": self.max_offsets_per_batch,
-            "commitGroup": self.group,
+            "commitGroup": self.commit_group,
         }
         return {**self.source_options(), **{name: str(value) for name, value in said.items() if value is not None}}
 
     def sink_options(self, topic: str) -> dict[str, str]:
         """Options of the data source that writes."""
-        client = {name: value for name, value in self.client.items() if name not in READ_ONLY}
-        return {
-            **{f"kafka.{name}": value for name, value in client.items()},
-            "kafka.bootstrap.servers": self.bootstrap_servers,
-            "topic": topic,
-            "delivery": self.delivery,
-        }
+        return {**self.kafka_options(without=READ_ONLY), "topic": topic, "delivery": self.delivery}
 
     def statement(self) -> str | None:
         """The SQL, out of its file if it is in one."""

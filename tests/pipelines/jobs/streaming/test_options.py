@@ -131,7 +131,7 @@ def test_subjects_are_those_of_the_topic() -> None:
 
 def test_exactly_once_reads_what_was_committed_and_settings_go_where_they_belong() -> None:
     client = {"security.protocol": "SSL", "compression.type": "lz4", "fetch.max.wait.ms": "5"}
-    options = described(client=client, group="g", max_offsets_per_batch=7)
+    options = described(client=client, commit_group="g", max_offsets_per_batch=7)
     assert options.stream_options() == {
         "kafka.bootstrap.servers": "localhost:9092",
         "kafka.security.protocol": "SSL",
