@@ -92,7 +92,13 @@ READ = {
     option.name.lower(): option
     for option in (
         OptionDef("subscribe", _topics, None, READS, "the topics to read, with commas between them"),
-        OptionDef("subscribePattern", _pattern, None, READS, "a regular expression that topics match from end to end"),
+        OptionDef(
+            "subscribePattern",
+            _pattern,
+            None,
+            READS,
+            "a regular expression that is found in the names of topics, as by Spark's connector: `^orders$` is one",
+        ),
         OptionDef("assign", str, None, READS, 'the partitions to read: `{"orders": [0, 1]}`'),
         OptionDef(
             "startingOffsets",

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipelines import jars
 from barnabas.pipelines.session import spark_session
+from compat_tests.spark.processes import environment
 
 JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """As for Apache Kafka: a JVM of a test mostly starts, which takes half as long without optimising and verifying."""
@@ -50,9 +51,7 @@ def connector(spark: SparkSession, connector_jars: list[Path]) -> SparkSession:
 def spark(tmp_path_factory: pytest.TempPathFactory, connector_jars: list[Path]) -> Iterator[SparkSession]:
     """The session of this run; tests name their topics, queries and views apart."""
     home = tmp_path_factory.mktemp("spark")
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    )
+    os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]
     session = spark_session(
         "tests",
         master="local[2]",

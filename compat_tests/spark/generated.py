@@ -90,6 +90,11 @@ def send(bootstrap: str, records: Iterable[Made], **settings: str | int) -> None
     assert not problems, problems[:3]
 
 
+def renamed(records: Iterable[Made], topic: str) -> list[Made]:
+    """The same records, of another topic."""
+    return [record._replace(topic=topic) for record in records]
+
+
 def by_partition(records: Iterable[Made], partitions: int) -> list[list[Made]]:
     """What each partition holds, in the order in which it was sent."""
     held: list[list[Made]] = [[] for _ in range(partitions)]

@@ -72,7 +72,7 @@ class MortalWrite(writing.Write):
                 kill_driver()
             commit(transaction, *given)
 
-        Transaction.commit_offsets = last  # type: ignore[method-assign]
+        Transaction.commit_offsets = last
         writing.TRANSACTION_BYTES = 1
         yield from super().__call__(batches)
 
@@ -83,13 +83,13 @@ def main(step: str, bootstrap: str, source: str, target: str) -> None:
     spark = spark_session("mortal", master="local[2]", configs={**SETTINGS, **small})
     moves = itertools.count()
     if step == "batch":  # the second batch is decided, and some of its files are where they belong
-        LocalFiles.move = watched(LocalFiles.move, lambda _, to: "/held/0000000001" in hidden(to) and next(moves) == 2)  # type: ignore[method-assign]
+        LocalFiles.move = watched(LocalFiles.move, lambda _, to: "/held/0000000001" in hidden(to) and next(moves) == 2)
     elif step == "merge":  # the merged file is visible, and its parts are still there
-        LocalFiles.delete = watched(LocalFiles.delete, lambda path: path.endswith(".part") and next(moves) == 1)  # type: ignore[method-assign]
+        LocalFiles.delete = watched(LocalFiles.delete, lambda path: path.endswith(".part") and next(moves) == 1)
     if step != "transaction":
         run_job(export_options(bootstrap, source, target), spark=spark, once=True)
         return
-    writing.Write = MortalWrite  # type: ignore[misc]
+    writing.Write = MortalWrite
     run_job(backfill_options(bootstrap, source, target), spark=spark)
 
 

@@ -16,9 +16,10 @@ from barnabas.pipelines.jobs.backfill import BackfillOptions
 from barnabas.pipelines.jobs.export import ExportOptions
 from barnabas.pipelines.jobs.progress import Progress
 from barnabas.pipelines.jobs.running import JobFailed
-from compat_tests.spark.exported import committed, create, run_mortal, visible
-from compat_tests.spark.generated import Made, by_partition, made, send
+from compat_tests.spark.exported import run_mortal, visible
+from compat_tests.spark.generated import Made, by_partition, made, renamed, send
 from compat_tests.spark.mortal_jobs import backfill_options
+from compat_tests.spark.topics import committed, create
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -56,10 +57,6 @@ def put(directory: Path, records: list[Made], *, without: str = "", hole: int = 
         pyarrow.parquet.write_table(table.drop_columns(without) if without else table, directory / f"{number}.parquet")
 
 
-def renamed(records: list[list[Made]], topic: str) -> list[list[Made]]:
-    return [[record._replace(topic=topic) for record in its] for its in records]
-
-
 @pytest.fixture(scope="module")
 def records() -> list[Made]:
     return made(f"backfilled-{secrets.token_hex(4)}", 2_000, partitions=PARTITIONS)
@@ -70,7 +67,7 @@ def test_what_was_exported_comes_back_as_it_was(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path, format: str
 ) -> None:
     sent = made(topic, 1_200, partitions=3)
-    create(bootstrap, topic, PARTITIONS)  # of which one stays empty
+    create(bootstrap, topic, partitions=PARTITIONS)  # of which one stays empty
     send(bootstrap, sent)
     run_job(
         ExportOptions(
@@ -84,10 +81,10 @@ def test_what_was_exported_comes_back_as_it_was(
     told: list[Progress] = []
     outcome = run_job(options, spark=spark, report=told.append)
     assert (outcome.rows, outcome.batches, told[-1].lag) == (1_200, 3, 0)
-    wanted = renamed(by_partition(sent, PARTITIONS), target)
-    assert committed(bootstrap, target, PARTITIONS) == wanted
+    wanted = by_partition(renamed(sent, target), PARTITIONS)
+    assert committed(bootstrap, target) == wanted
     assert run_job(options, spark=spark).rows == 0
-    assert committed(bootstrap, target, PARTITIONS) == wanted
+    assert committed(bootstrap, target) == wanted
 
 
 def test_a_backfill_that_is_killed_and_one_that_is_stopped(
@@ -95,13 +92,13 @@ def test_a_backfill_that_is_killed_and_one_that_is_stopped(
 ) -> None:
     put(tmp_path, records, hole=3)
     run_mortal("transaction", bootstrap, str(tmp_path), topic)
-    wanted = renamed(by_partition(records, PARTITIONS), topic)
+    wanted = by_partition(renamed(records, topic), PARTITIONS)
 
     stop = threading.Event()
     options = backfill_options(bootstrap, str(tmp_path), topic)
     outcome = run_job(options, spark=spark, stop=stop, report=lambda progress: stop.set())
     assert (outcome.batches, outcome.stopped) == (1, True)
-    part = committed(bootstrap, topic, PARTITIONS)
+    part = committed(bootstrap, topic)
     assert [its == wanted[number][: len(its)] for number, its in enumerate(part)] == [True] * PARTITIONS
     assert 0 < sum(map(len, part)) < len(records)
 
@@ -111,7 +108,7 @@ def test_a_backfill_that_is_killed_and_one_that_is_stopped(
         )
         run_job(changed, spark=spark, checkpoint=options.checkpoint_beside())
     assert run_job(options, spark=spark).rows == len(records)
-    assert committed(bootstrap, topic, PARTITIONS) == wanted
+    assert committed(bootstrap, topic) == wanted
 
 
 def test_a_range_of_times_and_offsets(
@@ -129,10 +126,10 @@ def test_a_range_of_times_and_offsets(
         ending_offsets=f'{{"{records[0].topic}": {{"1": 200}}}}',
     )
     run_job(options, spark=spark)
-    its = by_partition(records, PARTITIONS)
+    its = by_partition(renamed(records, topic), PARTITIONS)
     its[0], its[1] = its[0][100:], its[1][:200]
     wanted = [[record for record in one if times[500] <= record.timestamp < times[1500]] for one in its]
-    assert committed(bootstrap, topic, PARTITIONS) == renamed(wanted, topic)
+    assert committed(bootstrap, topic) == wanted
 
 
 def test_what_cannot_come_back_as_it_was_is_refused(
@@ -140,7 +137,7 @@ def test_what_cannot_come_back_as_it_was_is_refused(
 ) -> None:
     def backfill(source: str, **said: object) -> None:
         options = {"source": str(tmp_path / source), "to_topic": topic, "bootstrap_servers": bootstrap, **said}
-        run_job(BackfillOptions(**options), spark=spark)  # type: ignore[arg-type]
+        run_job(BackfillOptions(**options), spark=spark)
 
     put(tmp_path / "whole", records[:100])
     put(tmp_path / "lacking", records[:100], without="headers")
@@ -164,9 +161,9 @@ def test_what_cannot_come_back_as_it_was_is_refused(
     with pytest.raises(JobFailed, match=r"offset \d+ of .* is in the export twice"):
         backfill("twice", to_topic=f"{topic}-twice")
 
-    create(bootstrap, f"{topic}-short", PARTITIONS, retention_ms="60000")
+    create(bootstrap, f"{topic}-short", partitions=PARTITIONS, retention_ms="60000")
     with pytest.raises(ValueError, match=r"retention\.ms is 60000, but the oldest record is of"):
         backfill("whole", to_topic=f"{topic}-short")
-    create(bootstrap, f"{topic}-narrow", 2)
+    create(bootstrap, f"{topic}-narrow", partitions=2)
     with pytest.raises(ValueError, match="has 2 partitions, but the export is of 4"):
         backfill("whole", to_topic=f"{topic}-narrow")

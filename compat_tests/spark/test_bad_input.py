@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from compat_tests.running import Running
 from compat_tests.spark.generated import made, send
-from compat_tests.spark.test_source import batch, create, drain, eventually, plain, stream
+from compat_tests.spark.test_source import batch, drain, eventually, plain, stream
+from compat_tests.spark.topics import create
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -27,9 +28,8 @@ def recreate(bootstrap: str, topic: str, partitions: int) -> None:
     """Delete a topic and make it again; it has another id."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.delete_topics([topic])[topic].result(30)
-    while topic in admin.list_topics(timeout=30).topics:
-        pass
-    create(bootstrap, topic, partitions)
+    eventually(lambda: topic not in admin.list_topics(timeout=30).topics)
+    create(bootstrap, topic, partitions=partitions)
 
 
 def cut(bootstrap: str, topic: str, partition: int, before: int) -> None:
@@ -40,7 +40,7 @@ def cut(bootstrap: str, topic: str, partition: int, before: int) -> None:
 
 
 def test_mistakes_are_told_when_the_query_is_made(spark: SparkSession, bootstrap: str, topic: str) -> None:
-    create(bootstrap, topic, 2)
+    create(bootstrap, topic, partitions=2)
     assert f"topic {topic}-x does not exist" in complaint(batch(spark, bootstrap, subscribe=f"{topic}-x").collect)
     assert "did you mean startingOffsets?" in complaint(lambda: batch(spark, bootstrap, startingOffset="earliest"))
     some = batch(spark, bootstrap, subscribe=topic, startingOffsets=f'{{"{topic}": {{"0": 0}}}}')
@@ -53,7 +53,7 @@ def test_mistakes_are_told_when_the_query_is_made(spark: SparkSession, bootstrap
 
 
 def test_offsets_that_are_out_of_range(spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:
-    create(bootstrap, topic, 1)
+    create(bootstrap, topic, partitions=1)
     send(bootstrap, made(topic, 100, partitions=1))
     frame = stream(spark, bootstrap, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="10")
     query = (
@@ -84,7 +84,7 @@ def test_offsets_that_are_out_of_range(spark: SparkSession, bootstrap: str, topi
 def test_a_topic_that_is_deleted_and_made_again_under_a_query(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    create(bootstrap, topic, 2)
+    create(bootstrap, topic, partitions=2)
     send(bootstrap, made(topic, 100, partitions=2))
     options = {"subscribe": topic, "startingOffsets": "earliest"}
     batches, _ = drain(stream(spark, bootstrap, **options), tmp_path)
@@ -103,16 +103,17 @@ def test_a_broker_that_goes_away_and_comes_back_under_a_stream(
     spark: SparkSession, own_broker: Callable[..., Running], topic: str, tmp_path: Path
 ) -> None:
     broker = own_broker()
-    create(broker.bootstrap, topic, 2)
+    create(broker.bootstrap, topic, partitions=2)
     send(broker.bootstrap, made(topic, 100, partitions=2))
     seen: list[int] = []
     gone = threading.Event()
+    returning = threading.Timer(1, broker.start)
 
     def take(rows: DataFrame, number: int) -> None:
         if number == 1 and not gone.is_set():
             gone.set()
             broker.kill()
-            threading.Timer(1, broker.start).start()
+            returning.start()
         seen.extend(row.partition << 32 | row.offset for row in rows.select("partition", "offset").collect())
 
     frame = stream(spark, broker.bootstrap, subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger="30")
@@ -125,3 +126,5 @@ def test_a_broker_that_goes_away_and_comes_back_under_a_stream(
         assert gone.is_set() and len(seen) == len(set(seen)) == 140
     finally:
         query.stop()
+        if gone.is_set():
+            returning.join()

@@ -3,8 +3,8 @@
 Knows nothing of how they are used; that is `elsewhere`, and the example of the docs.
 """
 
+import itertools
 import json
-import os
 import runpy
 import shutil
 import subprocess
@@ -16,18 +16,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer, KafkaError
-from confluent_kafka import TopicPartition as Position
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.running import Running
-
-from .generated import Made, by_partition, made, send
+from compat_tests.spark.generated import Made, by_partition, made, renamed, send
+from compat_tests.spark.processes import ROOT, environment
+from compat_tests.spark.topics import committed, create, messages
 
 pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
-REPOSITORY = Path(__file__).parents[2]
-EXAMPLES = REPOSITORY / "docs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 PARTITIONS = 4
 
 
@@ -36,13 +33,13 @@ def test_what_is_read_written_and_mirrored_is_what_was_sent(
     bootstrap: str, own_broker: Callable[..., Running], topic: str, tmp_path: Path, kind: str, executors: int
 ) -> None:
     target = own_broker().bootstrap
-    create(bootstrap, topic, f"{topic}-batch", f"{topic}-stream")
+    create(bootstrap, topic, f"{topic}-batch", f"{topic}-stream", partitions=PARTITIONS)
     records = made(topic, 1500, partitions=PARTITIONS)
     send(bootstrap, records)
     done = run("-m", "compat_tests.spark.elsewhere", kind, bootstrap, target, topic, str(tmp_path))
     assert done == {"rows": 1500, "streamed": 1500, "mirrored": 1500, "where": executors}
     for where, name in ((bootstrap, f"{topic}-batch"), (bootstrap, f"{topic}-stream"), (target, f"source.{topic}")):
-        assert_holds(where, name, records)
+        assert committed(where, name) == by_partition(renamed(records, name), PARTITIONS)
 
 
 def test_a_declarative_pipeline_reads_and_writes(
@@ -85,64 +82,23 @@ def takings(orders: list[dict[str, Any]]) -> dict[tuple[datetime, str], float]:
 
 def taken_in(bootstrap: str, topic: str) -> dict[tuple[datetime, str], float]:
     """What the pipeline has written; each window once, keyed by product."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "enable.partition.eof": True})
-    consumer.assign([Position(topic, partition, 0) for partition in range(PARTITIONS)])
     found: dict[tuple[datetime, str], float] = {}
-    ends = 0
-    try:
-        while ends < PARTITIONS:
-            message = consumer.poll(20)
-            assert message is not None
-            if message.error():
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                ends += 1
-                continue
-            one = json.loads(message.value())
-            place = (datetime.fromisoformat(one["from"]), one["product"])
-            assert place not in found and message.key() == one["product"].encode()
-            found[place] = one["taken"]
-    finally:
-        consumer.close()
+    for message in itertools.chain(*messages(bootstrap, topic)):
+        one = json.loads(message.value())
+        place = (datetime.fromisoformat(one["from"]), one["product"])
+        assert place not in found and message.key() == one["product"].encode()
+        found[place] = one["taken"]
     return found
-
-
-def create(bootstrap: str, *topics: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_topics([NewTopic(name, PARTITIONS) for name in topics]).values():
-        created.result(30)
 
 
 def run(*arguments: str) -> dict[str, int]:
     """What the program says last, as JSON."""
-    told: dict[str, int] = json.loads(command(sys.executable, *arguments, cwd=REPOSITORY).splitlines()[-1])
+    told: dict[str, int] = json.loads(command(sys.executable, *arguments, cwd=ROOT).splitlines()[-1])
     return told
 
 
 def command(*words: str, cwd: Path) -> str:
     """What a command prints, which has to end well."""
-    path = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path}
-    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    done = subprocess.run(words, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
     return done.stdout
-
-
-def assert_holds(bootstrap: str, topic: str, records: list[Made]) -> None:
-    """The topic has these records, each in its partition, in their order, and nothing else."""
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": topic, "enable.partition.eof": False, "check.crcs": True}
-    )
-    consumer.assign([Position(topic, partition, 0) for partition in range(PARTITIONS)])
-    found: list[list[tuple[object, ...]]] = [[] for _ in range(PARTITIONS)]
-    try:
-        for _ in records:
-            message = consumer.poll(20)
-            assert message is not None and not message.error(), f"{topic} has only {sum(map(len, found))} records"
-            headers = tuple(message.headers() or ())
-            found[message.partition()].append((message.key(), message.value(), headers, message.timestamp()[1]))
-        extra = consumer.poll(0.2)
-        assert extra is None, f"{topic} has more than it should: {extra.key()!r}"
-    finally:
-        consumer.close()
-    wanted = by_partition(records, PARTITIONS)
-    assert found == [[(one.key, one.value, one.headers, one.timestamp) for one in held] for held in wanted]

@@ -1,7 +1,6 @@
 """A query that writes exactly once is killed wherever that hurts, and each row is there once and in order."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -9,57 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.running import Running
-from compat_tests.spark.generated import Made, by_partition, made, send
+from compat_tests.spark.generated import by_partition, made, renamed, send
 from compat_tests.spark.mortal import PATIENCE_SECONDS, PLAN
+from compat_tests.spark.processes import environment
+from compat_tests.spark.topics import committed, create
 
 pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
 PARTITIONS = 2
-ROOT = Path(__file__).parents[2]
-
-
-def create(bootstrap: str, *topics: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for made_topic in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics]).values():
-        made_topic.result(30)
-
-
-def committed(bootstrap: str, topic: str) -> list[list[Made]]:
-    """What a read_committed consumer gets of each partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": f"{topic}-reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    found: list[list[Made]] = [[] for _ in range(PARTITIONS)]
-    ended: set[int] = set()
-    deadline = time.monotonic() + 60
-    while len(ended) < PARTITIONS:
-        assert time.monotonic() < deadline, "the records do not end: a transaction was left open"
-        for message in consumer.consume(1000, 0.5):
-            if message.error():
-                ended.add(message.partition())
-                continue
-            found[message.partition()].append(
-                Made(
-                    "source",
-                    message.partition(),
-                    message.key(),
-                    message.value(),
-                    tuple(message.headers() or ()),
-                    message.timestamp()[1],
-                )
-            )
-    consumer.close()
-    return found
 
 
 class Query:
@@ -72,14 +30,13 @@ class Query:
 
     def start(self, **plan: int) -> subprocess.Popen[bytes]:
         """Begin, with what is to happen in which batch."""
-        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         told = json.dumps({**plan, "folder": str(self.folder)})
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", "compat_tests.spark.mortal"),
                 *(self.broker.bootstrap, "source", "target", str(self.checkpoint)),
             ],
-            env={**os.environ, "PYTHONPATH": path, PLAN: told},
+            env=environment(**{PLAN: told}),
             cwd=self.folder,
             stdout=subprocess.DEVNULL,
             stderr=(self.folder / "errors").open("ab"),
@@ -106,7 +63,7 @@ class Query:
 def test_each_row_once_whatever_is_killed(own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """A worker amid its task; the driver between the sink's commit and Spark's; a task after its commit; the broker."""
     broker = own_broker()
-    create(broker.bootstrap, "source", "target")
+    create(broker.bootstrap, "source", "target", partitions=PARTITIONS)
     records = made("source", 3_000, partitions=PARTITIONS, sizes=(0, 300))
     send(broker.bootstrap, records)
     query = Query(broker, tmp_path)
@@ -129,4 +86,4 @@ def test_each_row_once_whatever_is_killed(own_broker: Callable[..., Running], tm
         process.kill()
 
     assert "this task fails once, after all is written" in query.errors()
-    assert committed(broker.bootstrap, "target") == by_partition(records, PARTITIONS)
+    assert committed(broker.bootstrap, "target") == by_partition(renamed(records, "target"), PARTITIONS)

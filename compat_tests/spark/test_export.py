@@ -21,9 +21,10 @@ from barnabas.pipelines.jobs.export import Export, ExportOptions
 from barnabas.pipelines.jobs.exporting import to_files
 from barnabas.pipelines.jobs.exporting.files import Files, HadoopFiles, LocalFiles
 from barnabas.pipelines.jobs.running import JobFailed
-from compat_tests.spark.exported import create, milliseconds, parquet, rows, run_mortal, visible
+from compat_tests.spark.exported import milliseconds, parquet, rows, run_mortal, visible
 from compat_tests.spark.generated import Made, by_partition, made, send
 from compat_tests.spark.mortal_jobs import EXPORT_BATCH, export_options
+from compat_tests.spark.topics import create
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -42,7 +43,7 @@ class Filled(NamedTuple):
 
 
 def fill(bootstrap: str, name: str, count: int = 1_500) -> Filled:
-    create(bootstrap, name, PARTITIONS)
+    create(bootstrap, name, partitions=PARTITIONS)
     records = made(name, count, partitions=PARTITIONS)
     send(bootstrap, records)
     return Filled(name, records)
@@ -54,7 +55,7 @@ def filled(bootstrap: str) -> Filled:
 
 
 def send_json(bootstrap: str, topic: str, values: Sequence[Any], start_ms: int = 1_700_000_000_000) -> None:
-    create(bootstrap, topic, 1)
+    create(bootstrap, topic, partitions=1)
     send(
         bootstrap,
         [Made(topic, 0, b"k%d" % n, json.dumps(value).encode(), (), start_ms + n) for n, value in enumerate(values)],
@@ -134,14 +135,14 @@ def test_json_and_csv(spark: SparkSession, bootstrap: str, topic: str, tmp_path:
         "with_metadata": True,
         "max_offsets_per_batch": 30,
     }
-    run_job(ExportOptions(to=str(tmp_path / "json"), format="json", **said), spark=spark, once=True)  # type: ignore[arg-type]
+    run_job(ExportOptions(to=str(tmp_path / "json"), format="json", **said), spark=spark, once=True)
     lines = [json.loads(line) for path in visible(tmp_path / "json") for line in path.read_text().splitlines()]
     assert [(line["offset"], line["key"], line["value"]) for line in lines] == [
         (n, f"k{n}", value) for n, value in enumerate(values)
     ]
     assert [line["timestamp"] for line in lines[:2]] == ["2023-11-14T22:13:20.000000Z", "2023-11-14T22:13:20.001000Z"]
 
-    run_job(ExportOptions(to=str(tmp_path / "csv"), format="csv", partition_by="hour", **said), spark=spark, once=True)  # type: ignore[arg-type]
+    run_job(ExportOptions(to=str(tmp_path / "csv"), format="csv", partition_by="hour", **said), spark=spark, once=True)
     (file,) = visible(tmp_path / "csv")
     assert file.parent.relative_to(tmp_path / "csv").as_posix() == "date=2023-11-14/hour=22"
     with file.open(newline="") as stream:
@@ -243,12 +244,12 @@ def test_mistakes_are_told(spark: SparkSession, bootstrap: str, topic: str, tmp_
     said = {"topics": (topic,), "to": str(tmp_path), "bootstrap_servers": bootstrap}
     with pytest.raises(ValueError, match=r"two columns called offset.*metadata_prefix"):
         run_job(
-            ExportOptions(**said, value_format="json,schema=id BIGINT, offset BIGINT", flatten=True),  # type: ignore[arg-type]
+            ExportOptions(**said, value_format="json,schema=id BIGINT, offset BIGINT", flatten=True),
             spark=spark,
             once=True,
         )
     with pytest.raises(JobFailed, match=f"value of {topic}-0 at offset 0: "):
-        run_job(ExportOptions(**said, value_format="json,schema=id DATE"), spark=spark, once=True)  # type: ignore[arg-type]
+        run_job(ExportOptions(**said, value_format="json,schema=id DATE"), spark=spark, once=True)
     assert not visible(tmp_path)
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from barnabas.pipelines.jobs import run_job
@@ -19,6 +17,7 @@ from barnabas.pipelines.jobs.importing import tables
 from barnabas.pipelines.jobs.progress import Progress
 from barnabas.pipelines.jobs.running import JobFailed
 from compat_tests.spark.generated import WORDS
+from compat_tests.spark.topics import create, messages
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -27,37 +26,8 @@ PARTITIONS = 3
 
 @pytest.fixture
 def target(bootstrap: str, topic: str) -> str:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+    create(bootstrap, topic, partitions=PARTITIONS)
     return topic
-
-
-def read(bootstrap: str, topic: str) -> list[list[Message]]:
-    """What a reader of committed records finds in each partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    count = len(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
-    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(count)])
-    found: list[list[Message]] = [[] for _ in range(count)]
-    ended = 0
-    while ended < count:
-        message = consumer.poll(30)
-        assert message is not None, f"{topic} does not come to its end"
-        error = message.error()
-        if error is None:
-            found[message.partition()].append(message)
-        else:
-            assert error.code() == KafkaError._PARTITION_EOF, error
-            ended += 1
-    consumer.close()
-    return found
 
 
 def orders(count: int, first: int, seed: int = 3) -> list[dict[str, Any]]:
@@ -118,8 +88,8 @@ def test_files_as_they_appear(spark: SparkSession, bootstrap: str, target: str, 
 
     wanted = {row["id"]: row for row in [*rows, *later] if row["id"] % 10 != 9}
     found: dict[int, int] = {}
-    for partition, messages in enumerate(read(bootstrap, target)):
-        for message in messages:
+    for partition, its in enumerate(messages(bootstrap, target)):
+        for message in its:
             value = json.loads(message.value())
             row = wanted[value["id"]]
             found[value["id"]] = found.get(value["id"], 0) + 1
@@ -145,7 +115,7 @@ def test_lines_stay_in_their_order(spark: SparkSession, bootstrap: str, target: 
         in_order=True, partition="1",
     )  # fmt: skip
     assert run_job(options, spark=spark, once=True, checkpoint=str(tmp_path / "checkpoint")).batches == 2
-    found = read(bootstrap, target)
+    found = messages(bootstrap, target)
     assert [message.value().decode() for message in found[1]] == lines
     assert found[0] == found[2] == []
 
@@ -161,7 +131,7 @@ def test_a_row_that_cannot_be_read(spark: SparkSession, bootstrap: str, target: 
     with pytest.raises(JobFailed, match=r"1\.csv|MALFORMED") as failure:
         run_job(options, spark=spark, once=True, checkpoint=str(tmp_path / "checkpoint"))
     assert "\tat " not in str(failure.value)
-    assert read(bootstrap, target) == [[], [], []]
+    assert messages(bootstrap, target) == [[], [], []]
 
 
 class Table:
@@ -212,7 +182,7 @@ def test_rows_of_a_table_as_they_come(
         return outcome.rows, outcome.batches
 
     def ids() -> list[int]:
-        return [json.loads(message.value())["ID"] for message in read(bootstrap, target)[2]]
+        return [json.loads(message.value())["ID"] for message in messages(bootstrap, target)[2]]
 
     table.add(0, 100)
     assert import_() == (100, 3)
@@ -238,7 +208,7 @@ def test_rows_of_a_table_as_they_come(
     assert import_() == (10, 1)
     assert ids() == list(range(120))
 
-    first, last = (read(bootstrap, target)[2][index] for index in (0, 119))
+    first, last = (messages(bootstrap, target)[2][index] for index in (0, 119))
     assert json.loads(first.key()) == {"customer": None, "id": 0}
     assert json.loads(last.value()) == {
         "ID": 119, "CHANGED": "2026-03-29T00:39:07.123456Z", "CUSTOMER": None, "PRICE": 29.75,
@@ -265,4 +235,4 @@ def test_what_cannot_be_imported(
         )
         with pytest.raises(ValueError, match=said):
             run_job(options, spark=spark, once=True, checkpoint=str(tmp_path / "checkpoint"))
-    assert read(bootstrap, target) == [[], [], []]
+    assert messages(bootstrap, target) == [[], [], []]

@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -15,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
-    NewTopic,
     ResourceType,
 )
 from pyspark.sql import SparkSession
@@ -35,64 +33,27 @@ from barnabas.pipelines.jobs.mirroring.planner import Planner
 from barnabas.pipelines.jobs.progress import Progress
 from barnabas.pipelines.offsets import StreamOffset
 from compat_tests.apache_kafka.apache import ApacheKafka, KafkaUnavailable
-from compat_tests.running import ALONE, Running, environment
-from compat_tests.spark.generated import Made, by_partition, made, send
+from compat_tests.running import ALONE, Running
+from compat_tests.spark.generated import Made, by_partition, made, renamed, send
+from compat_tests.spark.processes import started
+from compat_tests.spark.topics import as_made, committed, create
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-
-def read(bootstrap: str, topic: str, partitions: int) -> list[list[Made]]:
-    """What a reader of committed records finds in each partition, as it was made."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
-    found: list[list[Made]] = [[] for _ in range(partitions)]
-    ended = 0
-    while ended < partitions:
-        message = consumer.poll(30)
-        assert message is not None, f"{topic} does not come to its end"
-        error = message.error()
-        if error is None:
-            headers = tuple(message.headers() or ())
-            record = Made(topic, message.partition(), message.key(), message.value(), headers, message.timestamp()[1])
-            found[message.partition()].append(record)
-        else:
-            assert error.code() == KafkaError._PARTITION_EOF, error
-            ended += 1
-    consumer.close()
-    return found
-
-
-def expected(records: list[Made], topic: str, partitions: int) -> list[list[Made]]:
-    return by_partition([record._replace(topic=topic) for record in records], partitions)
 
 
 def await_records(bootstrap: str, records: list[Made], topic: str, partitions: int, seconds: float = 120) -> None:
     """Until the target has them all, as they are, in order, none twice."""
     deadline = time.monotonic() + seconds
-    wanted = expected(records, topic, partitions)
+    wanted = by_partition(renamed(records, topic), partitions)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     while len(getattr(admin.list_topics(timeout=30).topics.get(topic), "partitions", ())) < partitions:
         assert time.monotonic() < deadline, f"{topic} is not there"
         time.sleep(0.1)
-    while (found := read(bootstrap, topic, partitions)) != wanted:
+    while (found := committed(bootstrap, topic)) != wanted:
         assert time.monotonic() < deadline, [
             (len(there), len(here), there == here[: len(there)]) for there, here in zip(found, wanted, strict=True)
         ]
         time.sleep(0.2)
-
-
-def create(bootstrap: str, topic: str, partitions: int, **configs: str) -> None:
-    new = NewTopic(topic, partitions, 1, config={name.replace("_", "."): value for name, value in configs.items()})
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([new])[topic].result(30)
 
 
 def configs_of(bootstrap: str, topic: str) -> dict[str, str | None]:
@@ -126,8 +87,7 @@ def rest_of(bootstrap: str, group: str, topic: str, count: int) -> list[Made]:
         message = consumer.poll(30)
         assert message is not None, (len(found), count)
         assert message.error() is None, message.error()
-        headers = tuple(message.headers() or ())
-        found.append(Made(topic, message.partition(), message.key(), message.value(), headers, message.timestamp()[1]))
+        found.append(as_made(message))
     consumer.close()
     return found
 
@@ -172,7 +132,7 @@ def test_everything_while_it_runs(spark: SparkSession, own_broker: Callable[...,
         "refresh_seconds": 0.3,
         "poll_seconds": 0.1,
     }
-    create(source.bootstrap, "orders", 4, max_message_bytes="2000000", retention_ms="-1", min_insync_replicas="1")
+    create(source.bootstrap, "orders", max_message_bytes="2000000", min_insync_replicas="1")
     orders = made("orders", 3_000, partitions=4)
     send(source.bootstrap, orders[:1_500], compression_type="lz4")
     with mirroring(spark, tmp_path / "checkpoint", **options) as reported:
@@ -185,7 +145,7 @@ def test_everything_while_it_runs(spark: SparkSession, own_broker: Callable[...,
         send(source.bootstrap, orders[1_500:], compression_type="zstd")
         target.start()
         admin = AdminClient({"bootstrap.servers": source.bootstrap})
-        create(source.bootstrap, "payments", 2)
+        create(source.bootstrap, "payments", partitions=2)
         admin.create_partitions([NewPartitions("orders", 6)])["orders"].result(30)
         change = ConfigEntry("retention.ms", "86400000000", incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, "orders", incremental_configs=[change])
@@ -203,7 +163,7 @@ def test_everything_while_it_runs(spark: SparkSession, own_broker: Callable[...,
     assert sum(progress.rows for progress in reported) == len(orders) + len(more) + len(payments)
     assert reported[-1].lag == 0
     assert configs_of(target.bootstrap, "prague.orders")["retention.ms"] == "86400000000"
-    everything = expected([*orders, *more], "prague.orders", 6)
+    everything = by_partition(renamed([*orders, *more], "prague.orders"), 6)
     left = [records[at.offset :] for records, at in zip(everything, half, strict=True)]
     found = by_partition(rest_of(target.bootstrap, "shop", "prague.orders", sum(map(len, left))), 6)
     assert found == left, "the group goes on with the very record that it would have read next"
@@ -229,7 +189,7 @@ def _mirror_on(options: dict[str, Any], checkpoint: Path) -> None:
 def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Without Spark, so that there is time for many moments; and some that should be dead live on beside the next."""
     source, target = own_broker(), own_broker()
-    create(source.bootstrap, "orders", 3)
+    create(source.bootstrap, "orders", partitions=3)
     orders = made("orders", 4_800, partitions=3, seed=9)
     options = {"source": source.bootstrap, "target": target.bootstrap, "policy": "identity"}
     processes = multiprocessing.get_context("forkserver")
@@ -251,7 +211,7 @@ def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_pa
         process.join()
     assert killed
     _mirror_on(options, tmp_path / "checkpoint")
-    assert read(target.bootstrap, "orders", 3) == expected(orders, "orders", 3)
+    assert committed(target.bootstrap, "orders") == by_partition(orders, 3)
 
 
 @pytest.mark.long
@@ -259,7 +219,7 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
     """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
     source, target = own_broker(), own_broker()
     chance = random.Random(11)
-    create(source.bootstrap, "orders", 4)
+    create(source.bootstrap, "orders", partitions=4)
     orders = made("orders", 6_000, partitions=4, seed=5)
     send(source.bootstrap, orders[:2_000])
     checkpoint = tmp_path / "checkpoint"
@@ -268,20 +228,14 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
     command = [sys.executable, "-m", "barnabas", "pipeline", "mirror", *arguments, *limits, "--master", "local[2]"]
     command += ["--conf", "spark.driver.memory=512m", "--conf", "spark.driver.bindAddress=127.0.0.1"]
     output = tmp_path / "output"
-    with output.open("wb") as said:
-        driver = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True, env=environment())
-    try:
+    with output.open("wb") as said, started(*command, seconds=280, stdout=said, stderr=said) as driver:
         _await_batches(output, 2, driver)
         send(source.bootstrap, orders[2_000:4_000])
         target.kill()
-        time.sleep(chance.uniform(0, 0.3))
+        time.sleep(chance.uniform(0, 0.3))  # any moment will do
         target.start()
         _await_batches(output, 4 + chance.randrange(4), driver)
         time.sleep(chance.uniform(0, 0.2))
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait(30)
     send(source.bootstrap, orders[4_000:])
     done = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
     done[-1].unlink()  # as if the last batch had been killed before Spark wrote down that it was done
@@ -292,7 +246,7 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
         checkpoint=str(checkpoint),
         once=True,
     )
-    assert read(target.bootstrap, "orders", 4) == expected(orders, "orders", 4)
+    assert committed(target.bootstrap, "orders") == by_partition(orders, 4)
     outcome = run_job(
         MirrorOptions(source=source.bootstrap, target=target.bootstrap, policy="identity"),
         spark=spark,
@@ -300,10 +254,10 @@ def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Run
         once=True,
     )
     assert outcome.rows == 0, "without its checkpoint it goes by what the target keeps"
-    assert read(target.bootstrap, "orders", 4) == expected(orders, "orders", 4)
+    assert committed(target.bootstrap, "orders") == by_partition(orders, 4)
 
 
-def _await_batches(output: Path, count: int, driver: "subprocess.Popen[bytes]") -> None:
+def _await_batches(output: Path, count: int, driver: "subprocess.Popen[str]") -> None:
     """Until the command has told of so many batches."""
     deadline = time.monotonic() + 150
     while output.read_bytes().count(b": batch ") < count:
@@ -322,7 +276,7 @@ def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., R
             apache = stack.enter_context(ApacheKafka(tmp_path / "apache", {**ALONE, **few}))
         except KafkaUnavailable as reason:
             pytest.skip(str(reason))
-        create(first.bootstrap, "orders", 3, compression_type="gzip")
+        create(first.bootstrap, "orders", partitions=3, compression_type="gzip")
         orders = made("orders", 1_000, partitions=3, seed=2)
         send(first.bootstrap, orders)
         places = [TopicPartition("orders", 0, 0), TopicPartition("orders", 1, 100), TopicPartition("orders", 2, 7)]
@@ -337,12 +291,12 @@ def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., R
                 checkpoint=str(tmp_path / f"checkpoint-{number}"),
                 once=True,
             )
-        assert read(there, "prague.orders", 3) == expected(orders, "prague.orders", 3)
-        assert read(beyond, "vienna.prague.orders", 3) == expected(orders, "vienna.prague.orders", 3)
-        assert configs_of(beyond, "vienna.prague.orders") == {"compression.type": "gzip"}
+        assert committed(there, "prague.orders") == by_partition(renamed(orders, "prague.orders"), 3)
+        everything = by_partition(renamed(orders, "vienna.prague.orders"), 3)
+        assert committed(beyond, "vienna.prague.orders") == everything
+        assert configs_of(beyond, "vienna.prague.orders") == {"compression.type": "gzip", "retention.ms": "-1"}
         admin = AdminClient({"bootstrap.servers": here})
         topics = admin.list_topics(timeout=30).topics
         assert [name for name in topics if "internal" not in name and not name.startswith("__")] == ["orders"]
-        everything = expected(orders, "vienna.prague.orders", 3)
         left = [records[at.offset :] for records, at in zip(everything, places, strict=True)]
         assert by_partition(rest_of(beyond, "shop", "vienna.prague.orders", sum(map(len, left))), 3) == left

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Position
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from .generated import Made, by_partition, made, send
+from compat_tests.spark.generated import Made, by_partition, made, renamed, send
+from compat_tests.spark.topics import create
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -45,17 +46,17 @@ def admin(bootstrap: str) -> AdminClient:
 
 
 @pytest.fixture(scope="module")
-def new_topic(admin: AdminClient) -> Callable[..., str]:
-    def create(name: str, partitions: int = PARTITIONS) -> str:
+def new_topic(bootstrap: str) -> Callable[[str], str]:
+    def new(name: str) -> str:
         name = f"{name}-{secrets.token_hex(4)}"
-        admin.create_topics([NewTopic(name, partitions)])[name].result(30)
+        create(bootstrap, name, partitions=PARTITIONS)
         return name
 
-    return create
+    return new
 
 
 @pytest.fixture(scope="module")
-def sent(bootstrap: str, new_topic: Callable[..., str]) -> list[Made]:
+def sent(bootstrap: str, new_topic: Callable[[str], str]) -> list[Made]:
     """What one topic holds; `by_partition` tells in which order."""
     records = made(new_topic("own-connector"), 2000, partitions=PARTITIONS)
     send(bootstrap, records, compression_type="lz4")
@@ -113,14 +114,14 @@ def test_without_headers_there_is_no_column_of_them(read: Callable[..., DataFram
 
 
 def test_topics_are_chosen_by_pattern_and_partitions_by_name(
-    read: Callable[..., DataFrame], sent: list[Made], new_topic: Callable[..., str], bootstrap: str
+    read: Callable[..., DataFrame], sent: list[Made], new_topic: Callable[[str], str], bootstrap: str
 ) -> None:
     topic = sent[0].topic
     other = new_topic(f"{topic}-too")
     more = made(other, 40, partitions=PARTITIONS)
     send(bootstrap, more)
     both = rows_of(sent) + rows_of(more)
-    matching = read(subscribePattern=f"{topic}|{other[:-1]}.", endingOffsets="latest")
+    matching = read(subscribePattern=f"{topic[1:]}$|{other[1:-1]}.", endingOffsets="latest")
     assert taken(matching) == sorted(both, key=lambda row: row[2:5])
     two = read(assign=json.dumps({topic: [1, 3]}))
     assert taken(two) == [each for each in rows_of(sent) if each[3] in (1, 3)]
@@ -138,7 +139,7 @@ def test_offsets_say_where_to_begin_and_end(read: Callable[..., DataFrame], sent
 
 
 def test_times_say_where_to_begin_and_end(
-    read: Callable[..., DataFrame], new_topic: Callable[..., str], bootstrap: str
+    read: Callable[..., DataFrame], new_topic: Callable[[str], str], bootstrap: str
 ) -> None:
     topic = new_topic("by-time")
     records = [Made(topic, n % PARTITIONS, None, b"%d" % n, (), TIMES + 1000 * n) for n in range(400)]
@@ -159,7 +160,7 @@ def test_times_say_where_to_begin_and_end(
 
 
 def test_lost_data_is_an_error_or_a_warning(
-    read: Callable[..., DataFrame], new_topic: Callable[..., str], bootstrap: str, admin: AdminClient
+    read: Callable[..., DataFrame], new_topic: Callable[[str], str], bootstrap: str, admin: AdminClient
 ) -> None:
     topic = new_topic("lost")
     records = made(topic, 200, partitions=PARTITIONS)
@@ -173,7 +174,7 @@ def test_lost_data_is_an_error_or_a_warning(
 
 
 def test_only_what_was_committed_is_read(
-    read: Callable[..., DataFrame], new_topic: Callable[..., str], bootstrap: str
+    read: Callable[..., DataFrame], new_topic: Callable[[str], str], bootstrap: str
 ) -> None:
     topic = new_topic("transactions")
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "linger.ms": 5})
@@ -196,7 +197,7 @@ def test_only_what_was_committed_is_read(
 
 
 def test_what_is_written_is_what_it_was(
-    spark: SparkSession, source: str, read: Callable[..., DataFrame], sent: list[Made], new_topic: Callable[..., str],
+    spark: SparkSession, source: str, read: Callable[..., DataFrame], sent: list[Made], new_topic: Callable[[str], str],
     bootstrap: str,
 ) -> None:  # fmt: skip
     """Headers, nulls and partitions; times are the producer's own in Spark's connector, and ours has the column."""
@@ -204,12 +205,12 @@ def test_what_is_written_is_what_it_was(
     frame = read(subscribe=sent[0].topic).select("key", "value", "headers", "partition", F.lit(target).alias("topic"))
     frame.write.format(source).option("kafka.bootstrap.servers", bootstrap).mode("append").save()
     found = taken(read(subscribe=target))
-    wanted = rows_of([record._replace(topic=target) for record in sent])
+    wanted = rows_of(renamed(sent, target))
     assert [each[:5] + each[7:] for each in found] == [each[:5] + each[7:] for each in wanted]
 
 
 def test_keys_go_to_the_partitions_that_a_java_producer_gives_them(
-    connector: SparkSession, bootstrap: str, sent: list[Made], new_topic: Callable[..., str]
+    connector: SparkSession, bootstrap: str, sent: list[Made], new_topic: Callable[[str], str]
 ) -> None:
     given = {"kafka.bootstrap.servers": bootstrap}
     frame = connector.read.format("kafka").options(**given, subscribe=sent[0].topic).load().where("key IS NOT NULL")
@@ -261,7 +262,7 @@ def finished(query: StreamingQuery) -> StreamingQuery:
 
 
 def test_a_stream_goes_on_where_it_was(
-    copying: Callable[..., StreamingQuery], read: Callable[..., DataFrame], new_topic: Callable[..., str],
+    copying: Callable[..., StreamingQuery], read: Callable[..., DataFrame], new_topic: Callable[[str], str],
     bootstrap: str,
 ) -> None:  # fmt: skip
     topic, target = new_topic("stream"), new_topic("stream-out")
@@ -276,12 +277,12 @@ def test_a_stream_goes_on_where_it_was(
     send(bootstrap, records[600:])
     finished(copying(topic, target))
     found = taken(read(subscribe=target))
-    wanted = rows_of([record._replace(topic=target) for record in records])
+    wanted = rows_of(renamed(records, target))
     assert [each[:2] + each[3:5] + each[7:] for each in found] == [each[:2] + each[3:5] + each[7:] for each in wanted]
 
 
 def test_a_query_of_sparks_connector_goes_on_with_ours(
-    connector: SparkSession, bootstrap: str, new_topic: Callable[..., str], tmp_path: Path
+    connector: SparkSession, bootstrap: str, new_topic: Callable[[str], str], tmp_path: Path
 ) -> None:
     """Offsets are written alike, and ours say which topic it was besides: a checkpoint is taken up, but not back."""
     topic = new_topic("taken-up")

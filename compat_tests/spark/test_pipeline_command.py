@@ -1,6 +1,7 @@
 """``barnabas pipeline`` as a process of its own: Ctrl-C ends it between two batches, it goes on where it was, and says
 why it failed."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,13 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from compat_tests.spark.test_import import put, read
+from compat_tests.spark.processes import started
+from compat_tests.spark.test_import import put
+from compat_tests.spark.topics import create, messages
 
 pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
 
-ROOT = Path(__file__).parents[2]
 FILES, ROWS = 12, 40
 DEADLINE = 240
 
@@ -32,16 +33,8 @@ class Command:
             *("--master", "local[2]", "--conf", "spark.driver.memory=768m"),
         ]
 
-    def start(self, *more: str) -> "subprocess.Popen[str]":
-        """In a process group of its own, as a shell starts what is typed in a terminal."""
-        return subprocess.Popen(
-            [*self._arguments, *more],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            process_group=0,
-        )
+    def started(self, *more: str) -> "contextlib.AbstractContextManager[subprocess.Popen[str]]":
+        return started(*self._arguments, *more, seconds=DEADLINE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def names(folder: Path) -> set[str]:
@@ -49,8 +42,7 @@ def names(folder: Path) -> set[str]:
 
 
 def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: Path) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+    create(bootstrap, topic, partitions=2)
     folder, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
     folder.mkdir()
     for number in range(FILES):
@@ -58,11 +50,11 @@ def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: P
         put(folder, f"{number}.csv", rows, at=1_700_000_000 + number)
     command = Command(bootstrap, topic, folder, checkpoint)
 
-    with command.start() as ran:
+    with command.started() as ran:
         assert ran.stdout is not None
         first, second = ran.stdout.readline(), ran.stdout.readline()
         os.killpg(ran.pid, signal.SIGINT)  # what a terminal does: everything in the group gets it
-        out, err = ran.communicate(timeout=DEADLINE)
+        out, err = ran.communicate()
     assert f"batch 0: {ROWS} rows" in first, (first, err)
     assert f"batch 1: {ROWS} rows" in second
     assert ran.returncode == 0, err
@@ -74,8 +66,8 @@ def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: P
     assert len(names(checkpoint / "commits")) == batches < FILES, "it was too fast to be interrupted"
 
     put(folder, "bad.csv", ["1,fine", "two,not"], at=1_800_000_000)
-    with command.start("--once") as ran:
-        out, err = ran.communicate(timeout=DEADLINE)
+    with command.started("--once") as ran:
+        out, err = ran.communicate()
     assert ran.returncode == 1, err
     said, error = err.splitlines()
     log = Path(said.removeprefix("What Spark logged is in "))
@@ -87,11 +79,11 @@ def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: P
 
     keys: dict[str, set[int]] = {}
     found: Counter[int] = Counter()
-    for partition, messages in enumerate(read(bootstrap, topic)):
-        ids = [json.loads(message.value())["id"] for message in messages]
+    for partition, its in enumerate(messages(bootstrap, topic)):
+        ids = [json.loads(message.value())["id"] for message in its]
         assert ids == sorted(ids), "an order is not that of the files"
         found.update(ids)
-        for message in messages:
+        for message in its:
             keys.setdefault(message.key().decode(), set()).add(partition)
     assert found == Counter(range(FILES * ROWS))
     assert all(len(partitions) == 1 for partitions in keys.values())

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from compat_tests.spark.generated import Made, by_partition, made
+from compat_tests.spark.topics import committed, create
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -20,44 +19,6 @@ ROWS = (
     "topic string, key binary, value binary, headers array<struct<key:string,value:binary>>, "
     "partition int, timestamp timestamp, remark string"
 )
-
-
-def create(bootstrap: str, *topics: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics]).values():
-        created.result(30)
-
-
-def held(bootstrap: str, topic: str) -> list[list[Made]]:
-    """What each partition holds for who reads committed records only."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": f"{topic}-reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    found: list[list[Made]] = [[] for _ in range(PARTITIONS)]
-    ended = 0
-    while ended < PARTITIONS:
-        for message in consumer.consume(1000, 1):
-            if message.error():
-                ended += 1
-                continue
-            found[message.partition()].append(
-                Made(
-                    topic,
-                    message.partition(),
-                    message.key(),
-                    message.value(),
-                    tuple(message.headers() or ()),
-                    message.timestamp()[1],
-                )
-            )
-    consumer.close()
-    return found
 
 
 def rows(spark: SparkSession, records: Sequence[Made]) -> DataFrame:
@@ -76,27 +37,27 @@ def writer(table: DataFrame, bootstrap: str, **options: str) -> Any:
 @pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
 def test_every_column_of_every_row(spark: SparkSession, bootstrap: str, name: str, delivery: str) -> None:
     one, other = f"{name}-1", f"{name}-2"
-    create(bootstrap, one, other)
+    create(bootstrap, one, other, partitions=PARTITIONS)
     records = [*made(one, 700, partitions=PARTITIONS), *made(other, 300, partitions=PARTITIONS)]
     writer(rows(spark, records), bootstrap, delivery=delivery, **{"kafka.compression.type": "zstd"}).save()
     for topic in (one, other):
-        assert held(bootstrap, topic) == by_partition([r for r in records if r.topic == topic], PARTITIONS)
+        assert committed(bootstrap, topic) == by_partition([r for r in records if r.topic == topic], PARTITIONS)
 
 
 def test_the_option_topic_wins_and_keys_find_their_partitions(spark: SparkSession, bootstrap: str, name: str) -> None:
-    create(bootstrap, name)
+    create(bootstrap, name, partitions=PARTITIONS)
     table = spark.range(0, 2_000, 1, 2).selectExpr(
         "'nowhere' topic", "cast(id as string) key", "cast(id as string) value"
     )
     writer(table, bootstrap, topic=name).save()
-    found = held(bootstrap, name)
+    found = committed(bootstrap, name)
     assert sorted(int(record.value or b"") for partition in found for record in partition) == list(range(2_000))
     assert all(len(partition) > 500 for partition in found)
     assert all(record.key == record.value for partition in found for record in partition)
 
 
 def test_a_stream_of_rows(spark: SparkSession, bootstrap: str, name: str, tmp_path: Path) -> None:
-    create(bootstrap, name)
+    create(bootstrap, name, partitions=PARTITIONS)
     table = spark.range(0, 3_000, 1, 3).selectExpr("cast(id % 7 as string) key", "cast(id as string) value")
     table.write.parquet(str(tmp_path / "rows"))
     for _ in range(2):  # the second finds nothing new
@@ -111,12 +72,12 @@ def test_a_stream_of_rows(spark: SparkSession, bootstrap: str, name: str, tmp_pa
             .start()
         )
         assert query.awaitTermination(120)
-    found = [int(record.value or b"") for partition in held(bootstrap, name) for record in partition]
+    found = [int(record.value or b"") for partition in committed(bootstrap, name) for record in partition]
     assert sorted(found) == list(range(3_000))
 
 
 def test_what_cannot_be_written_is_told(spark: SparkSession, bootstrap: str, topic: str) -> None:
-    create(bootstrap, topic)
+    create(bootstrap, topic, partitions=PARTITIONS)
     table = spark.range(4).selectExpr(
         "cast(id as string) value", "cast(null as string) topic", "cast(id as int) partition"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from barnabas.pipelines import topics
@@ -17,6 +17,7 @@ from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.lag import follow
 from compat_tests.spark.generated import Made, by_partition, made, send
+from compat_tests.spark.topics import create
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -29,11 +30,6 @@ def eventually(condition: Callable[[], object], seconds: float = 120) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def create(bootstrap: str, topic: str, partitions: int = 4) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions)])[topic].result(30)
 
 
 def cluster(bootstrap: str) -> Cluster:
@@ -113,7 +109,7 @@ def test_a_batch_is_what_was_sent_row_by_row(spark: SparkSession, bootstrap: str
 
 
 def test_a_batch_from_one_time_to_another(spark: SparkSession, bootstrap: str, topic: str) -> None:
-    create(bootstrap, topic, 2)
+    create(bootstrap, topic, partitions=2)
     records = [Made(topic, n % 2, None, b"%d" % n, (), 1_700_000_000_000 + 1_000 * n) for n in range(40)]
     send(bootstrap, records)
     between = batch(
@@ -135,7 +131,7 @@ def test_a_batch_from_one_time_to_another(spark: SparkSession, bootstrap: str, t
 def test_a_stream_goes_on_where_it_was_with_partitions_and_topics_that_are_new(
     spark: SparkSession, bootstrap: str, topic: str, group: str, tmp_path: Path
 ) -> None:
-    create(bootstrap, topic, 2)
+    create(bootstrap, topic, partitions=2)
     first = made(topic, 1_000, partitions=2)
     send(bootstrap, first)
     options = {
@@ -161,7 +157,7 @@ def test_a_stream_goes_on_where_it_was_with_partitions_and_topics_that_are_new(
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
-    create(bootstrap, f"{topic}-more", 1)
+    create(bootstrap, f"{topic}-more", partitions=1)
     more, other = made(topic, 500, seed=8), made(f"{topic}-more", 50, partitions=1)
     send(bootstrap, [*more, *other])
     batches, _ = drain(stream(spark, bootstrap, **options), tmp_path)
@@ -175,7 +171,7 @@ def test_a_stream_goes_on_where_it_was_with_partitions_and_topics_that_are_new(
 def test_latest_is_where_the_query_was_first_started(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    create(bootstrap, topic, 1)
+    create(bootstrap, topic, partitions=1)
     send(bootstrap, made(topic, 10, partitions=1))
     batches, _ = drain(stream(spark, bootstrap, subscribe=topic), tmp_path)
     assert batches == [[]]  # which writes down where that was
@@ -190,7 +186,7 @@ def test_a_first_batch_that_failed_begins_where_it_began(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     """Spark keeps no beginning of a first batch: asked for it again, "latest" would be elsewhere."""
-    create(bootstrap, topic, 1)
+    create(bootstrap, topic, partitions=1)
     send(bootstrap, made(topic, 10, partitions=1))
 
     def fail(rows: DataFrame, number: int) -> None:
@@ -212,7 +208,7 @@ def test_a_first_batch_that_failed_begins_where_it_began(
 def test_topics_in_one_call_and_their_lag(
     spark: SparkSession, bootstrap: str, topic: str, group: str, tmp_path: Path
 ) -> None:
-    create(bootstrap, topic, 1)
+    create(bootstrap, topic, partitions=1)
     assert topics.connector(spark, {"commitGroup": group}) == "barnabas"
     assert topics.connector(spark) == ("kafka" if "kafka" in spark.conf.get("spark.jars", "") else "barnabas")
     rows = spark.createDataFrame([(b"k%d" % n, b"v%d" % n) for n in range(20)], "key binary, value binary")
@@ -240,7 +236,7 @@ def test_topics_in_one_call_and_their_lag(
 def test_beside_spark_s_own_connector(connector: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:
     """The same options mean the same records, tasks, and ends of micro-batches."""
     spark = connector
-    create(bootstrap, topic, 3)
+    create(bootstrap, topic, partitions=3)
     send(bootstrap, [record for record in made(topic, 600, partitions=3) if record.partition or record.key])
     middle = made(topic, 300, partitions=3)[-1].timestamp
 

@@ -1,22 +1,18 @@
 """The stream job: what users of Kafka Streams do, on the broker, row by row; and what becomes of bad records."""
 
 import json
-import os
 import random
 import re
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
-from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Message
 from pyspark.sql import SparkSession
 
 from barnabas.cli import pipeline
@@ -25,60 +21,32 @@ from barnabas.pipelines.jobs.running import JobFailed
 from barnabas.pipelines.jobs.stream import Stream, StreamOptions
 from compat_tests.running import Running
 from compat_tests.spark.generated import Made, send
+from compat_tests.spark.processes import started
+from compat_tests.spark.topics import create, messages
 from compat_tests.test_documents import ROOT
 
 pytestmark = pytest.mark.xdist_group("spark")
 
+PARTITIONS = 2
 START = 1_700_000_000_000
 MINUTE = 60_000
 
 
-class Received:
-    """What a read_committed consumer sees of a topic, from its beginning."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "look",
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-            }
-        )
-        partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-        self.messages: list[Any] = []
-        ended: set[int] = set()
-        deadline = time.monotonic() + 60
-        while len(ended) < len(partitions):
-            assert time.monotonic() < deadline
-            message = consumer.poll(1)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                self.messages.append(message)
-            elif error.code() == KafkaError._PARTITION_EOF:
-                ended.add(message.partition())
-        consumer.close()
-
-    def rows(self) -> list[Any]:
-        return [json.loads(message.value()) for message in self.messages]
+def received(bootstrap: str, topic: str) -> list[Message]:
+    """What a reader of committed records finds, partition by partition."""
+    return [message for its in messages(bootstrap, topic) for message in its]
 
 
-def create(bootstrap: str, *topics: str, partitions: int = 2) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.create_topics([NewTopic(topic, partitions, 1) for topic in topics]).values():
-        future.result(30)
+def values(found: Iterable[Message]) -> list[Any]:
+    return [json.loads(message.value()) for message in found]
 
 
 def records(topic: str, rows: Iterable[tuple[str | None, Any, int]]) -> list[Made]:
-    """(key, value, time) as records of two partitions, by key."""
+    """(key, value, time) as records of the partitions, by key."""
     made = []
     for key, value, timestamp in rows:
         body = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
-        partition = 0 if key is None else sum(key.encode()) % 2
+        partition = 0 if key is None else sum(key.encode()) % PARTITIONS
         made.append(Made(topic, partition, None if key is None else key.encode(), body, (("h", b"1"),), timestamp))
     return made
 
@@ -105,7 +73,7 @@ def test_sql_joins_a_stream_with_a_table_and_bad_records_go_apart(
 ) -> None:
     """Then the same goes on as a stream without an end; what it joins with is what was newest when it was started."""
     orders, customers, out, dead = (f"{name}-{each}" for each in ("orders", "customers", "out", "dead"))
-    create(bootstrap, orders, customers, out, dead)
+    create(bootstrap, orders, customers, out, dead, partitions=PARTITIONS)
     send(
         bootstrap,
         records(
@@ -134,10 +102,10 @@ def test_sql_joins_a_stream_with_a_table_and_bad_records_go_apart(
     assert once(**options) > 0
     expected = [(1, b"b", {"id": 1, "name": "Bob"}), (3, b"a", {"id": 3, "name": "Ada"})]
     expected += [(4, b"b", {"id": 4, "name": "Bob"})]
-    got = Received(bootstrap, out).messages
+    got = received(bootstrap, out)
     assert sorted((m.timestamp()[1] - START, m.key(), json.loads(m.value())) for m in got) == expected
 
-    letters = sorted(Received(bootstrap, dead).messages, key=lambda m: m.timestamp()[1])
+    letters = sorted(received(bootstrap, dead), key=lambda m: m.timestamp()[1])
     assert [(m.key(), m.value(), m.timestamp()[1]) for m in letters] == [
         (b"a", b"no json", START + 50),
         (None, b'{"id": "x"}', START + 51),
@@ -168,9 +136,9 @@ def test_sql_joins_a_stream_with_a_table_and_bad_records_go_apart(
     for query in queries:
         query.stop()
     job.close()
-    got = Received(bootstrap, out).messages
+    got = received(bootstrap, out)
     assert sorted((m.timestamp()[1] - START, m.key(), json.loads(m.value())) for m in got) == expected
-    assert len(Received(bootstrap, dead).messages) == 2
+    assert len(received(bootstrap, dead)) == 2
 
 
 WINDOWS = """
@@ -208,7 +176,7 @@ def clicks(count: int) -> list[dict[str, Any]]:
 
 def test_windows_sessions_and_duplicates(once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path) -> None:
     topic, out = f"{name}-clicks", f"{name}-out"
-    create(bootstrap, topic, out)
+    create(bootstrap, topic, out, partitions=PARTITIONS)
     made = clicks(120)
     last = {"id": -1, "user": "end", "n": 0, "at": made[-1]["at"] + 60 * MINUTE}
     shown = [{**each, "at": each["at"] // 1000} for each in [*made, last]]
@@ -226,7 +194,7 @@ def test_windows_sessions_and_duplicates(once: Callable[..., int], bootstrap: st
     once(**options)
     send(bootstrap, records(topic, [(each["user"], each, 0) for each in shown[60:]]))
     once(**options)
-    rows = Received(bootstrap, out).rows()
+    rows = values(received(bootstrap, out))
     by_kind: dict[str, list[Any]] = {kind: [] for kind in ("tumbling", "session", "distinct")}
     for row in rows:
         found = (row["key"], _ms(row["start"]), _ms(row["end"]), row["value"])
@@ -304,7 +272,7 @@ def test_streams_joined_with_streams_and_state_of_ones_own(
     once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     orders, payments, out = (f"{name}-{each}" for each in ("orders", "payments", "out"))
-    create(bootstrap, orders, payments, out)
+    create(bootstrap, orders, payments, out, partitions=PARTITIONS)
     seconds = START // 1000
     made = [{"id": n, "who": "xyz"[n % 3], "amount": n, "at": seconds + 10 * n} for n in range(30)]
     paid = [{"order_id": n, "paid_at": seconds + 10 * n + (20 if n % 2 else 900)} for n in range(30)]
@@ -324,9 +292,9 @@ def test_streams_joined_with_streams_and_state_of_ones_own(
     send(bootstrap, records(orders, [(each["who"], each, 0) for each in made[15:]]))
     send(bootstrap, records(payments, [(str(each["order_id"]), each, 0) for each in paid[:10]]))
     once(**options)
-    received = Received(bootstrap, out)
-    rows = received.rows()
-    assert all(m.key() == row["key"].encode() for m, row in zip(received.messages, rows, strict=True))
+    got = received(bootstrap, out)
+    rows = values(got)
+    assert all(m.key() == row["key"].encode() for m, row in zip(got, rows, strict=True))
     joined = sorted(int(row["key"]) for row in rows if row["kind"] == "paid")
     assert joined == [n for n in range(30) if n % 2]
     totals = {row["key"]: row["number"] for row in rows if row["kind"] == "total"}
@@ -337,7 +305,7 @@ def test_streams_joined_with_streams_and_state_of_ones_own(
 @pytest.mark.long
 def test_a_kill_loses_and_doubles_nothing(once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path) -> None:
     topic, out = f"{name}-in", f"{name}-out"
-    create(bootstrap, topic, out)
+    create(bootstrap, topic, out, partitions=PARTITIONS)
     send(bootstrap, records(topic, [(str(n % 10), {"n": n}, START + n) for n in range(1_000)]))
     sql = "SELECT n, _key, _timestamp FROM numbers WHERE n % 2 = 0"
     table = f"numbers=topic:{topic},format=json,schema=n BIGINT"
@@ -346,23 +314,15 @@ def test_a_kill_loses_and_doubles_nothing(once: Callable[..., int], bootstrap: s
         *["--sql", sql, "--to", out, "--max-offsets-per-batch", "50", "--checkpoint", str(tmp_path / "checkpoint")],
         *["--master", "local[2]", "--conf", "spark.driver.memory=768m"],
     ]
-    with (tmp_path / "log").open("w") as log:
-        job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
-        try:
-            assert job.stdout is not None
-            for line in job.stdout:
-                if "batch 2:" in line:
-                    break
-            else:
-                pytest.fail((tmp_path / "log").read_text())
-        finally:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-    before = len(Received(bootstrap, out).messages)
+    log = tmp_path / "log"
+    with log.open("w") as said, started(*command, seconds=200, stdout=subprocess.PIPE, stderr=said) as job:
+        assert job.stdout is not None
+        assert any("batch 2:" in line for line in job.stdout), log.read_text()
+    before = len(received(bootstrap, out))
     assert 0 < before < 500, "it was killed on the way"
     once(tables=(table,), sql=sql, to=out)
     got: dict[int, list[int]] = {}
-    for message in Received(bootstrap, out).messages:
+    for message in received(bootstrap, out):
         got.setdefault(int(message.key()), []).append(json.loads(message.value())["n"])
     assert got == {key: list(range(key, 1_000, 10)) for key in range(0, 10, 2)}
 
@@ -371,7 +331,7 @@ def test_a_bad_record_ends_the_job_where_nobody_says_otherwise(
     once: Callable[..., int], bootstrap: str, name: str
 ) -> None:
     topic, out = f"{name}-in", f"{name}-out"
-    create(bootstrap, topic, out)
+    create(bootstrap, topic, out, partitions=PARTITIONS)
     send(bootstrap, records(topic, [("a", {"n": 1}, START), ("a", b"{", START)]))
     told: Mapping[str, Any] = {
         "tables": (f"t=topic:{topic},format=json,schema=n INT",),
@@ -380,9 +340,9 @@ def test_a_bad_record_ends_the_job_where_nobody_says_otherwise(
     }
     with pytest.raises(JobFailed, match=rf"value of {topic}-1 at offset 1: it is no JSON of n INT: \{{"):
         once(**told)
-    assert not Received(bootstrap, out).messages, "nothing of a batch that failed is committed"
+    assert not received(bootstrap, out), "nothing of a batch that failed is committed"
     once(**told, undecodable="null")
-    assert sorted(map(str, Received(bootstrap, out).rows())) == ["{'n': 1}", "{}"]
+    assert sorted(map(str, values(received(bootstrap, out)))) == ["{'n': 1}", "{}"]
 
 
 def test_what_the_how_to_says(
@@ -400,7 +360,8 @@ def test_what_the_how_to_says(
         return 0
 
     monkeypatch.setattr(pipeline, "run", run)
-    create(bootstrap, "orders", "payments", "clicks", "large-orders", "clicks-by-minute", "paid-orders")
+    topics = ("orders", "payments", "clicks", "large-orders", "clicks-by-minute", "paid-orders")
+    create(bootstrap, *topics, partitions=PARTITIONS)
     order = {"id": 1, "who": "Ada", "amount": 101.5, "at": START // 1000}
     send(bootstrap, records("orders", [("a", order, START), ("b", {**order, "id": 2, "amount": 3}, START)]))
     send(bootstrap, records("payments", [("1", {"order_id": 1, "paid_at": START // 1000 + 60}, START)]))
@@ -420,7 +381,7 @@ def test_what_the_how_to_says(
             assert isinstance(command, click.Command)
             command.main(words[3:], standalone_mode=False)
     assert [options.to for options in asked] == ["large-orders", "clicks-by-minute", "paid-orders"]
-    assert Received(bootstrap, "large-orders").rows() == [{"who": "Ada", "amount": 101.5}]
-    minutes = Received(bootstrap, "clicks-by-minute")
-    assert [(m.key(), json.loads(m.value())["clicks"]) for m in minutes.messages] == [(b"home", 5)]
-    assert [row["id"] for row in Received(bootstrap, "paid-orders").rows()] == [1]
+    assert values(received(bootstrap, "large-orders")) == [{"who": "Ada", "amount": 101.5}]
+    minutes = received(bootstrap, "clicks-by-minute")
+    assert [(m.key(), json.loads(m.value())["clicks"]) for m in minutes] == [(b"home", 5)]
+    assert [row["id"] for row in values(received(bootstrap, "paid-orders"))] == [1]

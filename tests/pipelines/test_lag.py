@@ -63,7 +63,7 @@ def test_a_query_that_has_ended_is_forgotten_and_committed_for_again(broker: Bro
     cluster.commit("again", {TopicPartition("orders", 0): 1})
     listener.onQueryProgress(progress('{"orders": {"0": 4}}'))
     assert committed(client, "again") == {("orders", 0): 1}, "what has been committed is not committed once more"
-    listener.onQueryTerminated(SimpleNamespace(id="a1b2"))  # type: ignore[arg-type]
+    listener.onQueryTerminated(SimpleNamespace(id="a1b2"))
     listener.onQueryProgress(progress('{"orders": {"0": 4}}'))
     assert committed(client, "again") == {("orders", 0): 4}
     cluster.close()

@@ -26,7 +26,7 @@ from barnabas.pipelines.offsets import (
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
-def broker(begin: int, end: int, times: Mapping[int, int] | None = None):  # type: ignore[no-untyped-def]
+def broker(begin: int, end: int, times: Mapping[int, int] | None = None):
     """A partition like every other: what ListOffsets answers for it; -1 for a time that no record has."""
 
     def ask(asks: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

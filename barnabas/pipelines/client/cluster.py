@@ -106,14 +106,14 @@ class Cluster:
         return self.run(self.leader_of, topic_partition)
 
     def topics(self, pattern: str | None = None) -> list[str]:
-        """The names of the topics that match a pattern from end to end, internal ones left out; asked afresh."""
-        return sorted(self.matching(pattern or ".*"))
+        """The names of the topics in which a pattern is found, internal ones left out; asked afresh."""
+        return sorted(self.matching(pattern or ""))
 
     def matching(self, pattern: str) -> dict[str, Topic]:
         """As `topics`, with all that is known of them."""
         every = self.run(self.retrying, lambda: self._describe(None))
-        matches = re.compile(pattern).fullmatch
-        return {name: topic for name, topic in every.items() if not topic.internal and matches(name)}
+        found = re.compile(pattern).search
+        return {name: topic for name, topic in every.items() if not topic.internal and found(name)}
 
     def describe(self, topics: Sequence[str]) -> dict[str, Topic]:
         """Topics as they are now, those that do not exist left out."""

@@ -140,6 +140,6 @@ class Export(Job):
         from barnabas.pipelines.client.cluster import Cluster
 
         cluster = Cluster.of(self._settings)
-        pattern = self._options.topic_pattern
+        pattern = self._options.whole_pattern
         topics = cluster.topics(pattern) if pattern else list(self._options.topics)
         return {name: len(topic.leaders) for name, topic in cluster.describe(topics).items()}

@@ -388,7 +388,7 @@ def some(first: int, count: int = 10) -> bytes:
 
 def test_the_next_is_on_its_way_before_this_is_given() -> None:
     cluster = Scripted(answer(some(0)), answer(some(10) + some(20)), answer(some(30)))
-    tables = read(cluster, "t", 0, 0, 35)  # type: ignore[arg-type]
+    tables = read(cluster, "t", 0, 0, 35)
     assert keys(iter([next(tables)])) == list(range(10))
     assert cluster.asked == [(1, 0), (1, 10)]
     assert keys(tables) == list(range(10, 35))
@@ -400,7 +400,7 @@ def test_a_replica_that_is_nearer() -> None:
     elsewhere = answer(preferred_read_replica=5)
     behind = answer(error_code=OffsetOutOfRange.code)
     cluster = Scripted(elsewhere, answer(some(0)), answer(some(10)), behind, answer(some(20)), answer(some(30)))
-    assert keys(read(cluster, "t", 0, 0, 40, rack="here")) == list(range(40))  # type: ignore[arg-type]
+    assert keys(read(cluster, "t", 0, 0, 40, rack="here")) == list(range(40))
     assert cluster.asked == [(1, 0), (5, 0), (5, 10), (5, 20), (1, 20), (1, 30)]
 
 
@@ -419,7 +419,7 @@ def test_a_replica_that_is_nearer() -> None:
 )
 def test_what_passes(failure) -> None:
     cluster = Scripted(answer(some(0)), failure, failure, answer(some(10)))
-    assert keys(read(cluster, "t", 0, 0, 20)) == list(range(20))  # type: ignore[arg-type]
+    assert keys(read(cluster, "t", 0, 0, 20)) == list(range(20))
 
 
 @pytest.mark.parametrize(
@@ -433,21 +433,21 @@ def test_what_passes(failure) -> None:
 def test_what_does_not_pass(failure, text) -> None:
     cluster = Scripted(failure, failure)
     with pytest.raises(KafkaError, match=text):
-        list(read(cluster, "t", 0, 0, 20))  # type: ignore[arg-type]
+        list(read(cluster, "t", 0, 0, 20))
 
 
 def test_an_offset_that_is_out_of_range_and_is_not() -> None:
     again = answer(error_code=OffsetOutOfRange.code)
     cluster = Scripted(again, again, answer(some(0)))
-    assert keys(read(cluster, "t", 0, 0, 10)) == list(range(10))  # type: ignore[arg-type]
+    assert keys(read(cluster, "t", 0, 0, 10)) == list(range(10))
     assert cluster.pauses == [None]
     with pytest.raises(OffsetOutOfRange, match="t-0 at offset 0"):
-        list(read(Scripted(again, again), "t", 0, 0, 10, patience=0))  # type: ignore[arg-type]
+        list(read(Scripted(again, again), "t", 0, 0, 10, patience=0))
 
 
 def test_a_broker_that_wants_to_be_left_alone() -> None:
     cluster = Scripted(answer(some(0), throttle_time_ms=9_000), answer(some(10)))
-    assert keys(read(cluster, "t", 0, 0, 20)) == list(range(20))  # type: ignore[arg-type]
+    assert keys(read(cluster, "t", 0, 0, 20)) == list(range(20))
     (pause,) = cluster.pauses
     assert pause is not None and 8 < pause <= 9
 
@@ -457,21 +457,21 @@ def test_a_compacted_tail_is_not_waited_for() -> None:
     emptied = batch_bytes([], base_offset=10, last_delta=9)
     for rest in (emptied, some(20)):
         cluster = Scripted(answer(some(0)), answer(rest))
-        assert keys(read(cluster, "t", 0, 0, 20, patience=0)) == list(range(10))  # type: ignore[arg-type]
+        assert keys(read(cluster, "t", 0, 0, 20, patience=0)) == list(range(10))
         assert cluster.asked == [(1, 0), (1, 10)]
 
 
 def test_bytes_without_a_batch() -> None:
     cluster = Scripted(answer(some(0)), answer(some(10)[:50]))
     with pytest.raises(CorruptMessage, match=r"t-0 is corrupt at offset 10: .* no whole batch"):
-        list(read(cluster, "t", 0, 0, 20))  # type: ignore[arg-type]
+        list(read(cluster, "t", 0, 0, 20))
 
 
 def test_a_batch_that_lies_is_named() -> None:
     damaged = bytearray(some(10))
     damaged[18] ^= 1  # in the checksum itself
-    tables = read(Scripted(answer(some(0) + damaged)), "t", 0, 0, 15)  # type: ignore[arg-type]
+    tables = read(Scripted(answer(some(0) + damaged)), "t", 0, 0, 15)
     with pytest.raises(CorruptMessage, match="t-0 is corrupt at offset 10: the checksum"):
         list(tables)
-    trusting = read(Scripted(answer(some(0) + damaged)), "t", 0, 0, 15, check_crcs=False)  # type: ignore[arg-type]
+    trusting = read(Scripted(answer(some(0) + damaged)), "t", 0, 0, 15, check_crcs=False)
     assert len(list(trusting)) == 1

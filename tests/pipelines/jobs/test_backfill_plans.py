@@ -65,7 +65,7 @@ def test_topics_that_would_not_keep_what_they_are_given_are_refused() -> None:
 
 
 def options(**said: object) -> BackfillOptions:
-    return BackfillOptions(**{"source": "/data/orders", **said})  # type: ignore[arg-type]
+    return BackfillOptions(**{"source": "/data/orders", **said})
 
 
 def test_times_and_offsets() -> None:

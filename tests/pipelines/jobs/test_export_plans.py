@@ -65,7 +65,7 @@ def test_names() -> None:
 
 
 def options(**said: object) -> ExportOptions:
-    return ExportOptions(**{"topics": ("orders",), "to": "/data/orders", **said})  # type: ignore[arg-type]
+    return ExportOptions(**{"topics": ("orders",), "to": "/data/orders", **said})
 
 
 def test_what_is_meant_where_nothing_is_said() -> None:

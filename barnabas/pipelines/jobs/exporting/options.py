@@ -45,7 +45,9 @@ class ExportOptions(ClusterOptions):
         "A topic; may be given several times.", default=(), flags=("--topic", "--topics"), metavar="TOPIC"
     )
     topic_pattern: str | None = option(
-        "Instead: all topics whose name matches this regular expression, new ones too.", default=None, metavar="REGEX"
+        "Instead: all topics whose whole name matches this regular expression, new ones too.",
+        default=None,
+        metavar="REGEX",
     )
     to: str = option(
         "Where to: a directory, or its URI (`hdfs://`, `s3a://` ..., whatever this Spark can write); for `jdbc` the "
@@ -175,9 +177,14 @@ class ExportOptions(ClusterOptions):
         """How files are compressed."""
         return self.compression or COMPRESSIONS[self.format][0]
 
+    @property
+    def whole_pattern(self) -> str | None:
+        """The pattern as the source takes it, which looks for it anywhere in a name."""
+        return None if self.topic_pattern is None else f"^(?:{self.topic_pattern})$"
+
     def source(self) -> dict[str, str]:
         """The options of the source."""
-        which = ("subscribe", ",".join(self.topics)) if self.topics else ("subscribePattern", self.topic_pattern or "")
+        which = ("subscribe", ",".join(self.topics)) if self.topics else ("subscribePattern", self.whole_pattern or "")
         return {
             **self.kafka_options(),
             which[0]: which[1],
