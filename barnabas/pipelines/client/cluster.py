@@ -126,13 +126,19 @@ class Cluster:
     async def leader_of(self, topic_partition: TopicPartition) -> int:
         """As `leader`, for a coroutine."""
 
+        patience = time.monotonic() + NEW_TOPIC_PATIENCE
+
         async def attempt() -> int:
             topic = await self.known(topic_partition.topic)
-            leader = topic.leaders.get(topic_partition.partition)
-            if leader is None:
-                raise UnknownTopicOrPartition(
-                    f"topic {topic.name} has no partition {topic_partition.partition}, only {_span(topic.leaders)}"
-                )
+            while topic_partition.partition not in topic.leaders:  # it may have been added since
+                if time.monotonic() > patience:
+                    raise UnknownTopicOrPartition(
+                        f"topic {topic.name} has no partition {topic_partition.partition}, only {_span(topic.leaders)}"
+                    )
+                await self.pause()
+                self.forget()
+                topic = await self.known(topic_partition.topic)
+            leader = topic.leaders[topic_partition.partition]
             if leader < 0:
                 raise LeaderNotAvailable(f"{topic.name}-{topic_partition.partition} has no leader")
             return leader

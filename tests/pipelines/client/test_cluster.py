@@ -1,5 +1,6 @@
 """A cluster as a client sees it, against a broker in this process."""
 
+import contextlib
 import os
 import threading
 import time
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 
 from barnabas.errors import InvalidTopicException, NetworkException, UnknownTopicOrPartition
 from barnabas.pipelines.client import EARLIEST, LATEST
@@ -45,7 +46,7 @@ def cluster(broker: Broker) -> Iterator[Cluster]:
 
 def test_topics_and_partitions(cluster: Cluster) -> None:
     assert cluster.partitions("orders") == [0, 1, 2]
-    assert {"orders", "others"} <= set(cluster.topics()) <= {"orders", "others", "soon"}  # the broker is shared
+    assert {"orders", "others"} <= set(cluster.topics()) <= {"orders", "others", "soon", "grows"}  # the broker is shared
     assert cluster.topics("ot.*") == cluster.topics("ther") == ["others"]
     assert cluster.topics("^ther") == cluster.topics("ther$") == []
     assert cluster.topic_id("orders") not in (None, cluster.topic_id("others"))
@@ -67,6 +68,14 @@ def test_a_topic_that_is_being_made_is_waited_for(broker: Broker, cluster: Clust
     later.start()
     assert cluster.partitions("soon") == [0, 1]
     later.join()
+
+
+def test_a_partition_that_was_added_is_found(broker: Broker, cluster: Cluster) -> None:
+    broker.create_topic("grows", partitions=1)
+    assert cluster.partitions("grows") == [0]
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)) as admin:
+        admin.create_partitions({"grows": 2})
+    assert cluster.leader(TopicPartition("grows", 1)) >= 0
 
 
 def test_offsets(cluster: Cluster) -> None:
