@@ -15,7 +15,7 @@ from compat_tests.spark.mortal import PATIENCE_SECONDS, PLAN
 from compat_tests.spark.processes import environment
 from compat_tests.spark.topics import committed, create
 
-pytestmark = [pytest.mark.xdist_group("spark apart"), pytest.mark.long]
+pytestmark = pytest.mark.xdist_group("spark apart")
 
 PARTITIONS = 2
 

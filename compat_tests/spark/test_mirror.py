@@ -214,7 +214,6 @@ def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_pa
     assert committed(target.bootstrap, "orders") == by_partition(orders, 3)
 
 
-@pytest.mark.long
 def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
     source, target = own_broker(), own_broker()
