@@ -104,12 +104,11 @@ class BarnabasDataSource(DataSource):
         return BatchSink(options.write_options(self.options, options.BATCH_WRITE), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
-        """For ``df.writeStream``, with output mode append or update."""
+        """For ``df.writeStream``. To overwrite is what output mode complete asks for: the whole result is written again
+        with each micro-batch, behind what is there, as Spark's own connector does it (KafkaTable)."""
         from barnabas.pipelines.sink import StreamSink
 
         require()
-        if overwrite:
-            raise BadOption("a topic cannot be overwritten by each micro-batch: use output mode append or update")
         return StreamSink(options.write_options(self.options, options.STREAM_WRITE), schema)
 
 

@@ -281,6 +281,23 @@ def test_a_stream_goes_on_where_it_was(
     assert [each[:2] + each[3:5] + each[7:] for each in found] == [each[:2] + each[3:5] + each[7:] for each in wanted]
 
 
+def test_a_whole_result_is_written_with_each_batch(
+    spark: SparkSession, source: str, read: Callable[..., DataFrame], new_topic: Callable[[str], str], bootstrap: str,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    topic, target = new_topic("counted"), new_topic("counts")
+    given = {"kafka.bootstrap.servers": bootstrap}
+    stream = spark.readStream.format(source).options(**given, subscribe=topic, startingOffsets="earliest").load()
+    counts = stream.groupBy("key").agg(F.count("*").cast("string").alias("value")).orderBy("key").coalesce(1)
+    for value in (b"one", b"two"):
+        send(bootstrap, [Made(topic, 0, key, value, (), TIMES) for key in (b"a", b"b" if value == b"one" else b"a")])
+        written = counts.writeStream.outputMode("complete").format(source).options(**given, topic=target)
+        finished(written.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start())
+    assert sorted(each[:2] for each in taken(read(subscribe=target))) == [
+        (b"a", b"1"), (b"a", b"3"), (b"b", b"1"), (b"b", b"1")
+    ]  # fmt: skip
+
+
 def test_a_query_of_sparks_connector_goes_on_with_ours(
     connector: SparkSession, bootstrap: str, new_topic: Callable[[str], str], tmp_path: Path
 ) -> None:

@@ -54,13 +54,11 @@ def test_other_columns_are_refused() -> None:
         source().streamReader(columns(headers=True))
 
 
-def test_a_topic_cannot_be_overwritten() -> None:
+def test_a_topic_cannot_be_overwritten_by_a_batch() -> None:
     rows = StructType().add("value", "binary")
     written = BarnabasDataSource({"kafka.bootstrap.servers": "127.0.0.1:9092", "topic": "orders"})
     with pytest.raises(BadOption, match=r'say \.mode\("append"\)'):
         written.writer(rows, overwrite=True)
-    with pytest.raises(BadOption, match="output mode append or update"):
-        written.streamWriter(rows, overwrite=True)
 
 
 def test_options_are_checked_by_load() -> None:

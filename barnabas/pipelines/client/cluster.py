@@ -88,7 +88,7 @@ class Cluster:
         self._connections.cluster.config["allow_auto_create_topics"] = False
         self._lock = threading.RLock()
         self._topics: dict[str, Topic] = {}
-        self._topics_known_at = 0.0
+        self._known_at: dict[str, float] = {}  # when, by topic
         self._coordinators: dict[tuple[int, str], Any] = {}
 
     # What is known of topics
@@ -154,8 +154,8 @@ class Cluster:
 
     async def known(self, topic: str) -> Topic:
         """What was known last, if that is not too long ago; patient with topics that are new."""
-        if time.monotonic() - self._topics_known_at > self.settings.seconds("metadata.max.age.ms"):
-            self._topics.clear()
+        if time.monotonic() - self._known_at.get(topic, 0.0) > self.settings.seconds("metadata.max.age.ms"):
+            self._topics.pop(topic, None)
         patience = time.monotonic() + NEW_TOPIC_PATIENCE
         while topic not in self._topics:
             await self.retrying(lambda: self._describe([topic]))
@@ -176,7 +176,6 @@ class Cluster:
         )
         response = await self.ask_any(request)
         self._connections.cluster.update_metadata(response)
-        self._topics_known_at = time.monotonic()
         described = {}
         for answered in response.topics:
             self._topics.pop(answered.name, None)
@@ -193,6 +192,7 @@ class Cluster:
                 answered.name, topic_id, dict(sorted(leaders.items())), answered.is_internal
             )
         self._topics.update(described)
+        self._known_at.update(dict.fromkeys(described, time.monotonic()))
         return described
 
     # Offsets

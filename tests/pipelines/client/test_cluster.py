@@ -46,7 +46,8 @@ def cluster(broker: Broker) -> Iterator[Cluster]:
 
 def test_topics_and_partitions(cluster: Cluster) -> None:
     assert cluster.partitions("orders") == [0, 1, 2]
-    assert {"orders", "others"} <= set(cluster.topics()) <= {"orders", "others", "soon", "grows"}  # the broker is shared
+    of_others = {"soon", "grows"}  # the broker is shared
+    assert set(cluster.topics()) - of_others == {"orders", "others"}
     assert cluster.topics("ot.*") == cluster.topics("ther") == ["others"]
     assert cluster.topics("^ther") == cluster.topics("ther$") == []
     assert cluster.topic_id("orders") not in (None, cluster.topic_id("others"))

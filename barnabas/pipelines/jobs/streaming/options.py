@@ -64,9 +64,9 @@ class StreamOptions(ClusterOptions):
     )
     output_mode: str = option(
         "When aggregates are written: `append` once they are final (which needs a watermark), `update` whenever they "
-        "change.",
+        "change, `complete` all of them with every batch.",
         default="append",
-        choices=("append", "update"),
+        choices=("append", "update", "complete"),
     )
     delivery: str = delivery_option()
 

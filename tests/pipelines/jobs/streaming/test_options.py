@@ -114,7 +114,7 @@ def described(**given: Any) -> StreamOptions:
         ({"dead_letters": "out"}, "dead_letters and to are the same topic"),
         ({"state_partitions": 0}, "state_partitions is 0"),
         ({"max_offsets_per_batch": 0}, "max_offsets_per_batch is 0"),
-        ({"output_mode": "complete"}, "output_mode is 'complete', but must be one of append, update"),
+        ({"output_mode": "all"}, "output_mode is 'all', but must be one of append, update, complete"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_named(given: dict[str, Any], complaint: str) -> None:
