@@ -26,7 +26,7 @@ run: $(KEEP)/run ## Start a durable broker on 127.0.0.1:9092, data in ./data
 	@exec $(BIN)/barnabas serve --dev --log-dir $(DATA)
 
 test: $(KEEP)/dev wheel ## Run the suite; its compat tests start the built wheel, installed in a bare environment
-	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 4 --dist loadgroup
+	BARNABAS_COMPAT_PYTHON=$(abspath $(VENV)-wheel)/bin/python $(BIN)/python -m pytest -n 5 --dist loadgroup
 
 check: $(KEEP)/dev ## Format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -1,7 +1,7 @@
 """One Spark session for all tests of this folder, as each start costs seconds; they run on one worker, one by one.
 
-Their modules say ``pytestmark = pytest.mark.xdist_group("spark")``. Those that only start Spark in processes of their
-own (separate executors, Spark Connect, commands, what is killed) say ``"spark apart"``: another worker may run them.
+Those that mostly wait for Sparks in processes of their own (separate executors, Spark Connect, commands, what is
+killed) say ``xdist_group("spark apart")``: another worker runs them meanwhile.
 """
 
 import os
@@ -28,6 +28,13 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
 }
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,6 @@ from compat_tests.spark.generated import Made, by_partition, made, renamed, send
 from compat_tests.spark.mortal_jobs import backfill_options
 from compat_tests.spark.topics import committed, create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PARTITIONS = 4
 
 SCHEMA = pa.schema(
@@ -87,6 +85,7 @@ def test_what_was_exported_comes_back_as_it_was(
     assert committed(bootstrap, target) == wanted
 
 
+@pytest.mark.xdist_group("spark apart")
 def test_a_backfill_that_is_killed_and_one_that_is_stopped(
     spark: SparkSession, bootstrap: str, topic: str, records: list[Made], tmp_path: Path
 ) -> None:

@@ -15,8 +15,6 @@ from compat_tests.spark.generated import made, send
 from compat_tests.spark.test_source import batch, drain, eventually, plain, stream
 from compat_tests.spark.topics import create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def complaint(action: Callable[[], Any]) -> str:
     with pytest.raises(Exception) as raised:

@@ -26,8 +26,6 @@ from compat_tests.spark.generated import Made, by_partition, made, send
 from compat_tests.spark.mortal_jobs import EXPORT_BATCH, export_options
 from compat_tests.spark.topics import create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PARTITIONS = 4
 
 
@@ -275,6 +273,7 @@ def test_files_are_the_same_here_and_by_hadoop(spark: SparkSession, tmp_path: Pa
     assert [entry.path for entry in files.list("")] == ["c/joined"]
 
 
+@pytest.mark.xdist_group("spark apart")
 def test_an_export_that_is_killed_in_a_batch_and_in_a_merge(
     spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:

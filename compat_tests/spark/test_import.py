@@ -19,8 +19,6 @@ from barnabas.pipelines.jobs.running import JobFailed
 from compat_tests.spark.generated import WORDS
 from compat_tests.spark.topics import create, messages
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PARTITIONS = 3
 
 

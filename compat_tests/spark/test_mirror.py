@@ -38,8 +38,6 @@ from compat_tests.spark.generated import Made, by_partition, made, renamed, send
 from compat_tests.spark.processes import started
 from compat_tests.spark.topics import as_made, committed, create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def await_records(bootstrap: str, records: list[Made], topic: str, partitions: int, seconds: float = 120) -> None:
     """Until the target has them all, as they are, in order, none twice."""
@@ -186,6 +184,7 @@ def _mirror_on(options: dict[str, Any], checkpoint: Path) -> None:
         aside.replace(checkpoint)
 
 
+@pytest.mark.xdist_group("spark apart")
 def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Without Spark, so that there is time for many moments; and some that should be dead live on beside the next."""
     source, target = own_broker(), own_broker()
@@ -214,6 +213,7 @@ def test_tasks_killed_again_and_again(own_broker: Callable[..., Running], tmp_pa
     assert committed(target.bootstrap, "orders") == by_partition(orders, 3)
 
 
+@pytest.mark.xdist_group("spark apart")
 def test_killed_at_any_moment(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """Driver, workers, target, the checkpoint's last entry: nothing is lost, nothing doubled."""
     source, target = own_broker(), own_broker()
@@ -265,7 +265,7 @@ def _await_batches(output: Path, count: int, driver: "subprocess.Popen[str]") ->
         time.sleep(0.02)
 
 
-@pytest.mark.long
+@pytest.mark.xdist_group("spark apart")
 def test_apache_kafka_both_ways(spark: SparkSession, own_broker: Callable[..., Running], tmp_path: Path) -> None:
     """From Barnabas to Apache Kafka and on to another Barnabas: names tell the way, and nothing comes back."""
     first, last = own_broker(), own_broker()

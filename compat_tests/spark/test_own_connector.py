@@ -22,8 +22,6 @@ from pyspark.sql.streaming import StreamingQuery
 from compat_tests.spark.generated import Made, by_partition, made, renamed, send
 from compat_tests.spark.topics import create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PARTITIONS = 4
 FORMATS = ("kafka", "barnabas")
 SAME_FOR_ALL = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")

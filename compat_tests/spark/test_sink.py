@@ -12,8 +12,6 @@ from pyspark.sql import DataFrame, SparkSession
 from compat_tests.spark.generated import Made, by_partition, made
 from compat_tests.spark.topics import committed, create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PARTITIONS = 3
 ROWS = (
     "topic string, key binary, value binary, headers array<struct<key:string,value:binary>>, "

@@ -19,8 +19,6 @@ from barnabas.pipelines.lag import follow
 from compat_tests.spark.generated import Made, by_partition, made, send
 from compat_tests.spark.topics import create
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 Record = tuple[int, int, bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ...]]
 
 

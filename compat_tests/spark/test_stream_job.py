@@ -25,8 +25,6 @@ from compat_tests.spark.processes import started
 from compat_tests.spark.topics import create, messages
 from compat_tests.test_documents import ROOT
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PARTITIONS = 2
 START = 1_700_000_000_000
 MINUTE = 60_000
@@ -302,6 +300,7 @@ def test_streams_joined_with_streams_and_state_of_ones_own(
     assert sum(row["kind"] == "total" for row in rows) == 6, "one a user and batch"
 
 
+@pytest.mark.xdist_group("spark apart")
 @pytest.mark.long
 def test_a_kill_loses_and_doubles_nothing(once: Callable[..., int], bootstrap: str, name: str, tmp_path: Path) -> None:
     topic, out = f"{name}-in", f"{name}-out"

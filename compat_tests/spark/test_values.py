@@ -28,8 +28,6 @@ from barnabas.pipelines.values import (
 from compat_tests.spark.registry import schema_registry
 from compat_tests.test_documents import blocks
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 PROTO = """
 syntax = "proto3";
 import "google/protobuf/timestamp.proto";
