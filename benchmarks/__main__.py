@@ -5,7 +5,6 @@ Knows nothing of what is measured.
 
 import argparse
 import functools
-import platform
 import shutil
 import sys
 import tempfile
@@ -44,6 +43,7 @@ MEASUREMENTS = {
 }
 RESULTS = Path(__file__).parent / "results.md"
 HEADINGS = ("what", "measured", "baseline", "ratio", "budget", "holds")
+RULE = "| --- " * (len(HEADINGS) + 1) + "|\n"
 
 
 def cells(row: Row) -> list[str]:
@@ -80,19 +80,14 @@ def main() -> None:
 
 
 def keep(rows: list[Row], rounds: int) -> None:
-    """The table as Markdown, with what a reader must know to doubt it."""
-    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    lines = [
-        "# The numbers of the last kept run",
-        "",
-        f"{datetime.now(UTC):%Y-%m-%d}, {machine}, medians of {rounds} rounds in turns. A figure stands only beside",
-        "its baseline of the same run: the machine is shared and noisy.",
-        "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "| --- " * len(HEADINGS) + "|",
-        *("| " + " | ".join(cells(row)) + " |" for row in rows),
-    ]
-    RESULTS.write_text("\n".join(lines) + "\n")
+    """Put rows into the table of results.md, in place of those of the same name, with what a reader must know."""
+    taken = f"{datetime.now(UTC):%Y-%m-%d}, {rounds}"
+    before, after = RESULTS.read_text().split(RULE)
+    kept = {line.split(" | ")[0]: line for line in after.splitlines()}
+    for row in rows:
+        line = "| " + " | ".join([*cells(row), taken]) + " |"
+        kept[line.split(" | ")[0]] = line
+    RESULTS.write_text(before + RULE + "\n".join(kept.values()) + "\n")
 
 
 if __name__ == "__main__":
