@@ -158,7 +158,7 @@ def test_a_broker_without_a_replica_is_given_nothing(node, log, version):
     request = asked([0])
     request.topics[0].topic_id = log.topic_id
     request.replica_id = 1 if version < 15 else -1
-    request.replica_state.replica_id = 1 if version >= 15 else -1
+    request.replica_state = FetchRequest.ReplicaState(replica_id=1 if version >= 15 else -1)  # the default is shared
     partition = only(answered(send(node, request, version), version))
     assert (partition.error_code, partition.high_watermark, bytes(partition.records)) == (6, -1, b"")
 
