@@ -6,6 +6,9 @@ BIN     = $(VENV)/bin
 DATA   ?= data
 KEEP    = $(VENV)/.made
 
+# The suite starts many processes, each of which would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check format compat long soak history bench docs wheel clean
 
