@@ -6,7 +6,7 @@ options (but inside functions): ``barnabas pipeline --help`` reads them all.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
@@ -100,11 +100,15 @@ def described(declared: type) -> Iterator[Described]:
         )
 
 
-def check_values(given: Any) -> None:
-    """Nothing, if each option that has choices or a bound keeps to them; for ``__post_init__``.
+Mistakes = Iterable[tuple[bool, str]]
+"""Each with whether it was made, and what to say of it."""
+
+
+def check(given: Any, mistakes: Callable[[], Mistakes] = tuple) -> None:
+    """Nothing, if options keep to their choices and bounds, and no mistake was made; for ``__post_init__``.
 
     Raises:
-        ValueError: it does not; the message names the option and what would be right.
+        ValueError: otherwise; the message names the option and what would be right.
     """
     for each in described(type(given)):
         value, said = getattr(given, each.name), each.option
@@ -115,6 +119,9 @@ def check_values(given: Any) -> None:
                 raise ValueError(f"{each.name} is {one}, but must be at least {said.least:g}")
             if said.above is not None and one <= said.above:
                 raise ValueError(f"{each.name} is {one}, but must be above {said.above:g}")
+    for is_made, words in mistakes():
+        if is_made:
+            raise ValueError(words)
 
 
 @options

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from barnabas.pipelines.jobs import JOBS
-from barnabas.pipelines.jobs.options import REQUIRED, check_values, described, option, options
+from barnabas.pipelines.jobs.options import REQUIRED, check, described, option, options
 
 
 @options
@@ -23,7 +23,7 @@ class Sample:
     hidden: int = dataclasses.field(default=3)
 
     def __post_init__(self):
-        check_values(self)
+        check(self)
 
 
 def test_fields_are_described_in_their_order():

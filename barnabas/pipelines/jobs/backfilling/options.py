@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.pipelines.jobs.exporting.layout import HOME
-from barnabas.pipelines.jobs.options import ClusterOptions, check_values, option, options
+from barnabas.pipelines.jobs.options import ClusterOptions, check, option, options
 
 if TYPE_CHECKING:
     from barnabas.pipelines.client.write_settings import WriteSettings
@@ -75,7 +75,7 @@ class BackfillOptions(ClusterOptions):
 
     def __post_init__(self) -> None:
         """Raises ValueError, naming the option."""
-        check_values(self)
+        check(self)
         for name in ("starting_timestamp", "ending_timestamp"):
             parse_time(name, getattr(self, name))
         for name in ("starting_offsets", "ending_offsets"):

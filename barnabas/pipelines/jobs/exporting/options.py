@@ -12,7 +12,7 @@ from barnabas.pipelines.jobs.exporting.layout import HOME
 from barnabas.pipelines.jobs.exporting.merging import Limits
 from barnabas.pipelines.jobs.options import (
     ClusterOptions,
-    check_values,
+    check,
     commit_group_option,
     configs_of_jars,
     isolation_option,
@@ -131,7 +131,7 @@ class ExportOptions(ClusterOptions):
 
     def __post_init__(self) -> None:
         """Raises ValueError, naming the option."""
-        check_values(self)
+        check(self)
         if bool(self.topics) == bool(self.topic_pattern):
             raise ValueError("either topics or topic_pattern must be given: what to export")
         if (self.format == "jdbc") != self.to.startswith("jdbc:"):

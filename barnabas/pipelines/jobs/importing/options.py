@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from barnabas.pipelines.jobs.options import (
     ClusterOptions,
-    check_values,
+    Mistakes,
+    check,
     configs_of_jars,
     delivery_option,
     option,
@@ -137,18 +138,13 @@ class ImportOptions(ClusterOptions):
     delivery: str = delivery_option()
 
     def __post_init__(self) -> None:
-        check_values(self)
-        if (self.files is None) == (self.jdbc_url is None):
-            raise ValueError("either files or jdbc_url must be given: where rows come from")
-        for wrong, words in self._mistakes():
-            if wrong:
-                raise ValueError(words)
+        check(self, self._mistakes)
 
-    def _mistakes(self) -> tuple[tuple[bool, str], ...]:
-        """Each with whether it was made."""
+    def _mistakes(self) -> Mistakes:
         of_tables = self.jdbc_url is not None
         is_plain = isinstance(self.encoding(), Raw | Utf8)
         return (
+            ((self.files is None) != of_tables, "either files or jdbc_url must be given: where rows come from"),
             (of_tables and (self.table is None) == (self.query is None), "with jdbc_url, give either table or query"),
             (
                 of_tables and not 1 <= len(self.increasing) <= 2,

@@ -16,7 +16,8 @@ from barnabas.pipelines.jobs.mirroring.policy import (
 )
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.options import (
-    check_values,
+    Mistakes,
+    check,
     commit_group_option,
     isolation_option,
     max_offsets_option,
@@ -115,10 +116,7 @@ class MirrorOptions:
     )
 
     def __post_init__(self) -> None:
-        check_values(self)
-        for wrong, words in self._mistakes():
-            if wrong:
-                raise ValueError(words)
+        check(self, self._mistakes)
         for name in ("topics", "exclude_topics", "groups", "exclude_groups", "exclude_configs"):
             try:
                 any_of(split(getattr(self, name)))
@@ -126,8 +124,7 @@ class MirrorOptions:
                 raise ValueError(f"{name}: {problem}") from None
         self.spec()
 
-    def _mistakes(self) -> tuple[tuple[bool, str], ...]:
-        """Each with whether it was made."""
+    def _mistakes(self) -> Mistakes:
         return (
             (self.source == self.target, f"source and target are both {self.source}, but must be two clusters"),
             (
