@@ -20,6 +20,10 @@ JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions 
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)  # which Spark's own scripts read, those of other processes too
 
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Of the session: compiling Java for each query of a few hundred rows takes longer than to interpret it. Sparks that
+are started apart compile."""
+
 SETTINGS = {
     "spark.driver.memory": "768m",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -64,6 +68,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, connector_jars: list[Path]) 
         master="local[2]",
         configs={
             **SETTINGS,
+            **INTERPRETED,
             **({"spark.jars": ",".join(map(str, connector_jars))} if connector_jars else {}),
             "spark.sql.warehouse.dir": str(home / "warehouse"),
             "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={home}/derby.log",
