@@ -23,14 +23,27 @@ from ..steps import (
     send,
     stable,
 )
-from .configs import BROKER, DELETE, GROUP, TOPIC, on, setting, shown
+from .configs import BROKER, DELETE, GROUP, SET, TOPIC, on, resource, setting, shown
 
 AHEAD = 4_000_000_000_000
 
 
 def changed(*resources: dict[str, Any]) -> list[Step]:
-    """Configs that are altered, and in force."""
-    return [ask("IncrementalAlterConfigs", v=1, quiet=True, Resources=list(resources), ValidateOnly=False), pause(0.1)]
+    """Configs that are altered, and in force: those that are set are shown, and soon after that they are heeded."""
+    shows = [
+        ask(
+            "DescribeConfigs",
+            v=4,
+            quiet=True,
+            until=("Results.0.Configs.0.Value", each["Value"]),
+            Resources=[resource(those["ResourceType"], those["ResourceName"], [each["Name"]])],
+        )
+        for those in resources
+        for each in those["Configs"]
+        if each["ConfigOperation"] == SET
+    ]
+    alter = ask("IncrementalAlterConfigs", v=1, quiet=True, Resources=list(resources), ValidateOnly=False)
+    return [alter, *shows, pause(0.1)]
 
 
 CONFIGS = [
