@@ -5,6 +5,7 @@ Knows nothing of what is measured.
 
 import argparse
 import functools
+import platform
 import shutil
 import sys
 import tempfile
@@ -80,8 +81,9 @@ def main() -> None:
 
 
 def keep(rows: list[Row], rounds: int) -> None:
-    """Put rows into the table of results.md, in place of those of the same name, with what a reader must know."""
-    taken = f"{datetime.now(UTC):%Y-%m-%d}, {rounds}"
+    """Put rows into the table of results.md, in place of those of the same name; each tells when and where it is of."""
+    where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    taken = f"{datetime.now(UTC):%Y-%m-%d}, {rounds}, {where}"
     before, after = RESULTS.read_text().split(RULE)
     kept = {line.split(" | ")[0]: line for line in after.splitlines()}
     for row in rows:

@@ -151,7 +151,7 @@ def write_options(options: Mapping[str, str], scope: str) -> WriteOptions:
         raise BadOption(str(problem)) from None
     if value["delivery"] == "exactly-once" and (settings.acks != -1 or not settings.idempotent):
         raise BadOption(
-            "delivery=exactly-once needs kafka.acks=all and kafka.enable.idempotence=true: leave both out, or so"
+            "delivery=exactly-once needs kafka.acks=all and kafka.enable.idempotence=true, as they are by default"
         )
     if scope == BATCH_WRITE and (value["sinkId"] is None) != (value["batchId"] is None):
         raise BadOption("sinkId and batchId go together in a batch write: what is remembered, and its number")

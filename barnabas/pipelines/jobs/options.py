@@ -100,6 +100,11 @@ def described(declared: type) -> Iterator[Described]:
         )
 
 
+def properties_option(help: str, *flags: str) -> Any:
+    """Settings that may hold passwords: on the command line, the name of a file of Java properties."""
+    return option(help, default_factory=dict, flags=flags, file=True)
+
+
 Mistakes = Iterable[tuple[bool, str]]
 """Each with whether it was made, and what to say of it."""
 
@@ -134,12 +139,10 @@ class ClusterOptions:
         flags=("--bootstrap-server", "--bootstrap-servers"),
         metavar="HOST:PORT[,...]",
     )
-    client: Mapping[str, str] = option(
+    client: Mapping[str, str] = properties_option(
         "Settings of the client, by Kafka's names: for TLS, SASL and the like; where the job writes to topics, those "
         "of its producer too, such as `compression.type`.",
-        default_factory=dict,
-        flags=("--command-config",),
-        file=True,
+        "--command-config",
     )
 
     def kafka_options(

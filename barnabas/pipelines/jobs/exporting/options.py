@@ -19,6 +19,7 @@ from barnabas.pipelines.jobs.options import (
     max_offsets_option,
     option,
     options,
+    properties_option,
     trigger_option,
 )
 from barnabas.pipelines.values import Format, parse_format
@@ -108,10 +109,8 @@ class ExportOptions(ClusterOptions):
     )
 
     table: str | None = option("The table, with `format` jdbc; made if it is not there.", default=None)
-    jdbc_properties: Mapping[str, str] = option(
+    jdbc_properties: Mapping[str, str] = properties_option(
         "User, password, and what else the driver and Spark's JDBC writer take (`driver`, `batchsize`).",
-        default_factory=dict,
-        file=True,
     )
     driver_jars: tuple[str, ...] = option("The jar of the database's driver.", default=(), metavar="FILE")
 

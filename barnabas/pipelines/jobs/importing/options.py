@@ -13,6 +13,7 @@ from barnabas.pipelines.jobs.options import (
     delivery_option,
     option,
     options,
+    properties_option,
 )
 from barnabas.pipelines.values import Format, Raw, Utf8, parse_format
 
@@ -77,10 +78,8 @@ class ImportOptions(ClusterOptions):
         default=(),
         metavar="COLUMN",
     )
-    jdbc_properties: Mapping[str, str] = option(
+    jdbc_properties: Mapping[str, str] = properties_option(
         "User, password, and what else the driver and Spark's JDBC reader take (`driver`, `fetchsize`).",
-        default_factory=dict,
-        file=True,
     )
     driver_jars: tuple[str, ...] = option("The jar of the database's driver.", default=(), metavar="FILE")
     batch_rows: int = option(

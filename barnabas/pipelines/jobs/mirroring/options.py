@@ -23,6 +23,7 @@ from barnabas.pipelines.jobs.options import (
     max_offsets_option,
     option,
     options,
+    properties_option,
 )
 
 
@@ -32,18 +33,13 @@ class MirrorOptions:
 
     source: str = option("The cluster that is read.", metavar="HOST:PORT[,...]", flags=("--source", "--from"))
     target: str = option("The cluster that is written.", metavar="HOST:PORT[,...]", flags=("--target", "--to"))
-    source_client: Mapping[str, str] = option(
-        "Settings of the client of the source, by Kafka's names: for TLS and SASL.",
-        default_factory=dict,
-        flags=("--source-config",),
-        file=True,
+    source_client: Mapping[str, str] = properties_option(
+        "Settings of the client of the source, by Kafka's names: for TLS and SASL.", "--source-config"
     )
-    target_client: Mapping[str, str] = option(
+    target_client: Mapping[str, str] = properties_option(
         "Settings of the client of the target, and of its producer, by Kafka's names: for TLS, SASL, "
         "`compression.type` and the like.",
-        default_factory=dict,
-        flags=("--target-config",),
-        file=True,
+        "--target-config",
     )
     source_alias: str = option("What the source is called; mirrored topics begin with it.", default="source")
     target_alias: str = option(
