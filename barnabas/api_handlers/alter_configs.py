@@ -4,9 +4,13 @@ Knows nothing of what may be set or where it is kept: the controller decides. Er
 ``ConfigAdminManager``.
 """
 
+from collections.abc import Sequence
+
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.commands import AlterConfigs, ConfigResource
+from barnabas.api_handlers.submitting import submit
+from barnabas.cluster.commands import AlterConfigs, AlteredConfigs, ConfigResource
 from barnabas.config.dynamic import BROKER_RESOURCE, check_node_id
 from barnabas.errors import InvalidRequest, KafkaError
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
@@ -16,7 +20,7 @@ Result = AlterConfigsResponse.AlterConfigsResourceResponse
 
 
 @api(AlterConfigsRequest)
-def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
+def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse | Later[AlterConfigsResponse]:
     """Replace the configs of each resource, or say what would come of it."""
     refused: dict[int, KafkaError] = {}
     for index, resource in enumerate(request.resources):
@@ -32,13 +36,17 @@ def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfig
         for index, resource in enumerate(request.resources)
         if index not in refused
     ]
-    decided = iter(context.broker.controller.submit(AlterConfigs(asked, request.validate_only)))
-    return AlterConfigsResponse(
-        responses=[
-            result(resource, refused[index] if index in refused else next(decided).error)
-            for index, resource in enumerate(request.resources)
-        ]
-    )
+
+    def respond(results: Sequence[AlteredConfigs]) -> AlterConfigsResponse:
+        decided = iter(results)
+        return AlterConfigsResponse(
+            responses=[
+                result(resource, refused[index] if index in refused else next(decided).error)
+                for index, resource in enumerate(request.resources)
+            ]
+        )
+
+    return submit(AlterConfigs(asked, request.validate_only), request, context, respond)
 
 
 def check(resource: Resource, node_id: int) -> None:

@@ -3,10 +3,15 @@
 Knows nothing of how they move.
 """
 
+from functools import partial
+
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import AlterPartitionReassignments, PartitionResult, PartitionResults
+from barnabas.errors import KafkaError
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -18,22 +23,26 @@ Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 @api(AlterPartitionReassignmentsRequest)
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: Context
-) -> AlterPartitionReassignmentsResponse:
+) -> AlterPartitionReassignmentsResponse | Later[AlterPartitionReassignmentsResponse]:
     """Each partition has an outcome of its own. Where nothing is asked, Apache says it with an empty message."""
     wanted = [
         (topic.name, [(each.partition_index, each.replicas) for each in topic.partitions]) for topic in request.topics
     ]
     late = out_of_time(request.timeout_ms) if wanted else None
-    results: PartitionResults
+    change_allowed = request.allow_replication_factor_change
     if late is not None:
-        results = [(name, [PartitionResult(index, late) for index, _ in moves]) for name, moves in wanted]
-    else:
-        results = context.broker.controller.submit(
-            AlterPartitionReassignments(wanted, request.allow_replication_factor_change)
-        )
+        refused = [(name, [PartitionResult(index, late) for index, _ in moves]) for name, moves in wanted]
+        return respond(change_allowed, refused, late)
+    command = AlterPartitionReassignments(wanted, change_allowed)
+    return submit(command, request, context, partial(respond, change_allowed))
+
+
+def respond(
+    change_allowed: bool, results: PartitionResults, refusal: KafkaError | None = None
+) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(
-        error_code=code_of(late),
-        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_code=code_of(refusal),
+        allow_replication_factor_change=change_allowed,
         error_message=None if results else "",
         responses=[
             Topic(

@@ -4,11 +4,14 @@ Knows nothing of where they go: the controller does.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.commands import CreatePartitions, MorePartitions
+from barnabas.api_handlers.submitting import submit
+from barnabas.cluster.commands import CreatePartitions, MorePartitions, TopicResult
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
@@ -16,7 +19,9 @@ Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
 @api(CreatePartitionsRequest)
-def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
+def create_partitions(
+    request: CreatePartitionsRequest, context: Context
+) -> CreatePartitionsResponse | Later[CreatePartitionsResponse]:
     """Each topic has an outcome of its own."""
     if late := out_of_time(request.timeout_ms):
         return CreatePartitionsResponse(
@@ -30,11 +35,14 @@ def create_partitions(request: CreatePartitionsRequest, context: Context) -> Cre
         )
         for topic in request.topics
     ]
-    submitted = context.broker.controller.submit(CreatePartitions(in_order(wanted), request.validate_only))
+    return submit(CreatePartitions(in_order(wanted), request.validate_only), request, context, respond)
+
+
+def respond(results: Sequence[TopicResult]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             Result(name=result.name, error_code=code_of(result.error), error_message=message_of(result.error))
-            for result in submitted
+            for result in results
         ]
     )
 

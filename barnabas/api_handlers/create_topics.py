@@ -4,10 +4,13 @@ Knows nothing of what makes a topic possible: the controller does. A topic that 
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import submit
 from barnabas.broker import Broker
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
 from barnabas.cluster.topic_names import CLUSTER_METADATA
@@ -22,7 +25,7 @@ TOLD_WITH_CONFIGS = 5
 
 
 @api(CreateTopicsRequest)
-def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
+def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse | Later[CreateTopicsResponse]:
     """Each topic has an outcome of its own."""
     if late := out_of_time(request.timeout_ms):
         return CreateTopicsResponse(topics=[Result(name=topic.name, error_code=late.code) for topic in request.topics])
@@ -36,14 +39,17 @@ def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopic
         )
         for topic in request.topics
     ]
-    made = {
-        topic.name: topic for topic in context.broker.controller.submit(CreateTopics(wanted, request.validate_only))
-    }
+    broker, version = context.broker, context.api_version
     times = Counter(topic.name for topic in wanted)
     once = [name for name, count in times.items() if count == 1 and name != CLUSTER_METADATA]
     twice = hash_map_order(name for name, count in times.items() if count > 1)
     names = [*once, *twice, *([CLUSTER_METADATA] if times[CLUSTER_METADATA] == 1 else ())]
-    return CreateTopicsResponse(topics=[told(made[name], context.broker, context.api_version) for name in names])
+
+    def respond(results: Sequence[CreatedTopic]) -> CreateTopicsResponse:
+        created = {topic.name: topic for topic in results}
+        return CreateTopicsResponse(topics=[told(created[name], broker, version) for name in names])
+
+    return submit(CreateTopics(wanted, request.validate_only), request, context, respond)
 
 
 def told(made: CreatedTopic, broker: Broker, version: int) -> Result:

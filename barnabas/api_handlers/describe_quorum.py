@@ -21,7 +21,7 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
     if asked == [(CLUSTER_METADATA, [0])]:
         return DescribeQuorumResponse(
             error_message="",
-            topics=[Topic(topic_name=CLUSTER_METADATA, partitions=[quorum(context.broker)])],
+            topics=[Topic(topic_name=CLUSTER_METADATA, partitions=[metadata_partition(context.broker)])],
             nodes=nodes(context.broker),
         )
     return DescribeQuorumResponse(
@@ -30,21 +30,21 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
     )
 
 
-def quorum(broker: Broker) -> Partition:
-    metadata, now_ms = broker.controller, broker.clock.time_ms()
+def metadata_partition(broker: Broker) -> Partition:
+    quorum, now_ms = broker.quorum, broker.clock.time_ms()
     voter = DescribeQuorumResponse.ReplicaState(
-        replica_id=metadata.node_id,
-        replica_directory_id=metadata.voter_directory_id,
-        log_end_offset=metadata.log.log_end_offset,
+        replica_id=quorum.node_id,
+        replica_directory_id=quorum.voter_directory_id,
+        log_end_offset=quorum.log.log_end_offset,
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
     return Partition(
         partition_index=0,
         error_message="",
-        leader_id=metadata.node_id,
-        leader_epoch=metadata.epoch,
-        high_watermark=metadata.log.high_watermark,
+        leader_id=quorum.leadership.leader_id,
+        leader_epoch=quorum.leadership.epoch,
+        high_watermark=quorum.log.high_watermark,
         current_voters=[voter],
         observers=[],
     )
@@ -52,13 +52,13 @@ def quorum(broker: Broker) -> Partition:
 
 def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
     """The voters, and where they listen for one another."""
-    metadata = broker.controller
+    quorum = broker.quorum
     return [
         DescribeQuorumResponse.Node(
-            node_id=metadata.node_id,
+            node_id=quorum.node_id,
             listeners=[
                 DescribeQuorumResponse.Node.Listener(name=each.name, host=each.host, port=each.port)
-                for each in metadata.voter_endpoints
+                for each in quorum.voter_endpoints
             ],
         )
     ]

@@ -3,9 +3,11 @@
 Knows nothing of how a leader is chosen: the controller does.
 """
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import ElectLeaders, PartitionResult, PartitionResults
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
@@ -14,18 +16,23 @@ Topic = ElectLeadersResponse.ReplicaElectionResult
 
 
 @api(ElectLeadersRequest)
-def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
+def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse | Later[ElectLeadersResponse]:
     """Each partition has an outcome of its own, a wrong kind of election the same one for all."""
     asked = request.topic_partitions
     wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
-    refusal = out_of_time(request.timeout_ms) if wanted != [] else None
-    try:
-        if refusal is not None:
-            raise refusal
-        results: PartitionResults = context.broker.controller.submit(ElectLeaders(request.election_type, wanted))
-    except KafkaError as error:
-        refusal = error
-        results = [(name, [PartitionResult(index, error) for index in indexes]) for name, indexes in wanted or ()]
+    if wanted != [] and (late := out_of_time(request.timeout_ms)):
+        return refused(request, late)
+    return submit(ElectLeaders(request.election_type, wanted), request, context, respond)
+
+
+def refused(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:
+    """The error of the whole request is that of each partition, too."""
+    topics = request.topic_partitions or ()
+    results = [(topic.topic, [PartitionResult(index, error) for index in topic.partitions]) for topic in topics]
+    return respond(results, error)
+
+
+def respond(results: PartitionResults, refusal: KafkaError | None = None) -> ElectLeadersResponse:
     return ElectLeadersResponse(
         error_code=code_of(refusal),
         replica_election_results=[

@@ -8,8 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
+from barnabas.broker import Broker
 from barnabas.errors import CoordinatorNotAvailable, InvalidRequest, KafkaError
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -20,75 +22,82 @@ GROUP, TRANSACTION, SHARE = range(3)
 ASKS_FOR_SEVERAL = 4
 KNOWS_SHARE = 6
 
-NOBODY = -1
+NO_NODE = -1
 
 SHARE_PARTITION = re.compile(r".*:[A-Za-z0-9_-]{22}:-?\d{1,10}", re.DOTALL).fullmatch
 """Group, topic id and partition (Kafka's ``SharePartitionKey``)."""
 
 
-class CoordinatorsLog(Protocol):
-    """The log of a coordinator: the topic that keeps what it knows."""
+class CoordinatorTopic(Protocol):
+    """The internal topic that keeps the state of one kind of coordinator."""
 
-    def create_topic(self) -> None: ...
+    def create_topic(self, done: Callable[[KafkaError | None], object]) -> None: ...
 
     def is_coordinator(self, key: str, /) -> bool: ...
 
 
 @api(FindCoordinatorRequest)
-def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
-    """Tell the coordinator of each key; asking for the first makes the topic where it keeps what it knows."""
-    if context.api_version >= ASKS_FOR_SEVERAL:
-        keys = request.coordinator_keys
-        return FindCoordinatorResponse(coordinators=[_find(key, request.key_type, context) for key in keys])
-    found = _find(request.key, request.key_type, context)
-    error = KafkaError.by_code.get(found.error_code)
+def find_coordinator(
+    request: FindCoordinatorRequest, context: Context
+) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
+    """Names the coordinator of each key. The first request of a kind creates the internal topic."""
+    version, broker, listener = context.api_version, context.broker, context.listener
+    keys = request.coordinator_keys if version >= ASKS_FOR_SEVERAL else [request.key]
+    topic_of = TOPIC_OF.get(request.key_type)
+    is_valid = {key: _is_valid(key, request.key_type, version) for key in keys}
+    if topic_of is None or not any(is_valid.values()):
+        message = str(InvalidRequest()) if topic_of is None else ""
+        return _response(version, [_failed(key, InvalidRequest(), message) for key in keys])
+    topic = topic_of(broker)
+    later: Later[FindCoordinatorResponse] = Later()
+
+    def created(error: KafkaError | None) -> None:
+        found = [
+            _failed(key, error or InvalidRequest())
+            if error is not None or not is_valid[key]
+            else _here(key, broker, listener, topic)
+            for key in keys
+        ]
+        later.resolve(_response(version, found))
+
+    topic.create_topic(created)
+    return later if later.response is None else later.response
+
+
+def _is_valid(key: str, key_type: int, version: int) -> bool:
+    return key_type != SHARE or (version >= KNOWS_SHARE and SHARE_PARTITION(key) is not None)
+
+
+def _here(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> Coordinator:
+    """Returns this node, under the address that the client's listener advertises, if it is the coordinator."""
+    if topic.is_coordinator(key):
+        for node in broker.nodes(listener):
+            if node.id == broker.node_id:
+                return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
+    return _failed(key, CoordinatorNotAvailable())  # its partition has no leader: the disk under it has failed
+
+
+def _failed(key: str, error: KafkaError, message: str = "") -> Coordinator:
+    return Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE, error_code=error.code, error_message=message)
+
+
+def _response(version: int, found: list[Coordinator]) -> FindCoordinatorResponse:
+    if version >= ASKS_FOR_SEVERAL:
+        return FindCoordinatorResponse(coordinators=found)
+    (only,) = found
+    error = KafkaError.by_code.get(only.error_code)
     return FindCoordinatorResponse(
-        error_code=found.error_code,
+        error_code=only.error_code,
         error_message="NONE" if error is None else str(error()),
-        node_id=found.node_id,
-        host=found.host,
-        port=found.port,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
     )
 
 
-def _find(key: str, key_type: int, context: Context) -> Coordinator:
-    find = FINDERS.get(key_type)
-    if find is None:
-        return _nobody(key, InvalidRequest, str(InvalidRequest()))
-    try:
-        return find(key, context)
-    except KafkaError as error:
-        return _nobody(key, type(error))
-
-
-def _nobody(key: str, error: type[KafkaError], message: str = "") -> Coordinator:
-    return Coordinator(key=key, node_id=NOBODY, host="", port=NOBODY, error_code=error.code, error_message=message)
-
-
-def _group(key: str, context: Context) -> Coordinator:
-    return _here(key, context, context.broker.group_log)
-
-
-def _transaction(key: str, context: Context) -> Coordinator:
-    return _here(key, context, context.broker.transaction_log)
-
-
-def _here(key: str, context: Context, log: CoordinatorsLog) -> Coordinator:
-    """Of one node, itself; under the address that the client's listener advertises."""
-    broker = context.broker
-    log.create_topic()
-    if not log.is_coordinator(key):
-        raise CoordinatorNotAvailable  # nobody leads its partition: the disk under that has failed
-    for node in broker.nodes(context.listener):
-        if node.id == broker.node_id:
-            return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
-    raise CoordinatorNotAvailable
-
-
-def _share(key: str, context: Context) -> Coordinator:
-    if context.api_version < KNOWS_SHARE or not SHARE_PARTITION(key):
-        raise InvalidRequest
-    return _here(key, context, context.broker.share_state_log)
-
-
-FINDERS: dict[int, Callable[[str, Context], Coordinator]] = {GROUP: _group, TRANSACTION: _transaction, SHARE: _share}
+TOPIC_OF: dict[int, Callable[[Broker], CoordinatorTopic]] = {
+    GROUP: lambda broker: broker.group_log,
+    TRANSACTION: lambda broker: broker.transaction_log,
+    SHARE: lambda broker: broker.share_state_log,
+}
+"""Types of keys (``CoordinatorType``)."""

@@ -5,11 +5,21 @@ this process's own. Errors are those of Apache Kafka's ``ConfigAdminManager``.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.commands import DELETE, SET, SUBTRACT, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.api_handlers.submitting import submit
+from barnabas.cluster.commands import (
+    DELETE,
+    SET,
+    SUBTRACT,
+    AlteredConfigs,
+    ConfigChange,
+    ConfigResource,
+    IncrementalAlterConfigs,
+)
 from barnabas.config import loggers
 from barnabas.config.dynamic import BROKER_RESOURCE, LOGGER_RESOURCE, check_node_id
 from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError
@@ -25,7 +35,7 @@ Result = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
 @api(IncrementalAlterConfigsRequest)
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
-) -> IncrementalAlterConfigsResponse:
+) -> IncrementalAlterConfigsResponse | Later[IncrementalAlterConfigsResponse]:
     """Change the configs of each resource, or say what would come of it."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     done: dict[int, KafkaError | None] = {}
@@ -45,13 +55,17 @@ def incremental_alter_configs(
         for index, resource in enumerate(request.resources)
         if index not in done
     ]
-    decided = iter(context.broker.controller.submit(IncrementalAlterConfigs(asked, request.validate_only)))
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            _result(resource, done[index] if index in done else next(decided).error)
-            for index, resource in enumerate(request.resources)
-        ]
-    )
+
+    def respond(results: Sequence[AlteredConfigs]) -> IncrementalAlterConfigsResponse:
+        decided = iter(results)
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                _result(resource, done[index] if index in done else next(decided).error)
+                for index, resource in enumerate(request.resources)
+            ]
+        )
+
+    return submit(IncrementalAlterConfigs(asked, request.validate_only), request, context, respond)
 
 
 def _check(resource: Resource, times: Mapping[tuple[int, str], int], node_id: int) -> None:

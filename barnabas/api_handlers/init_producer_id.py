@@ -32,25 +32,25 @@ def init_producer_id(
     version = context.api_version
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _response(InitResult(InvalidRequest), version)
-    if request.transactional_id is None:
-        return _response(_next_id(context), version)
+    producer_ids = context.broker.producer_ids
     later: Later[InitProducerIdResponse] = Later()
 
     def answer(result: InitResult) -> None:
         later.resolve(_response(result, version))
 
-    ask = InitProducer(
-        request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
-    )
-    context.broker.transactions.init_producer_id(ask, answer)
+    def available(error: KafkaError | None) -> None:
+        if error is not None:  # a retriable one: a producer waits and asks again
+            answer(InitResult(CoordinatorLoadInProgress))
+        elif request.transactional_id is None:
+            answer(InitResult(None, producer_ids.next(), FIRST_EPOCH))
+        else:
+            ask = InitProducer(
+                request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
+            )
+            context.broker.transactions.init_producer_id(ask, answer)
+
+    producer_ids.when_available(available)
     return later
-
-
-def _next_id(context: Context) -> InitResult:
-    try:
-        return InitResult(None, context.broker.next_producer_id(), FIRST_EPOCH)
-    except KafkaError:  # an idempotent producer waits and asks again
-        return InitResult(CoordinatorLoadInProgress)
 
 
 def _response(result: InitResult, version: int) -> InitProducerIdResponse:

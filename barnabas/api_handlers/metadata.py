@@ -5,14 +5,15 @@ as in Apache Kafka's ``KafkaApis.handleTopicMetadataRequest`` and ``KRaftMetadat
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import names_from_mutable, names_in_a_set, names_of_the_image
+from barnabas.api_handlers.hash_order import names_in_a_set, names_of_the_image
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
-from barnabas.cluster.commands import CreateTopics, NewTopic
+from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
 from barnabas.cluster.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.topic_decisions import has_online_directory
@@ -43,17 +44,20 @@ LISTENER_IS_TOLD = 6
 
 
 @api(MetadataRequest)
-def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
-    """Answer for the topics that were asked for; those that are not there are made first where that is allowed."""
-    broker = context.broker
+def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | Later[MetadataResponse]:
+    """Describes the requested topics. Missing ones are created where that is allowed, and described the next time.
+
+    So does Apache Kafka: clients take UNKNOWN_TOPIC_OR_PARTITION for "not yet", and ask again.
+    """
     refusal = unanswerable(request, context.api_version)
     if refusal is not None:
         return refused(request, refusal)
-    topics = []
-    for topic in chosen(request, context):
-        if request.include_topic_authorized_operations and topic.name is not None:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
-        topics.append(topic)
+    broker = context.broker
+    topics, missing = chosen(request, context)
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            if topic.name is not None:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
     response = MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -65,7 +69,32 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
+        return after_creating(missing, broker, response)
     return response
+
+
+def after_creating(
+    names: Iterable[str], broker: Broker, response: MetadataResponse
+) -> MetadataResponse | Later[MetadataResponse]:
+    """Creates the topics whose names are legal, and returns the response when that has been committed or refused."""
+    wanted = [
+        new_internal_topic(name, broker.config) if name in INTERNAL else NewTopic(name)
+        for name in names
+        if is_legal_topic_name(name) and name != CLUSTER_METADATA
+    ]
+    if not wanted:
+        return response
+    later: Later[MetadataResponse] = Later()
+
+    def created(results: Sequence[CreatedTopic] | None, error: KafkaError | None) -> None:
+        for topic in results or [CreatedTopic(each.name, error) for each in wanted]:
+            if topic.error is not None:
+                logger.warning("Cannot create the topic %s, which a client has asked for: %s", topic.name, topic.error)
+        later.resolve(response)
+
+    broker.controller.submit(CreateTopics(wanted), created)
+    return later if later.response is None else later.response
 
 
 def unanswerable(request: MetadataRequest, version: int) -> KafkaError | None:
@@ -87,13 +116,14 @@ def refused(request: MetadataRequest, error: KafkaError) -> MetadataResponse:
     return MetadataResponse(brokers=[], topics=topics, error_code=error.code)
 
 
-def chosen(request: MetadataRequest, context: Context) -> Iterable[Topic]:
-    """The topics of the answer. Where one is asked for by id, names count for nothing."""
-    broker, version = context.broker, context.api_version
-    image = broker.image
+def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], list[str]]:
+    """Returns the topics of the answer, and the names that no topic has. Names count for nothing beside an id."""
+    version = context.api_version
+    image = context.broker.image
     describe = Description(image, context.listener, version)
     if request.topics is None or (version == 0 and not request.topics):
-        return [describe.topic(image.topics_by_name[name]) for name in names_of_the_image(image.topics_by_name)]
+        names = names_of_the_image(image.topics_by_name)
+        return [describe.topic(image.topics_by_name[name]) for name in names], []
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
     if ids:
         unknown = [
@@ -102,39 +132,16 @@ def chosen(request: MetadataRequest, context: Context) -> Iterable[Topic]:
             if topic_id not in image.topics_by_id
         ]
         found = (image.topics_by_id[topic_id] for topic_id in ids if topic_id in image.topics_by_id)
-        return [*unknown, *map(describe.topic, found)]
+        return [*unknown, *map(describe.topic, found)], []
     names = names_in_a_set(list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)))
     missing = [name for name in names if name not in image.topics_by_name]
-    if request.allow_auto_topic_creation and missing and broker.config["auto.create.topics.enable"]:
-        missing = create(missing, broker)
     topics = [describe.topic(image.topics_by_name[name]) for name in names if name in image.topics_by_name]
-    return [*topics, *map(not_there, missing)]
+    return [*topics, *map(not_there, missing)], missing
 
 
 def not_there(name: str) -> Topic:
     error = UnknownTopicOrPartition if is_legal_topic_name(name) else InvalidTopicException
     return Topic(error_code=error.code, name=name, is_internal=name in INTERNAL, partitions=[])
-
-
-def create(names: Iterable[str], broker: Broker) -> list[str]:
-    """Make the topics, whose names somebody has asked about; the names again, those first that no topic may have.
-
-    The topics are told of at the next asking, as by Apache: clients take "unknown" for "not yet", and ask again.
-    """
-    legal: list[str] = []
-    illegal: list[str] = []
-    for name in names:
-        (legal if is_legal_topic_name(name) else illegal).append(name)
-    wanted = [
-        new_internal_topic(name, broker.config) if name in INTERNAL else NewTopic(name)
-        for name in legal
-        if name != CLUSTER_METADATA
-    ]
-    if wanted:
-        for made in broker.controller.submit(CreateTopics(wanted)):
-            if made.error is not None:
-                logger.warning("the topic %s is asked for, and cannot be made: %s", made.name, made.error)
-    return illegal + names_from_mutable(legal)
 
 
 class Description:

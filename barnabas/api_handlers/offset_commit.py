@@ -25,11 +25,10 @@ BY_ID = 10
 @api(OffsetCommitRequest)
 def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommitResponse | Later[OffsetCommitResponse]:
     """Commit what is about partitions that there are; answered when it is written."""
-    asked = look_up(request.topics, context.broker.image, by_id=context.api_version >= BY_ID)
+    broker = context.broker
+    asked = look_up(request.topics, broker.image, by_id=context.api_version >= BY_ID)
     if not asked.taken:
         return _response(asked.answers([]))
-    if context.api_version < ASKS_FOR_COORDINATOR:
-        context.broker.group_log.create_topic()
     later: Later[OffsetCommitResponse] = Later()
     commit = OffsetCommit(
         request.group_id,
@@ -45,10 +44,18 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
     def answer(codes: list[int]) -> None:
         later.resolve(_response(asked.answers(codes)))
 
-    try:
-        context.broker.groups.commit_offsets(commit, answer)
-    except KafkaError as error:
-        answer([error.code] * len(commit.offsets))
+    def commit_offsets(error: KafkaError | None = None) -> None:
+        try:
+            if error is not None:
+                raise error
+            broker.groups.commit_offsets(commit, answer)
+        except KafkaError as refusal:
+            answer([refusal.code] * len(commit.offsets))
+
+    if context.api_version < ASKS_FOR_COORDINATOR:
+        broker.group_log.create_topic(commit_offsets)
+    else:
+        commit_offsets()
     return later
 
 

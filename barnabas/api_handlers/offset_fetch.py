@@ -8,6 +8,7 @@ version 1 is.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, KafkaError, UnknownTopicId, UnstableOffsetCommit
@@ -34,7 +35,7 @@ UNSTABLE = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 
 
 @api(OffsetFetchRequest)
-def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
+def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Later[OffsetFetchResponse]:
     """Tell the offsets of each group, of the partitions that are asked for or of all, in the order of Kafka's tables.
 
     What only a transaction has written that is still open, is not told; with ``require_stable``, neither is what such
@@ -43,8 +44,19 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
     stable = request.require_stable
     if context.api_version >= SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=[_group(group, stable, context) for group in request.groups])
-    if context.api_version < ASKS_FOR_COORDINATOR:
-        context.broker.group_log.create_topic()
+    if context.api_version >= ASKS_FOR_COORDINATOR:
+        return _of_one_group(request, context)
+    later: Later[OffsetFetchResponse] = Later()
+
+    def created(error: KafkaError | None) -> None:
+        later.resolve(_of_one_group(request, context) if error is None else _refused(request, error, 0))
+
+    context.broker.group_log.create_topic(created)
+    return later
+
+
+def _of_one_group(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
+    stable = request.require_stable
     try:
         offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
     except KafkaError as error:

@@ -25,17 +25,16 @@ class Api:
     'HeartbeatRequest'
     """
 
-    __slots__ = ("changes_metadata", "handle", "key", "module", "request", "versions")
+    __slots__ = ("handle", "key", "module", "request", "versions")
 
     request: type[Request]
     handle: Handler
 
-    def __init__(self, key: int, module: str, versions: str | Versions, *, changes_metadata: bool = False) -> None:
+    def __init__(self, key: int, module: str, versions: str | Versions) -> None:
         self.key = key
         self.module = module  #: of this package
         #: What is answered, and what clients are told.
         self.versions = Versions.parse(versions) if isinstance(versions, str) else versions
-        self.changes_metadata = changes_metadata  #: its answers wait until what they say is on the disk
 
     def __getattr__(self, name: str) -> Any:
         """The request's class or the handler, for the first time: the module has to be imported for it."""
@@ -47,7 +46,7 @@ class Api:
 
     def within(self, versions: Versions) -> "Api":
         """The same, of which fewer versions are told."""
-        return Api(self.key, self.module, versions, changes_metadata=self.changes_metadata)
+        return Api(self.key, self.module, versions)
 
 
 HANDLERS: dict[int, tuple[type[Request], Handler]] = {}
@@ -68,10 +67,10 @@ _TABLE: Final = (
     Api(15, "describe_groups", "0-6"),
     Api(16, "list_groups", "0-5"),
     Api(18, "api_versions", "0-4"),
-    Api(19, "create_topics", "0-7", changes_metadata=True),
-    Api(20, "delete_topics", "0-6", changes_metadata=True),
+    Api(19, "create_topics", "0-7"),
+    Api(20, "delete_topics", "0-6"),
     Api(21, "delete_records", "0-2"),
-    Api(22, "init_producer_id", "0-5", changes_metadata=True),
+    Api(22, "init_producer_id", "0-5"),
     Api(23, "offset_for_leader_epoch", "0-4"),
     Api(24, "add_partitions_to_txn", "0-5"),
     Api(25, "add_offsets_to_txn", "0-4"),
@@ -79,18 +78,18 @@ _TABLE: Final = (
     Api(27, "write_txn_markers", "1-2"),
     Api(28, "txn_offset_commit", "0-6"),
     Api(32, "describe_configs", "0-4"),
-    Api(33, "alter_configs", "0-2", changes_metadata=True),
+    Api(33, "alter_configs", "0-2"),
     Api(34, "alter_replica_log_dirs", "0-2"),
     Api(35, "describe_log_dirs", "0-5"),
-    Api(37, "create_partitions", "0-3", changes_metadata=True),
+    Api(37, "create_partitions", "0-3"),
     Api(42, "delete_groups", "0-3"),
-    Api(43, "elect_leaders", "0-2", changes_metadata=True),
-    Api(44, "incremental_alter_configs", "0-1", changes_metadata=True),
-    Api(45, "alter_partition_reassignments", "0-1", changes_metadata=True),
+    Api(43, "elect_leaders", "0-2"),
+    Api(44, "incremental_alter_configs", "0-1"),
+    Api(45, "alter_partition_reassignments", "0-1"),
     Api(46, "list_partition_reassignments", "0"),
     Api(47, "offset_delete", "0"),
     Api(55, "describe_quorum", "0-2"),
-    Api(57, "update_features", "0-2", changes_metadata=True),
+    Api(57, "update_features", "0-2"),
     Api(60, "describe_cluster", "0-2"),
     Api(61, "describe_producers", "0"),
     Api(65, "describe_transactions", "0"),

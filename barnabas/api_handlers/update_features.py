@@ -3,10 +3,12 @@
 Knows nothing of which level can follow on which: the controller does.
 """
 
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.commands import FeatureUpdate
-from barnabas.errors import NONE, KafkaError
+from barnabas.api_handlers.submitting import submit
+from barnabas.cluster.commands import FeatureUpdate, UpdateFeatures
+from barnabas.errors import NONE
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
@@ -17,7 +19,9 @@ DONE = "NONE"
 
 
 @api(UpdateFeaturesRequest)
-def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
+def update_features(
+    request: UpdateFeaturesRequest, context: Context
+) -> UpdateFeaturesResponse | Later[UpdateFeaturesResponse]:
     """All or none. Of a feature that is named twice the last level counts.
 
     Version 0 cannot lower anything: what it has instead of an upgrade type Apache Kafka's controllers do not look at.
@@ -28,9 +32,11 @@ def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateF
         for each in request.feature_updates
     }
     updates = [asked[name] for name in hash_map_order(asked)]
-    try:
-        context.broker.controller.update_features(updates, validate_only=request.validate_only)
-    except KafkaError as error:
-        return UpdateFeaturesResponse(error_code=error.code, error_message=str(error))
-    results = [Result(feature=each.feature, error_code=NONE, error_message=DONE) for each in request.feature_updates]
-    return UpdateFeaturesResponse(error_code=NONE, error_message=None, results=results)
+
+    def respond(nothing: None) -> UpdateFeaturesResponse:
+        results = [
+            Result(feature=each.feature, error_code=NONE, error_message=DONE) for each in request.feature_updates
+        ]
+        return UpdateFeaturesResponse(error_code=NONE, error_message=None, results=results)
+
+    return submit(UpdateFeatures(updates, request.validate_only), request, context, respond)

@@ -1,7 +1,7 @@
-"""One node: its metadata, logs, hosted partitions, groups and transactions; opened, kept in step, closed.
+"""One node: its metadata, logs, hosted partitions, groups and transactions.
 
-Knows nothing of requests, responses or sockets. Whatever asks "what is the cluster?" asks :attr:`Broker.image`; what is
-hosted here follows it.
+Knows nothing of requests, responses or sockets. :attr:`Broker.image` is the committed state of the cluster; the hosted
+partitions follow it.
 """
 
 import itertools
@@ -9,42 +9,41 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.group_log import GroupLog
 from barnabas.broker.hosting import Hosting
+from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.transaction_log import TransactionLog
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.commands import (
     AllocateProducerIds,
-    AlterConfigs,
     AmendBroker,
     AssignReplicasToDirs,
-    ConfigResource,
     CordonLogDirs,
-    CreateTopics,
-    DeleteTopics,
     DirectoriesOffline,
     FeatureUpdate,
-    NewTopic,
     RegisterBroker,
     RegisterController,
     ShutDownBroker,
     UnfenceBroker,
+    UpdateFeatures,
 )
-from barnabas.cluster.controller import Controller
+from barnabas.cluster.controller import Controller, Done, logged
 from barnabas.cluster.decision import random_uuid
-from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image import MetadataDelta, MetadataImage
-from barnabas.cluster.metadata_log import TOPIC_ID, ClusterMetadata, Limits, MetadataLogError, topic_config
+from barnabas.cluster.node_metadata import NodeMetadata
 from barnabas.cluster.partition import Partition
-from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
+from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
+from barnabas.cluster.snapshot_generator import SnapshotLimits
 from barnabas.cluster.topic_names import CLUSTER_METADATA, SHARE_GROUP_STATE
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
 from barnabas.config.endpoints import Endpoint
-from barnabas.errors import KafkaStorageError, UnknownTopicOrPartition
+from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartition
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.background import Background
 from barnabas.log.cleaner import CleanerSettings
@@ -71,6 +70,9 @@ FETCH_SESSION_EVICTION_MS = 120_000
 
 ASSIGNMENTS_AT_ONCE = 2250
 """Partitions whose directories are told in one go (``AssignReplicasToDirsRequestBuilder``)."""
+
+
+REGISTERED = logged("the registration of this broker")
 
 
 class Node(NamedTuple):
@@ -124,7 +126,7 @@ class Broker:
         )
         self.hosting = Hosting(self.node_id, self.log_manager)
         self.partitions = self.hosting.partitions
-        self.controller: ClusterMetadata
+        self.metadata: NodeMetadata
         self.group_log: GroupLog
         self.transaction_log: TransactionLog
         self._share_state_log: ShareStateLog | None = None
@@ -135,7 +137,7 @@ class Broker:
             lambda: FETCH_SESSION_EVICTION_MS,
             random,
         )
-        self._producer_ids = iter(range(0))
+        self.producer_ids = ProducerIds(lambda done: self.controller.submit(AllocateProducerIds(self.node_id), done))
         self.connection_numbers = itertools.count(1)  #: a connection takes one when it is opened, by any listener
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._is_registered = False
@@ -154,7 +156,7 @@ class Broker:
         """
         self.cluster_id = self.log_manager.start(self.node_id)
         try:
-            self.controller = self._open_metadata()
+            self.metadata = self._open_metadata()
             self._take_dynamic_configs()
             image = self.image
             self.log_manager.open_all(
@@ -163,17 +165,18 @@ class Broker:
                 lambda log: self.hosting.assigned_directory(log, image),
             )
             self.hosting.host_all(image, self.config)
-            self.controller.listeners.append(self._follow)
+            self.metadata.loader.publishers.append(self._follow)
             self.group_log = GroupLog(self)
             self.transaction_log = TransactionLog(self)
         except BaseException:
             self.log_manager.close()
             raise
 
-    def register(self, ports: Mapping[str, int]) -> None:
-        """Say in the metadata under which addresses this node is reached, and lead what is to be led.
+    def register(self, ports: Mapping[str, int], done: Done = REGISTERED) -> None:
+        """Registers this node under its addresses, and starts to lead and to coordinate.
 
-        :param ports: those that the listeners have got, by their names
+        :param ports: the bound ports by the names of their listeners
+        :param done: called when the registration is committed and the coordinators have started
         """
         endpoints = [
             Endpoint(
@@ -188,34 +191,45 @@ class Broker:
         if not directories:
             raise LogDirectoryError("None of the log directories can be used any more")
         incarnation_id = random_uuid(self.random)
-        # A controller of its own: without a listener for controllers, it is reached as the broker is.
+        # Without a listener for controllers, the controller is reached as the broker is.
         voters = self.config.controller_listeners or [endpoints[0]._replace(name=self.config.controller_listener_name)]
         self._as_controller = RegisterController(self.node_id, incarnation_id, voters)
-        self.controller.submit(self._as_controller)
-        self.controller.voter_endpoints = voters
-        if self._features.get(KRAFT_VERSION, 0) > self.controller.kraft.version:  # a new cluster, or it would not open
-            self.controller.update_features([FeatureUpdate(KRAFT_VERSION, self._features[KRAFT_VERSION])])
-        self.controller.submit(
-            RegisterBroker(
-                self.node_id,
-                incarnation_id,
-                endpoints,
-                [directory.directory_id for directory in directories],
-                self.config["broker.rack"],
-                min(directory.clean_broker_epoch for directory in directories),
-            )
+        self.controller.submit(self._as_controller, logged("the registration of this controller"))
+        self.quorum.voter_endpoints = voters
+        kraft_version = self._features.get(KRAFT_VERSION, 0)
+        if kraft_version > self.quorum.kraft.version:  # a new cluster: an existing one would not have opened
+            update = UpdateFeatures([FeatureUpdate(KRAFT_VERSION, kraft_version)])
+            self.controller.submit(update, logged(f"the level of {KRAFT_VERSION}"))
+        registration = RegisterBroker(
+            self.node_id,
+            incarnation_id,
+            endpoints,
+            [directory.directory_id for directory in directories],
+            self.config["broker.rack"],
+            min(directory.clean_broker_epoch for directory in directories),
         )
-        self.controller.submit(UnfenceBroker(self.node_id))
+        self.controller.submit(registration, REGISTERED)
+
+        def unfenced(result: Any, error: KafkaError | None) -> None:
+            if error is None:
+                self._registered(done)
+            else:
+                done(None, error)
+
+        self.controller.submit(UnfenceBroker(self.node_id), unfenced)
+
+    def _registered(self, done: Done) -> None:
         self._is_registered = True
-        self._tell_directories()
+        self._record_directories()
         self.group_log.start()
         self.transaction_log.start()
         if SHARE_GROUP_STATE in self.image.topics_by_name:
             _ = self.share_state_log
-        self.controller.spare_the_next_start()
+        self.metadata.snapshots.spare_the_next_start()
+        done(None, None)
 
     def close(self) -> None:
-        """Say that it stops, flush everything, and leave the directories as a clean stop does."""
+        """Records the controlled shutdown, flushes everything, and leaves the directories as a clean stop does."""
         self._is_registered = False
         if self._share_partitions is not None:
             self._share_partitions.close()
@@ -223,14 +237,12 @@ class Broker:
             self._share_state_log.stop()
         self.transaction_log.stop()
         self.group_log.stop()
-        try:
-            self.controller.submit(ShutDownBroker(self.node_id))
-        except KafkaStorageError as error:
-            logger.warning("that this broker stops could not be written down: %s", error)
+        # Committed, at the latest, by the flush that closing the logs begins with.
+        self.controller.submit(ShutDownBroker(self.node_id), logged("the controlled shutdown"))
         registered = self.image.brokers.get(self.node_id)
         self.log_manager.close(-1 if registered is None else registered.epoch)
 
-    def _open_metadata(self) -> ClusterMetadata:
+    def _open_metadata(self) -> NodeMetadata:
         config = self.config
         log_config = topic_config(config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"])
         log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
@@ -240,30 +252,51 @@ class Broker:
                     raise MetadataLogError(f"the metadata log may be in {directory.path}: {directory.offline}")
             first = self.log_manager.online_directories[0].directory_id
             log = self.log_manager.create(CLUSTER_METADATA, 0, TOPIC_ID, log_config, directory_id=first)
-        metadata = ClusterMetadata(
+        metadata_log = MetadataLog(
             log,
             log.directory,
             self._files,
-            node_id=self.node_id,
-            controller=Controller(config, ConfigRules(lambda: self.config), self.random),
             clock=self.clock,
-            limits=Limits(
+            background=self._background,
+            retention=Retention(config["metadata.max.retention.bytes"], config["metadata.max.retention.ms"]),
+        )
+        metadata = NodeMetadata(
+            metadata_log,
+            self._files,
+            self.clock,
+            Voter(self.node_id, self.log_manager.directory_of(log).directory_id),
+            settings=lambda: self.config,
+            rules=ConfigRules(lambda: self.config),
+            random=self.random,
+            limits=SnapshotLimits(
                 config["metadata.log.max.record.bytes.between.snapshots"],
                 config["metadata.log.max.snapshot.interval.ms"],
-                config["metadata.max.retention.bytes"],
-                config["metadata.max.retention.ms"],
             ),
-            directory_id=self.log_manager.directory_of(log).directory_id,
-            background=self._background,
             features=self._features,
         )
         metadata.open()
         return metadata
 
+    def forget_coordinators(self) -> None:
+        """Drops all groups, transactions and share state, and starts empty coordinators."""
+        if self._share_partitions is not None:
+            self._share_partitions.close()
+            self._share_partitions = None
+        if self._share_state_log is not None:
+            self._share_state_log.stop()
+            self._share_state_log = None
+        self.transactions.resign()
+        self.transaction_log.stop()
+        self.groups.resign()
+        self.group_log.stop()
+        self.group_log, self.transaction_log = GroupLog(self), TransactionLog(self)
+        self.group_log.start()
+        self.transaction_log.start()
+
     # ------------------------------------------------------------ following the metadata
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """The cluster is another one now."""
+        """Brings this node in line with a new committed image."""
         all_changed = any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs)
         if all_changed:
             self._take_dynamic_configs()
@@ -277,56 +310,68 @@ class Broker:
         if self._is_registered:
             if METADATA_VERSION in delta.features:
                 self._amend_registrations()
-            self._tell_directories(None if METADATA_VERSION in delta.features else delta)
+            self._record_directories(None if METADATA_VERSION in delta.features else delta)
 
     def _amend_registrations(self) -> None:
-        """Say what older metadata had no place for, and this may have."""
+        """Records what a lower metadata.version had no place for."""
         if self.node_id not in self.image.controllers:
-            self.controller.submit(self._as_controller)
+            self.controller.submit(self._as_controller, logged("the registration of this controller"))
         log_dirs = [directory.directory_id for directory in self.log_manager.online_directories]
-        self.controller.submit(AmendBroker(self.node_id, log_dirs))
+        self.controller.submit(AmendBroker(self.node_id, log_dirs), logged("the directories of this broker"))
 
-    def _tell_directories(self, delta: MetadataDelta | None = None) -> None:
-        """Say in the metadata which directories are open to new partitions, and which partition is in which (KIP-858).
+    def _record_directories(self, delta: MetadataDelta | None = None) -> None:
+        """Records which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
 
-        Where the metadata knows already, nothing.
+        Of the partitions that ``delta`` has changed, or of all. What the metadata has already is not recorded again.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
-        self.controller.submit(CordonLogDirs(self.node_id, cordoned))
+        self.controller.submit(CordonLogDirs(self.node_id, cordoned), logged("the cordoned log directories"))
         misplaced = self.hosting.misplaced(self.image, delta)
         for at in range(0, len(misplaced), ASSIGNMENTS_AT_ONCE):
-            self.controller.submit(AssignReplicasToDirs(self.node_id, misplaced[at : at + ASSIGNMENTS_AT_ONCE]))
+            assignments = misplaced[at : at + ASSIGNMENTS_AT_ONCE]
+            self.controller.submit(
+                AssignReplicasToDirs(self.node_id, assignments), logged("the log directories of partitions")
+            )
 
     def _directory_failed(self, directory: LogDirectory) -> None:
         # Not at once: this may be in the middle of a change to the metadata.
         self.scheduler.call_later(0, self._go_on_without, directory)
 
     def _go_on_without(self, directory: LogDirectory) -> None:
-        """Serve what is left, and say in the metadata what is not; without any, or without the metadata, stop."""
+        """Records the failure of a directory, and goes on with the others; without the metadata log, or any, stops."""
         online = self.log_manager.online_directories
         if not self._is_registered:
-            return  # it is being opened, and registers what is left; or it is closed
+            return  # while it is opened, it registers what is left; and nothing matters once it is closed
         if not online:
             self.on_fatal(f"the last log directory, {directory.path}, is offline")
-        elif self.controller.log.is_offline:
+        elif self.metadata.log.is_offline:
             self.on_fatal(f"{directory.path}, the log directory with the metadata log, is offline")
         else:
             remaining = [each.directory_id for each in online]
-            self.controller.submit(DirectoriesOffline(self.node_id, remaining))
+            self.controller.submit(
+                DirectoriesOffline(self.node_id, remaining), logged("the failure of a log directory")
+            )
 
     def _tell_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
-        """Say in the metadata that a log is about to be in that directory. :raises KafkaError: it cannot be"""
+        """Records that a log is about to be in that directory.
+
+        :raises KafkaError: the controller refuses it, or the record cannot be written
+        """
         assignment = log.topic_id, log.partition, directory.directory_id
-        (error,) = self.controller.submit(AssignReplicasToDirs(self.node_id, [assignment]))
-        if error is not None:
-            raise error
+        refused: list[KafkaError] = []
+
+        def done(errors: list[KafkaError | None] | None, error: KafkaError | None) -> None:
+            refused.extend(each for each in (error, *(errors or ())) if each is not None)
+
+        self.controller.submit(AssignReplicasToDirs(self.node_id, [assignment]), done)
+        if refused:
+            raise refused[0]
 
     def _take_dynamic_configs(self) -> None:
-        """What was set for all brokers, and for this one, goes before what it was started with."""
+        """Applies the dynamic configs: those of this broker, then those of all brokers, then the static ones."""
         image = self.image
         for_all, for_me = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
         self.config = self.config.with_dynamic(for_all, for_me)
-        self.controller.controller.settings = self.config
         self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
@@ -336,13 +381,21 @@ class Broker:
 
     @property
     def image(self) -> MetadataImage:
-        """What the cluster is, now."""
-        return self.controller.image
+        """The committed state of the cluster."""
+        return self.metadata.loader.image
+
+    @property
+    def controller(self) -> Controller:
+        return self.metadata.controller
+
+    @property
+    def quorum(self) -> SoleVoter:
+        return self.metadata.quorum
 
     @property
     def finalized_features(self) -> Mapping[str, int]:
-        """The features of the cluster and their levels; what its quorum can do is one where it has been raised."""
-        raised = self.controller.kraft.version
+        """The features of the cluster and their levels, among them the quorum's own where it has been raised."""
+        raised = self.quorum.kraft.version
         return {**self.image.features, KRAFT_VERSION: raised} if raised else self.image.features
 
     @property
@@ -408,47 +461,3 @@ class Broker:
             for broker in self.image.brokers.values()
             if not broker.fenced and (endpoint := broker.endpoints.get(listener)) is not None
         ]
-
-    def next_producer_id(self) -> int:
-        """An id that no producer of the cluster has had, out of this broker's block or a new one."""
-        for producer_id in self._producer_ids:
-            return producer_id
-        first, count = self.controller.submit(AllocateProducerIds(self.node_id))
-        self._producer_ids = iter(range(first, first + count))
-        return next(self._producer_ids)
-
-    # ------------------------------------------------------------ what tests ask
-
-    def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None:
-        """A topic with one replica. :raises KafkaError: it cannot be, and why"""
-        topic = NewTopic(name, partitions, 1, configs=list(configs.items()))
-        (made,) = self.controller.submit(CreateTopics([topic]))
-        if made.error is not None:
-            raise made.error
-
-    def reset(self) -> None:
-        """As new: without topics, groups, transactions, sessions; with the configs and features it was started with."""
-        image = self.image
-        self.controller.reset_features()
-        if self._share_partitions is not None:
-            self._share_partitions.close()
-            self._share_partitions = None
-        if self._share_state_log is not None:
-            self._share_state_log.stop()
-            self._share_state_log = None
-        self.transactions.resign()
-        self.transaction_log.stop()
-        self.groups.resign()
-        self.group_log.stop()
-        self.group_log, self.transaction_log = GroupLog(self), TransactionLog(self)
-        self.fetch_sessions.clear()
-        self.controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]))
-        self.controller.submit(AlterConfigs([(ConfigResource(*each), self._at_start(each)) for each in image.configs]))
-        self.group_log.start()
-        self.transaction_log.start()
-
-    def _at_start(self, resource: tuple[int, str]) -> list[tuple[str, str | None]]:
-        """What is set of a resource in a new cluster: nothing, or the one config that all brokers have to agree on."""
-        if resource != (BROKER_RESOURCE, "") or not self.image.features.get(ELIGIBLE_LEADER_REPLICAS):
-            return []
-        return [(MIN_INSYNC_REPLICAS, str(self.config.static(MIN_INSYNC_REPLICAS)))]

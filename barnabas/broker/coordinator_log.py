@@ -6,10 +6,10 @@ decides; the topic is made when somebody first asks for a coordinator.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from barnabas.cluster.commands import CreateTopics
+from barnabas.cluster.commands import CreatedTopic, CreateTopics
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.partition import Partition
@@ -76,15 +76,22 @@ class CoordinatorLog:
         self._waiting: dict[PartitionLog, deque[tuple[int, Written]]] = {}
         """Who waits for the disk, in the order of the log, and which offset has to be safe for it."""
 
-    def create(self) -> None:
-        """See to it that the topic is there; COORDINATOR_NOT_AVAILABLE where it cannot be made."""
+    def create(self, done: Callable[[KafkaError | None], object]) -> None:
+        """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
         broker = self._broker
         if self.topic in broker.image.topics_by_name:
+            done(None)
             return
-        (made,) = broker.controller.submit(CreateTopics([new_internal_topic(self.topic, broker.config)]))
-        if made.error is not None and not isinstance(made.error, TopicAlreadyExists):
-            logger.warning("%s cannot be made: %s", self.topic, made.error)
-            raise CoordinatorNotAvailable
+
+        def created(results: Sequence[CreatedTopic] | None, error: KafkaError | None) -> None:
+            why = error if results is None else results[0].error
+            if why is None or isinstance(why, TopicAlreadyExists):
+                done(None)
+            else:
+                logger.warning("Cannot create %s: %s", self.topic, why)
+                done(CoordinatorNotAvailable())
+
+        broker.controller.submit(CreateTopics([new_internal_topic(self.topic, broker.config)]), created)
 
     def index_of(self, key: str) -> int:
         """The partition that keeps ``key``, or will once the topic is there."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinator_log import SEQUENCE_OF_COORDINATORS, CoordinatorLog
-from barnabas.cluster.commands import CreateTopics, NewTopic
+from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
@@ -67,18 +67,20 @@ class GroupLog:
             NewTopic(each.name, each.partitions, each.replication_factor, configs=tuple(each.configs))
             for each in topics
         ]
-        try:
-            results = self._broker.controller.submit(CreateTopics(wanted))
-        except KafkaError as error:
-            made({each.name: str(error) for each in topics})
-            return
-        made({each.name: str(each.error) for each in results if each.error is not None})
+
+        def created(results: Sequence[CreatedTopic] | None, error: KafkaError | None) -> None:
+            if results is None:
+                made({each.name: str(error) for each in topics})
+            else:
+                made({each.name: str(each.error) for each in results if each.error is not None})
+
+        self._broker.controller.submit(CreateTopics(wanted), created)
 
     # -------------------------------------------------------------- the topic
 
-    def create_topic(self) -> None:
-        """See to it that the topic is there; COORDINATOR_NOT_AVAILABLE where it cannot be made."""
-        self._log.create()
+    def create_topic(self, done: Callable[[KafkaError | None], object]) -> None:
+        """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
+        self._log.create(done)
 
     def is_coordinator(self, group_id: str) -> bool:
         """Whether the group, should there be one, is here: this node leads its partition."""

@@ -97,9 +97,11 @@ class Persister:
         if not asks:
             done({})
             return
-        try:
-            self._log().create_topic()
-        except KafkaError as error:  # of the metadata log, too: whoever asks has a change to undo
-            done({place: Outcome(CoordinatorNotAvailable, str(error)) for place, _ in asks})
-            return
-        gather(group_id, asks, done)
+
+        def created(error: KafkaError | None) -> None:
+            if error is None:
+                gather(group_id, asks, done)
+            else:
+                done({place: Outcome(CoordinatorNotAvailable, str(error)) for place, _ in asks})
+
+        self._log().create_topic(created)

@@ -41,9 +41,9 @@ class ShareStateLog:
 
     # -------------------------------------------------------------- the topic
 
-    def create_topic(self) -> None:
-        """See to it that the topic is there; COORDINATOR_NOT_AVAILABLE where it cannot be made."""
-        self._log.create()
+    def create_topic(self, done: Callable[[KafkaError | None], object]) -> None:
+        """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
+        self._log.create(done)
 
     def is_coordinator(self, key: str) -> bool:
         """Whether the state of the share partition ``group:topic id:partition`` is here."""

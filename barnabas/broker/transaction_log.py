@@ -40,7 +40,7 @@ class TransactionLog:
             broker.scheduler,
             write=self.write,
             send_markers=self._send_markers,
-            next_producer_id=broker.next_producer_id,
+            next_producer_id=broker.producer_ids.next,
             coordinator_epoch=self._epoch,
             is_coordinator=self.is_coordinator,
             transaction_version=lambda: broker.image.features.get(FEATURE, 0),
@@ -48,9 +48,9 @@ class TransactionLog:
 
     # -------------------------------------------------------------- the topic
 
-    def create_topic(self) -> None:
-        """See to it that the topic is there; COORDINATOR_NOT_AVAILABLE where it cannot be made."""
-        self._log.create()
+    def create_topic(self, done: Callable[[KafkaError | None], object]) -> None:
+        """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
+        self._log.create(done)
 
     def is_coordinator(self, transactional_id: str) -> bool:
         """Whether what is known of the id, should there be anything, is here: this node leads its partition."""

@@ -199,11 +199,10 @@ class FeatureUpdate(NamedTuple):
 
 
 class UpdateFeatures(NamedTuple):
-    """Each feature once. ``kraft_version`` is the level that the quorum has, which is not in the image."""
+    """Names each feature once."""
 
     updates: Sequence[FeatureUpdate]
     validate_only: bool = False
-    kraft_version: int = 0
 
 
 class AllocateProducerIds(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the controller's parts share: what a decision is, what they may look at, and how a UUID is made.
+"""The terms of a decision: what it may look at, and what it consists of.
 
 Knows nothing of any command.
 """
@@ -14,10 +14,11 @@ MAX_RECORDS = 10_000
 
 
 class Decision(NamedTuple):
-    """Records to append, in one piece, and what to answer once they are. No records: nothing changes."""
+    """The records to append, all or none, and the result once they are committed. Without records nothing changes."""
 
     records: list[Any]
     result: Any
+    raises_kraft_version: bool = False  #: whether the quorum's own version goes up, before the records
 
 
 class Settings(Protocol):
@@ -50,6 +51,8 @@ class Surroundings(NamedTuple):
     settings: Settings
     rules: ConfigRules
     random: Random
+    next_offset: int = 0  #: the offset that the decision's first record gets
+    kraft_version: int = 0  #: of the quorum, which is not part of the image
 
 
 def random_uuid(random: Random) -> bytes:

@@ -55,11 +55,11 @@ def metadata_version_of(image: MetadataImage) -> int:
 
 
 def update_features(command: UpdateFeatures, image: MetadataImage, around: Surroundings) -> Decision:
-    """All of them, or none. The result is whether ``kraft.version`` is to be raised, which no record here can do.
+    """Changes all of the levels, or none. ``kraft.version`` is the quorum's own: no record of the metadata raises it.
 
     :raises InvalidUpdateVersion: one of them cannot go to that level
     """
-    levels = {METADATA_VERSION: metadata_version_of(image), KRAFT_VERSION: command.kraft_version, **image.features}
+    levels = {METADATA_VERSION: metadata_version_of(image), KRAFT_VERSION: around.kraft_version, **image.features}
     after = levels | {update.name: update.level for update in command.updates}
     records: list[object] = []
     raises_kraft = False
@@ -77,8 +77,8 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
         else:
             records.append(FeatureLevelRecord(name=update.name, feature_level=update.level))
     if command.validate_only:
-        return Decision([], False)
-    return Decision(records, raises_kraft)
+        return Decision([], None)
+    return Decision(records, None, raises_kraft)
 
 
 def refusal(update: FeatureUpdate, before: int, metadata_version: int) -> str | None:

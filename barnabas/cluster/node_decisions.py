@@ -18,8 +18,8 @@ from barnabas.cluster.decision import Decision, Surroundings
 from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.features import CONTROLLER_REGISTRATION, DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, SUPPORTED
 from barnabas.cluster.image import NO_LEADER, MetadataImage
+from barnabas.cluster.image_records import broker_record, endpoint_records
 from barnabas.cluster.leader_decisions import led_again, led_by_others
-from barnabas.cluster.snapshot import broker_record, endpoint_records
 from barnabas.errors import BrokerIdNotRegistered
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -50,7 +50,7 @@ def register_broker(command: RegisterBroker, image: MetadataImage, around: Surro
     everything then (KIP-966), and what it led nobody leads until the fence is lifted, in another epoch, by which
     readers can tell. After a clean stop, leaders stay leaders.
     """
-    epoch = image.offset + 1
+    epoch = around.next_offset
     record = RegisterBrokerRecord(
         broker_id=command.id,
         incarnation_id=command.incarnation_id,

@@ -11,7 +11,6 @@ from barnabas.api_handlers.answering import CloseConnection, Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import Api
-from barnabas.cluster.metadata_log import ClusterMetadata
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.transactions.messages import Overtaken
 from barnabas.wire.headers import read_request_header
@@ -70,37 +69,7 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
     except Exception:
         logger.exception("A bug of ours, met by %s version %s: %r", api.request.__name__, context.api_version, request)
         return failed(request, UnknownServerError())
-    if api.changes_metadata and answer is not None:
-        return when_kept(answer, context.broker.controller)
     return answer
-
-
-def when_kept(answer: "Response | Later[Response]", metadata: ClusterMetadata) -> "Response | Later[Response]":
-    """The response, once the metadata that it speaks of is on the disk; never when the disk fails: the broker stops."""
-    later: Later[Response] = Later()
-    if isinstance(answer, Later):
-        if answer.response is None:
-            later.on_cancel = answer.cancel
-            answer.then(lambda response: _wait(response, later, metadata))
-            return later
-        answer = answer.response
-    if metadata.is_kept:
-        return answer
-    _wait(answer, later, metadata)
-    return later
-
-
-def _wait(response: Response, later: "Later[Response]", metadata: ClusterMetadata) -> None:
-    """Resolve with the response when all that there is of metadata is on the disk."""
-    if metadata.is_kept:
-        later.resolve(response)
-        return
-
-    def kept() -> None:
-        if not metadata.log.is_offline:
-            later.resolve(response)
-
-    metadata.when_kept(kept)
 
 
 def failed(request: Request, error: KafkaError) -> Response:

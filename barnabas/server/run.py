@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 
-from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.log.log_directory import LogDirectoryError
 from barnabas.server.server import Server

@@ -12,6 +12,7 @@ from barnabas.api_handlers.registry import Promise
 from barnabas.broker import Broker
 from barnabas.clock import Clock, SystemClock
 from barnabas.config import BrokerConfig
+from barnabas.errors import KafkaError
 from barnabas.log.background import BackgroundThread
 from barnabas.log.cleaner_hands import ThreadHand
 from barnabas.log.files import DiskFiles, Files
@@ -80,13 +81,24 @@ class Server:
                 self.listeners.append(
                     Listener(endpoint.name, endpoint.host, endpoint.port, self.broker, buffers, census, self._promise)
                 )
-            self.broker.register({listener.name: listener.port for listener in self.listeners})
+            await self._register({listener.name: listener.port for listener in self.listeners})
             for listener in self.listeners:
                 await listener.start()
         except BaseException:
             await self.stop()
             raise
         self._sweep()
+
+    async def _register(self, ports: Mapping[str, int]) -> None:
+        """Waits until the registration is committed. :raises KafkaError: it cannot be"""
+        registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(result: None, error: KafkaError | None) -> None:
+            if not registered.done():
+                registered.set_result(None) if error is None else registered.set_exception(error)
+
+        self.broker.register(ports, done)
+        await registered
 
     async def stop(self) -> None:
         """Stop accepting, let what was answered go out, flush, write checkpoints and the clean marker."""

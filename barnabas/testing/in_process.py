@@ -8,19 +8,29 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from barnabas.cluster.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.commands import (
+    SET,
+    ConfigChange,
+    ConfigResource,
+    CreateTopics,
+    IncrementalAlterConfigs,
+    NewTopic,
+)
 from barnabas.cluster.features import first_levels
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import GROUP_RESOURCE
+from barnabas.errors import KafkaError
 from barnabas.log.files import DiskFiles, Files, MemoryFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.record import records_of
 from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
+from barnabas.testing.resetting import reset
 
 T = TypeVar("T")
 
@@ -70,6 +80,7 @@ class Broker:
         self._features = dict(features or {})
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._cleanup = contextlib.ExitStack()
+        self._features_at_start: Mapping[str, int] = {}
         self._server: Server
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
@@ -111,6 +122,7 @@ class Broker:
         self._thread.start()
         try:
             self._await(self._server.start())
+            self._features_at_start = self._call(lambda: self._server.broker.image.features)
         except BaseException:
             self._end()
             raise
@@ -147,8 +159,10 @@ class Broker:
 
         :raises TopicAlreadyExists: and the other errors of CreateTopics, from :mod:`barnabas.errors`
         """
-        given = {key: as_property(value) for key, value in (configs or {}).items()}
-        self._call(lambda: self._server.broker.create_topic(name, partitions, given))
+        given = [(key, as_property(value)) for key, value in (configs or {}).items()]
+        (created,) = self._submit(CreateTopics([NewTopic(name, partitions, 1, configs=given)]))
+        if created.error is not None:
+            raise created.error
 
     def configure_group(self, group_id: str, configs: Mapping[str, object]) -> None:
         """Set configs of a group: ``{"share.auto.offset.reset": "earliest"}``. It need not be there yet.
@@ -157,7 +171,7 @@ class Broker:
         """
         changes = [ConfigChange(key, SET, as_property(value)) for key, value in configs.items()]
         command = IncrementalAlterConfigs([(ConfigResource(GROUP_RESOURCE, group_id), changes)])
-        (altered,) = self._call(lambda: self._server.broker.controller.submit(command))
+        (altered,) = self._submit(command)
         if altered.error is not None:
             raise altered.error
 
@@ -177,7 +191,9 @@ class Broker:
 
     def reset(self) -> None:
         """As new: no topics, no groups, no configs but those it was started with. Connections stay."""
-        self._call(lambda: self._server.broker.reset())
+        finished: Future[None] = Future()
+        self._call(lambda: reset(self._server.broker, self._features_at_start, lambda: finished.set_result(None)))
+        finished.result(LONGEST_WAIT_S)
 
     # ------------------------------------------------------------ on the broker's thread
 
@@ -194,6 +210,19 @@ class Broker:
                     if record.offset >= log.log_start_offset
                 ]
         return found
+
+    def _submit(self, command: Any) -> Any:
+        """Returns the result of a controller command once it is committed. :raises KafkaError: it is refused"""
+        answered: Future[Any] = Future()
+
+        def done(result: Any, error: KafkaError | None) -> None:
+            if error is None:
+                answered.set_result(result)
+            else:
+                answered.set_exception(error)
+
+        self._call(lambda: self._server.broker.controller.submit(command, done))
+        return answered.result(LONGEST_WAIT_S)
 
     def _call(self, function: Callable[[], T]) -> T:
         async def on_loop() -> T:

@@ -7,7 +7,7 @@ import itertools
 from random import Random
 
 from barnabas.clock import ManualClock
-from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.errors import ConcurrentTransactions, KafkaError
 from barnabas.log.log_directory import LogDirectoryError

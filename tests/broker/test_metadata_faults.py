@@ -11,7 +11,7 @@ import pytest
 from barnabas.clock import ManualClock
 from barnabas.cluster import commands
 from barnabas.cluster.commands import ConfigChange, ConfigResource
-from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
 from barnabas.log.log_directory import LogDirectoryError

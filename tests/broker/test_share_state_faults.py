@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError

@@ -10,7 +10,7 @@ from barnabas.cluster import commands
 from barnabas.cluster.controller import Controller
 from barnabas.cluster.feature_decisions import bootstrap_records, first_records
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.metadata_log import ClusterMetadata, Limits, topic_config
+from barnabas.cluster.quorum.metadata_log import ClusterMetadata, Limits, topic_config
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint

@@ -14,10 +14,10 @@ from barnabas.cluster.commands import (
     ShutDownBroker,
 )
 from barnabas.cluster.image import MIGRATING_DIRECTORY
-from barnabas.cluster.metadata_log import MetadataLogError
-from barnabas.cluster.quorum_state import QuorumState, read_quorum_state
-from barnabas.cluster.record_batches import Control, decode_batches
-from barnabas.cluster.snapshot import KRaftState, decode_snapshot, encode_snapshot
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state
+from barnabas.cluster.quorum.record_batches import Control, decode_batches
+from barnabas.cluster.quorum.snapshots import KRaftState, decode_snapshot, encode_snapshot
 from barnabas.config.endpoints import Endpoint
 from barnabas.records.batch import batches
 from barnabas.records.record import records_of

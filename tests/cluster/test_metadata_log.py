@@ -12,10 +12,10 @@ from barnabas.cluster.commands import (
     ShutDownBroker,
     UnfenceBroker,
 )
-from barnabas.cluster.metadata_log import BOOTSTRAP_FILE, LONG_TO_READ, Limits, MetadataLogError
-from barnabas.cluster.quorum_state import QuorumState, read_quorum_state, write_quorum_state
-from barnabas.cluster.record_batches import decode_batches
-from barnabas.cluster.snapshot import SnapshotId, decode_snapshot
+from barnabas.cluster.quorum.metadata_log import BOOTSTRAP_FILE, LONG_TO_READ, Limits, MetadataLogError
+from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
+from barnabas.cluster.quorum.record_batches import decode_batches
+from barnabas.cluster.quorum.snapshots import SnapshotId, decode_snapshot
 from barnabas.errors import KafkaStorageError
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch
@@ -305,7 +305,7 @@ def test_one_command_is_one_batch(open_metadata):
 def test_what_does_not_fit_into_a_batch_is_a_transaction(open_metadata, monkeypatch):
     metadata = open_metadata.started()
     create(metadata, "small")
-    monkeypatch.setattr("barnabas.cluster.record_batches.MAX_BATCH_BYTES", 1500)
+    monkeypatch.setattr("barnabas.cluster.quorum.record_batches.MAX_BATCH_BYTES", 1500)
     create(metadata, "a", "b", partitions=4)
     *_, (_, _, first), (_, _, last) = logged(metadata)
     assert isinstance(first[0], BeginTransactionRecord)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from barnabas.cluster.quorum_state import CorruptQuorumState, QuorumState, read_quorum_state, write_quorum_state
+from barnabas.cluster.quorum.quorum_state import CorruptQuorumState, QuorumState, read_quorum_state, write_quorum_state
 from barnabas.log.files import MemoryFiles
 
 PATH = "/data/quorum-state"

@@ -1,6 +1,6 @@
 import pytest
 
-from barnabas.cluster.record_batches import (
+from barnabas.cluster.quorum.record_batches import (
     MAX_BATCH_BYTES,
     Control,
     control_batch,

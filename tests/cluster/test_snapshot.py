@@ -10,8 +10,8 @@ from barnabas.cluster.commands import (
 )
 from barnabas.cluster.feature_decisions import bootstrap_records
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.record_batches import decode_batches, encode_batches
-from barnabas.cluster.snapshot import (
+from barnabas.cluster.quorum.record_batches import decode_batches, encode_batches
+from barnabas.cluster.quorum.snapshots import (
     KRaftState,
     SnapshotId,
     control_records,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.cluster.image import MetadataImage, PartitionImage
-from barnabas.cluster.record_batches import Control, decode_batches
-from barnabas.cluster.snapshot import decode_snapshot, parse_file_name
+from barnabas.cluster.quorum.record_batches import Control, decode_batches
+from barnabas.cluster.quorum.snapshots import decode_snapshot, parse_file_name
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.errors import CorruptMessage, KafkaError, MalformedMessage
 from barnabas.wire.messages.metadata_records import (

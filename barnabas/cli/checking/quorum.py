@@ -12,7 +12,7 @@ from barnabas.cli.checking import texts
 from barnabas.cli.checking.findings import Findings
 from barnabas.cli.checking.partitions import Extent
 from barnabas.cli.checking.scanning import scan
-from barnabas.cluster.snapshot import decode_snapshot, parse_file_name
+from barnabas.cluster.quorum.snapshots import decode_snapshot, parse_file_name
 from barnabas.errors import CorruptMessage
 
 QUORUM_STATE = "quorum-state"

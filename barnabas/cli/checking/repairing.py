@@ -14,7 +14,7 @@ from barnabas.cli.checking.findings import Findings
 from barnabas.cli.checking.partitions import EPOCHS
 from barnabas.clock import SystemClock
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.metadata_log import topic_config
+from barnabas.cluster.quorum.metadata_log import topic_config
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.config.topic import TopicConfig

@@ -9,7 +9,7 @@ from barnabas.cli.dumping import logs
 from barnabas.cli.dumping.files import files_in, kind_of, rows
 from barnabas.cli.dumping.rows import Source
 from barnabas.cli.layouts.coordinators import DECODERS, OF_TOPIC
-from barnabas.cluster.snapshot import decode_snapshot
+from barnabas.cluster.quorum.snapshots import decode_snapshot
 from barnabas.log import checkpoints, meta_properties
 from barnabas.log.files import DiskFiles
 from barnabas.log.leader_epochs import LeaderEpochs

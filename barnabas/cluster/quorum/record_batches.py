@@ -1,7 +1,7 @@
-"""Metadata records and the record batches that hold them: values in, batches out, and back.
+"""Metadata records in record batches: encoding and decoding.
 
 Knows nothing of files or of what the records mean. Layouts of Apache Kafka's ``MetadataRecordSerde`` and raft
-``BatchBuilder``; which version of a record is written, the cluster's ``metadata.version`` says.
+``BatchBuilder``. The cluster's ``metadata.version`` decides which version of a record is written.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ from barnabas.wire.messages.metadata_records import (
 )
 
 MAX_BATCH_BYTES = 8 << 20
-"""Records of more than that are written in several batches (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``)."""
+"""Larger sets of records are split into several batches (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``)."""
 
 _RECORD_OVERHEAD = 24
 _BATCH_OVERHEAD = 1024
@@ -32,18 +32,18 @@ _SINCE: dict[type, tuple[tuple[int, int], ...]] = {
     PartitionRecord: ((23, 2), (17, 1)),
     PartitionChangeRecord: ((23, 2), (17, 1)),
 }
-"""From which metadata.version on which version of a record may be written (``MetadataVersion``)."""
+"""Pairs of metadata.version and the record version that may be written from it on (``MetadataVersion``)."""
 
 
 class Control(NamedTuple):
-    """A control record: not about the cluster, but about the log itself."""
+    """A control record. It describes the log itself, not the cluster."""
 
     type: int
     value: bytes
 
 
 def record_version(record: Any, metadata_version: int) -> int:
-    """The newest version that every node of the cluster can read; of a changed registration the oldest that will do."""
+    """Returns the newest version that every node can read; for a changed registration, the oldest sufficient one."""
     if isinstance(record, BrokerRegistrationChangeRecord):
         if record.cordoned_log_dirs is not None:
             return 3
@@ -55,7 +55,7 @@ def record_version(record: Any, metadata_version: int) -> int:
 
 
 def as_read(record: Any, metadata_version: int) -> Any:
-    """The record as it will be read again: without what its older version has no place for."""
+    """Returns the record as a reader gets it: without the fields that its older version lacks."""
     version = record_version(record, metadata_version)
     since = _SINCE.get(type(record))
     if since is None or version == since[0][1]:
@@ -63,28 +63,37 @@ def as_read(record: Any, metadata_version: int) -> Any:
     return type(record).decode(record.encode(version=version), version=version)
 
 
+class EncodedBatch(NamedTuple):
+    """A batch ready to be appended, and its records as a reader gets them."""
+
+    data: bytearray
+    records: list[Any]
+
+
 def encode_batches(
     records: Iterable[Any], *, metadata_version: int, timestamp: int, epoch: int, base_offset: int = 0
-) -> Iterator[bytearray]:
-    """The records in as few batches as they fit in, offsets following one another."""
+) -> Iterator[EncodedBatch]:
+    """Encodes the records into as few batches as possible, with consecutive offsets."""
     values: list[tuple[None, bytes, int]] = []
+    read: list[Any] = []
     size = 0
     for record in records:
         value = encode_metadata_record(record, record_version(record, metadata_version))
         if values and size + len(value) + _RECORD_OVERHEAD > MAX_BATCH_BYTES - _BATCH_OVERHEAD:
-            yield build_batch(values, base_offset=base_offset, leader_epoch=epoch)
+            yield EncodedBatch(build_batch(values, base_offset=base_offset, leader_epoch=epoch), read)
             base_offset += len(values)
-            values, size = [], 0
+            values, read, size = [], [], 0
         values.append((None, value, timestamp))
+        read.append(as_read(record, metadata_version))
         size += len(value) + _RECORD_OVERHEAD
     if values:
-        yield build_batch(values, base_offset=base_offset, leader_epoch=epoch)
+        yield EncodedBatch(build_batch(values, base_offset=base_offset, leader_epoch=epoch), read)
 
 
 def control_batch(
     records: Iterable[tuple[ControlRecordType, Message, int]], *, timestamp: int, epoch: int, base_offset: int = 0
 ) -> bytearray:
-    """One batch of control records, each given with the version that it is to be written in."""
+    """Encodes control records, each given with the version to write, into one batch."""
     return build_batch(
         [(encode_control_key(kind), message.encode(version=version), timestamp) for kind, message, version in records],
         base_offset=base_offset,
@@ -94,17 +103,17 @@ def control_batch(
 
 
 class Decoded(NamedTuple):
-    """What a batch says."""
+    """A batch and its decoded records."""
 
     batch: RecordBatch
     records: list[Any]  #: metadata records, or :class:`Control`
 
 
 def decode_batches(data: bytes | bytearray | memoryview) -> Iterator[Decoded]:
-    """What the batches in ``data`` say, one after the other.
+    """Decodes the batches in ``data`` one after the other.
 
-    :raises CorruptMessage: a batch that is not what its checksum says
-    :raises MalformedMessage: a record that nobody knows
+    :raises CorruptMessage: a batch does not match its CRC
+    :raises MalformedMessage: a record is of an unknown kind or cut short
     """
     for batch in batches(data):
         batch.check_crc()

@@ -1,0 +1,40 @@
+"""Answers a request with the result of a controller command, once its records are committed.
+
+Knows nothing of any command.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_response
+from barnabas.errors import KafkaError, UnknownServerError
+from barnabas.wire.message import Request, Response
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Response)
+
+
+def submit(command: Any, request: Request, context: Context, respond: Callable[[Any], R]) -> R | Later[R]:
+    """Submits the command, and returns the response that ``respond`` makes of its result, or a promise of it.
+
+    A command that is refused or lost as a whole answers with its error at every place of the response that has one.
+    """
+    later: Later[R] = Later()
+    version = context.api_version
+
+    def done(result: Any, error: KafkaError | None) -> None:
+        if error is None:
+            try:
+                later.resolve(respond(result))
+                return
+            except Exception:
+                logger.exception("A bug of ours, met by the answer to %r", request)
+                error = UnknownServerError()
+        later.resolve(error_response(request, error, version))
+
+    context.broker.controller.submit(command, done)
+    return later if later.response is None else later.response

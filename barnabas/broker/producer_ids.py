@@ -1,0 +1,70 @@
+"""The ids that this broker gives to producers: taken from blocks that the controller allocates.
+
+Knows nothing of transactions. Apache Kafka's ``RPCProducerIdManager``.
+"""
+
+import logging
+from collections.abc import Callable
+
+from barnabas.cluster.controller import Done
+from barnabas.errors import CoordinatorLoadInProgress, KafkaError
+
+logger = logging.getLogger(__name__)
+
+PREFETCH_AT = 0.9
+"""The next block is asked for when this part of the current one is used (``PID_PREFETCH_THRESHOLD``)."""
+
+Block = tuple[int, int]
+"""The first id, and the number of ids."""
+
+
+class ProducerIds:
+    """``allocate`` asks the controller for a block; its callback gets a :data:`Block` or an error."""
+
+    def __init__(self, allocate: Callable[[Done], object]) -> None:
+        self._allocate = allocate
+        self._current = iter(range(0))
+        self._left = 0
+        self._prefetch_below = 0
+        self._next: Block | None = None
+        self._is_asking = False
+        self._waiting: list[Callable[[KafkaError | None], object]] = []
+
+    def next(self) -> int:
+        """Returns an id that no other producer of the cluster has had.
+
+        :raises CoordinatorLoadInProgress: the next block has not arrived yet; it has been asked for
+        """
+        if not self._left and self._next is not None:
+            (first, count), self._next = self._next, None
+            self._current, self._left = iter(range(first, first + count)), count
+            self._prefetch_below = round(count * (1 - PREFETCH_AT))
+        if self._left <= self._prefetch_below and self._next is None:
+            self._ask()
+        if not self._left:
+            raise CoordinatorLoadInProgress("The next block of producer ids has not arrived yet")
+        self._left -= 1
+        return next(self._current)
+
+    def when_available(self, callback: Callable[[KafkaError | None], object]) -> None:
+        """Calls back when :meth:`next` has an id, or with the error for which no block can be had."""
+        if self._left or self._next is not None:
+            callback(None)
+        else:
+            self._waiting.append(callback)
+            self._ask()
+
+    def _ask(self) -> None:
+        if not self._is_asking:
+            self._is_asking = True
+            self._allocate(self._answered)
+
+    def _answered(self, block: Block | None, error: KafkaError | None) -> None:
+        self._is_asking = False
+        if error is None:
+            self._next = block
+        else:
+            logger.warning("Cannot get a block of producer ids: %s", error)
+        waiting, self._waiting = self._waiting, []
+        for callback in waiting:
+            callback(error)

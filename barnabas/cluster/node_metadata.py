@@ -1,0 +1,104 @@
+"""The metadata of one node, put together: quorum, loader, controller and snapshots.
+
+Knows nothing of the broker that it is part of, beyond its configs.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from barnabas.clock import Clock
+from barnabas.cluster import bootstrap
+from barnabas.cluster.controller import Controller
+from barnabas.cluster.decision import ConfigRules, Settings
+from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.loader import MetadataLoader
+from barnabas.cluster.quorum.metadata_log import DIRECTORY, MetadataLog, MetadataLogError
+from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
+from barnabas.cluster.snapshot_generator import DEFAULT_LIMITS, SnapshotGenerator, SnapshotLimits
+from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.log.files import Files
+
+logger = logging.getLogger(__name__)
+
+
+class NodeMetadata:
+    """The committed image is :attr:`loader`'s, changes go to :attr:`controller`."""
+
+    def __init__(
+        self,
+        metadata_log: MetadataLog,
+        files: Files,
+        clock: Clock,
+        voter: Voter,
+        *,
+        settings: Callable[[], Settings],
+        rules: ConfigRules,
+        random: Random,
+        limits: SnapshotLimits = DEFAULT_LIMITS,
+        features: Mapping[str, int] | None = None,
+    ) -> None:
+        """``features`` are levels that a new cluster gets, and that an existing one must have."""
+        self.log = metadata_log.log
+        self.quorum = SoleVoter(metadata_log, files, clock, voter)
+        self.loader = MetadataLoader()
+        self.snapshots = SnapshotGenerator(metadata_log, self.loader, lambda: self.quorum.kraft, clock, limits)
+        self.controller = Controller(
+            self.quorum,
+            committed_image=lambda: self.loader.image,
+            activation_records=self._activation_records,
+            settings=settings,
+            rules=rules,
+            random=random,
+            clock=clock,
+        )
+        self.quorum.listeners += [self.loader, self.snapshots, self.controller]
+        self._metadata_log = metadata_log
+        self._files = files
+        self._clock = clock
+        self._settings = settings
+        self._wanted_levels = dict(features or {})
+        self._bootstrap: Sequence[Any] = ()
+
+    def open(self) -> None:
+        """Loads the log and takes the lead; an empty log becomes that of a new cluster.
+
+        :raises MetadataLogError: the log cannot be read, others have a vote, or its features are at levels that this
+            node does not know or was not asked for. Nothing has been appended then.
+        """
+        self.quorum.load()
+        levels = self.loader.image.features
+        if METADATA_VERSION not in levels:
+            path = self._metadata_log.directory.removesuffix(DIRECTORY) + bootstrap.FILE_NAME
+            self._bootstrap = bootstrap.read_or_format(self._files, path, self._wanted_levels, self._clock.time_ms())
+            levels = bootstrap.levels_of(self._bootstrap)
+        self._check_levels(levels)
+        self.quorum.elect()
+
+    def _check_levels(self, levels: Mapping[str, int]) -> None:
+        """Refuses to serve at levels that this node does not know, or that were not asked for.
+
+        Only ``kraft.version`` is raised after the bootstrap, before the first broker registers: until then it may be
+        below the wanted level.
+        """
+        bootstrap.check_supported(levels)
+        now = {KRAFT_VERSION: self.quorum.kraft.version, **levels}
+        for name, level in self._wanted_levels.items():
+            found = now.get(name, 0)
+            is_to_come = name == KRAFT_VERSION and found < level and not self.loader.image.brokers
+            if found != level and not is_to_come:
+                raise MetadataLogError(
+                    f"{self._metadata_log.directory}: {name} is at level {found}, and {level} was asked for; --feature "
+                    "is for the first start, `barnabas features upgrade` for an existing cluster"
+                )
+
+    def _activation_records(self, image: MetadataImage) -> Sequence[Any]:
+        records = []
+        if self.loader.is_in_transaction:
+            logger.warning("The metadata log ends within a transaction, which is aborted")
+            records += bootstrap.aborted_transaction()
+        if METADATA_VERSION not in image.features:
+            records += bootstrap.activation_records(self._bootstrap, self._settings()[MIN_INSYNC_REPLICAS])
+        return records

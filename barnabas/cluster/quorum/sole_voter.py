@@ -1,0 +1,234 @@
+"""A quorum of one voter: this node elects itself, and a batch is committed once it is on the disk.
+
+Knows nothing of what the metadata records mean. The elections and the replication of several voters are another
+implementation of the same contract.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from barnabas.clock import Clock
+from barnabas.cluster.features import KRAFT
+from barnabas.cluster.quorum.client import NO_NODE, CommittedBatch, Leadership, QuorumListener
+from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
+from barnabas.cluster.quorum.quorum_state import (
+    FILE_NAME,
+    CorruptQuorumState,
+    QuorumState,
+    read_quorum_state,
+    write_quorum_state,
+)
+from barnabas.cluster.quorum.record_batches import Control, Decoded, EncodedBatch, control_batch
+from barnabas.cluster.quorum.snapshots import KRaftState, after_control, control_records
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import KafkaStorageError, NotController
+from barnabas.log.files import Files
+from barnabas.records.batch import RecordBatch
+from barnabas.wire.message import Message
+from barnabas.wire.messages.control_records import ControlRecordType, LeaderChangeMessage, VotersRecord
+from barnabas.wire.types import ZERO_UUID
+
+logger = logging.getLogger(__name__)
+
+
+class Voter(NamedTuple):
+    """The identity of this node in the quorum."""
+
+    node_id: int
+    directory_id: bytes = ZERO_UUID  #: of the log directory that has the metadata log
+
+
+class SoleVoter:
+    """A :class:`~barnabas.cluster.quorum.client.QuorumClient` that needs nobody else.
+
+    :meth:`load` reads what is there, :meth:`elect` begins to write. In between the caller may still refuse to serve.
+    """
+
+    def __init__(self, metadata_log: MetadataLog, files: Files, clock: Clock, voter: Voter) -> None:
+        self.metadata_log = metadata_log
+        self.log = metadata_log.log
+        self.node_id = voter.node_id
+        self.directory_id = voter.directory_id
+        self.kraft = KRaftState()
+        self.leadership = Leadership()
+        self.voter_endpoints: Sequence[Endpoint] = ()
+        self.listeners: list[QuorumListener] = []
+        self._files = files
+        self._clock = clock
+        self._pending: deque[CommittedBatch] = deque()
+        self._is_notifying = False
+
+    # ------------------------------------------------------------ loading
+
+    def load(self) -> None:
+        """Hands the newest snapshot and the log after it to the listeners. All of it is committed.
+
+        :raises MetadataLogError: the log cannot be read
+        """
+        newest = self.metadata_log.newest_snapshot()
+        offset = 0
+        if newest is not None:
+            snapshot_id, snapshot = newest
+            self.kraft = snapshot.kraft
+            offset = snapshot_id.end_offset
+            for listener in self.listeners:
+                listener.snapshot_loaded(snapshot_id, snapshot.records, snapshot.timestamp)
+        self.metadata_log.check_continues(None if newest is None else newest[0])
+        for decoded in self.metadata_log.read(offset):
+            committed = [self._committed(each) for each in decoded]
+            for listener in self.listeners:
+                listener.committed(committed)
+        self.log.maybe_set_high_watermark(self.log.log_end_offset)
+
+    def _committed(self, decoded: Decoded) -> CommittedBatch:
+        batch = decoded.batch
+        if batch.is_control:
+            for record in decoded.records:
+                assert isinstance(record, Control)
+                self.kraft = after_control(self.kraft, record)
+        return CommittedBatch(
+            batch.base_offset,
+            batch.last_offset,
+            batch.partition_leader_epoch,
+            batch.max_timestamp,
+            batch.size_in_bytes,
+            () if batch.is_control else decoded.records,
+        )
+
+    # ------------------------------------------------------------ leading
+
+    def elect(self) -> None:
+        """Makes this node the leader of a new epoch, which is on the disk before anything is appended in it.
+
+        :raises MetadataLogError: other nodes have a vote, or the last epoch cannot be known
+        """
+        directory = self.metadata_log.directory
+        path = f"{directory}/{FILE_NAME}"
+        try:
+            before = read_quorum_state(self._files, path) or QuorumState()
+        except CorruptQuorumState as error:
+            raise MetadataLogError(str(error)) from error
+        if before.voters is not None and not set(before.voters) <= {self.node_id}:
+            self._refuse(path, sorted(before.voters))
+        if self.kraft.voters is not None:
+            voters = [voter.voter_id for voter in self.kraft.voters.voters]
+            if voters != [self.node_id]:
+                self._refuse(directory, voters)
+        epoch = max(before.leader_epoch, self.log.latest_epoch) + 1
+        voters_here = None if self.kraft.version else (self.node_id,)
+        write_quorum_state(self._files, path, QuorumState(self.node_id, epoch, voters_here))
+        self.leadership = Leadership(self.node_id, epoch)
+        self._append_control(self._first_of_epoch())
+        for listener in self.listeners:
+            listener.leadership_changed(self.leadership)
+
+    def _refuse(self, where: str, voters: Sequence[int]) -> None:
+        raise MetadataLogError(f"{where}: nodes {voters} have a vote, and this one is {self.node_id}")
+
+    def _first_of_epoch(self) -> list[tuple[ControlRecordType, Message, int]]:
+        """Returns the leader's first control records; in a new log also what it was formatted with (KIP-853)."""
+        voter = LeaderChangeMessage.Voter(voter_id=self.node_id)
+        change = LeaderChangeMessage(version=0, leader_id=self.node_id, voters=[voter], granting_voters=[voter])
+        records: list[tuple[ControlRecordType, Message, int]] = [(ControlRecordType.LEADER_CHANGE, change, 0)]
+        if self.log.log_end_offset == 0:
+            records += control_records(self.kraft)
+        return records
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leadership.leader_id == self.node_id
+
+    @property
+    def next_offset(self) -> int:
+        return self.log.log_end_offset
+
+    @property
+    def voter_directory_id(self) -> bytes:
+        """The directory id by which this node votes; zero where voters are known by their node ids alone."""
+        return self.directory_id if self.kraft.version else ZERO_UUID
+
+    # ------------------------------------------------------------ appending
+
+    def append(self, batches: Sequence[EncodedBatch]) -> int:
+        if not self.is_leader:
+            raise NotController
+        for data, records in batches:
+            self._write(data, records)
+        self.log.when_flushed(self.log.log_end_offset, self._flushed)
+        return self.log.log_end_offset - 1
+
+    def upgrade_kraft_version(self) -> None:
+        """From this record on the log itself names the voters: this node, by its directory (KIP-853)."""
+        voter = VotersRecord.Voter(
+            voter_id=self.node_id,
+            voter_directory_id=self.directory_id,
+            endpoints=[
+                VotersRecord.Voter.Endpoint(name=each.name, host=each.host, port=each.port)
+                for each in self.voter_endpoints
+            ],
+            kraft_version_feature=VotersRecord.Voter.KRaftVersionFeature(
+                min_supported_version=KRAFT.first, max_supported_version=KRAFT.last
+            ),
+        )
+        raised = KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter]))
+        self._append_control(control_records(raised))
+        self.kraft = raised
+
+    def _append_control(self, records: Sequence[tuple[ControlRecordType, Message, int]]) -> None:
+        if not self.is_leader:
+            raise NotController
+        timestamp, epoch = self._clock.time_ms(), self.leadership.epoch
+        self._write(control_batch(records, timestamp=timestamp, epoch=epoch), ())
+        self.log.when_flushed(self.log.log_end_offset, self._flushed)
+
+    def _write(self, data: bytearray, records: Sequence[object]) -> None:
+        batch = RecordBatch.parse(data)
+        try:
+            self.log.append_as_leader(batch, leader_epoch=self.leadership.epoch, now_ms=self._clock.time_ms())
+        except KafkaStorageError:
+            self._flushed()
+            raise
+        self._pending.append(
+            CommittedBatch(
+                batch.base_offset,
+                batch.last_offset,
+                batch.partition_leader_epoch,
+                batch.max_timestamp,
+                batch.size_in_bytes,
+                records,
+            )
+        )
+
+    # ------------------------------------------------------------ committing
+
+    def _flushed(self) -> None:
+        """Commits what is on the disk. A listener that appends meanwhile is not called again within its own call."""
+        if self._is_notifying:
+            return
+        self._is_notifying = True
+        try:
+            while batches := self._on_disk():
+                for listener in self.listeners:
+                    listener.committed(batches)
+        finally:
+            self._is_notifying = False
+        if self.log.is_offline and self.is_leader:
+            self._resign()
+
+    def _on_disk(self) -> list[CommittedBatch]:
+        pending, safe = self._pending, min(self.log.recovery_point, self.log.log_end_offset)
+        batches = []
+        while pending and pending[0].last_offset < safe:
+            batches.append(pending.popleft())
+        if batches:
+            self.log.maybe_set_high_watermark(batches[-1].last_offset + 1)
+        return batches
+
+    def _resign(self) -> None:
+        """The disk has failed. Whether the pending batches are on it nobody knows."""
+        self._pending.clear()
+        self.leadership = Leadership(NO_NODE, self.leadership.epoch)
+        for listener in self.listeners:
+            listener.leadership_changed(self.leadership)
