@@ -22,7 +22,8 @@ def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeader
     wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
     if wanted != [] and (late := out_of_time(request.timeout_ms)):
         return refused(request, late)
-    return submit(ElectLeaders(request.election_type, wanted), request, context, respond)
+    command = ElectLeaders(request.election_type, wanted)
+    return submit(command, request, context, respond, lambda error: refused(request, error))
 
 
 def refused(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:

@@ -50,7 +50,7 @@ def init_producer_id(
             context.broker.transactions.init_producer_id(ask, answer)
 
     producer_ids.when_available(available)
-    return later
+    return later if later.response is None else later.response
 
 
 def _response(result: InitResult, version: int) -> InitProducerIdResponse:

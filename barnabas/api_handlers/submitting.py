@@ -18,7 +18,13 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Response)
 
 
-def submit(command: Any, request: Request, context: Context, respond: Callable[[Any], R]) -> R | Later[R]:
+def submit(
+    command: Any,
+    request: Request,
+    context: Context,
+    respond: Callable[[Any], R],
+    refused: Callable[[KafkaError], R] | None = None,
+) -> R | Later[R]:
     """Submits the command, and returns the response that ``respond`` makes of its result, or a promise of it.
 
     A command that is refused or lost as a whole answers with its error at every place of the response that has one.
@@ -34,7 +40,7 @@ def submit(command: Any, request: Request, context: Context, respond: Callable[[
             except Exception:
                 logger.exception("A bug of ours, met by the answer to %r", request)
                 error = UnknownServerError()
-        later.resolve(error_response(request, error, version))
+        later.resolve(error_response(request, error, version) if refused is None else refused(error))
 
     context.broker.controller.submit(command, done)
     return later if later.response is None else later.response

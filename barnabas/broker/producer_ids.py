@@ -35,16 +35,20 @@ class ProducerIds:
 
         :raises CoordinatorLoadInProgress: the next block has not arrived yet; it has been asked for
         """
-        if not self._left and self._next is not None:
-            (first, count), self._next = self._next, None
-            self._current, self._left = iter(range(first, first + count)), count
-            self._prefetch_below = round(count * (1 - PREFETCH_AT))
+        self._take_next_block()
         if self._left <= self._prefetch_below and self._next is None:
             self._ask()
+            self._take_next_block()
         if not self._left:
             raise CoordinatorLoadInProgress("The next block of producer ids has not arrived yet")
         self._left -= 1
         return next(self._current)
+
+    def _take_next_block(self) -> None:
+        if not self._left and self._next is not None:
+            (first, count), self._next = self._next, None
+            self._current, self._left = iter(range(first, first + count)), count
+            self._prefetch_below = round(count * (1 - PREFETCH_AT))
 
     def when_available(self, callback: Callable[[KafkaError | None], object]) -> None:
         """Calls back when :meth:`next` has an id, or with the error for which no block can be had."""

@@ -99,6 +99,8 @@ class Controller:
         offset = self._quorum.next_offset - 1
         if self._committed_image().offset >= offset:
             done(result, None)
+        elif not self._quorum.is_leader:  # the disk failed as the records were written
+            done(None, NotController())
         else:
             self._deferred.append(_Deferred(offset, result, done))
 

@@ -10,12 +10,14 @@ from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.cluster.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
-from barnabas.cluster.controller import Controller
+from barnabas.cluster.decision import Surroundings
+from barnabas.cluster.decisions import decide
 from barnabas.cluster.feature_decisions import bootstrap_records, first_records
 from barnabas.cluster.image import MetadataImage
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint
+from barnabas.errors import KafkaError
 from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch
@@ -24,6 +26,7 @@ from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
+from tests.submitting import create_topic, ready, submitted
 
 
 class ConfigCluster:
@@ -35,27 +38,31 @@ class ConfigCluster:
         self.static = BrokerConfig.from_properties(properties)
         self.config = self.static
         self.image = MetadataImage()
-        self._decisions = Controller(self.static, ConfigRules(lambda: self.config), Random(0))
+        self._around = Surroundings(self.static, ConfigRules(lambda: self.config), Random(0))
         self._apply(first_records(bootstrap_records(), 1))
         endpoint = Endpoint("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT")
-        self.submit(RegisterBroker(1, bytes(16), [endpoint], [bytes(15) + b"\2"]))
-        self.submit(UnfenceBroker(1))
+        submitted(self, RegisterBroker(1, bytes(16), [endpoint], [bytes(15) + b"\2"]))
+        submitted(self, UnfenceBroker(1))
 
     @property
     def controller(self) -> "ConfigCluster":
         return self
 
-    def submit(self, command):
-        decision = self._decisions.decide(command, self.image)
+    def submit(self, command, done):
+        try:
+            decision = decide(command, self.image, self._around._replace(next_offset=self.image.offset + 1))
+        except KafkaError as error:
+            done(None, error)
+            return
         self._apply(decision.records)
-        return decision.result
+        done(decision.result, None)
 
     def _apply(self, records):
         self.image, _ = self.image.apply(records, offset=self.image.offset + len(records))
         self.config = self.static.with_dynamic(self.image.configs_of(4, ""), self.image.configs_of(4, "1"))
 
     def create_topic(self, name, **configs):
-        (created,) = self.submit(CreateTopics([NewTopic(name, 1, 1, configs=list(configs.items()))]))
+        (created,) = submitted(self, CreateTopics([NewTopic(name, 1, 1, configs=list(configs.items()))]))
         assert created.error is None, created.error
 
     def configs(self, kind, name):
@@ -96,7 +103,7 @@ class QuietNode:
 
     def create_topic(self, name, partitions=1, **configs):
         """The first partition of a new topic."""
-        self.broker.create_topic(name, partitions, {key.replace("_", "."): value for key, value in configs.items()})
+        create_topic(self.broker, name, partitions, {key.replace("_", "."): value for key, value in configs.items()})
         return self.broker.partition(name, 0)
 
     def append(self, partition, *timestamps, **options):
@@ -214,7 +221,7 @@ class GroupNode(QuietNode):
 def group_node():
     """:class:`GroupNode`, which somebody has asked for a coordinator."""
     node = GroupNode()
-    node.broker.group_log.create_topic()
+    node.broker.group_log.create_topic(ready)
     return node
 
 

@@ -8,6 +8,7 @@ from barnabas.config.dynamic import GROUP_RESOURCE
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from barnabas.wire.messages.share_fetch import ShareFetchRequest
 from tests.api_handlers.conftest import QuietNode
+from tests.submitting import submitted
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
@@ -49,7 +50,7 @@ class ShareNode(QuietNode):
     def configure(self, **configs):
         """Set configs of the group ``g``, with ``_`` for the dots."""
         changes = [(name.replace("_", "."), value) for name, value in configs.items()]
-        self.broker.controller.submit(AlterConfigs([(ConfigResource(GROUP_RESOURCE, "g"), changes)]))
+        submitted(self.broker.controller, AlterConfigs([(ConfigResource(GROUP_RESOURCE, "g"), changes)]))
 
     def produce(self, *sizes, partition=0):
         """Batches of so many records."""

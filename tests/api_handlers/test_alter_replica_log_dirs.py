@@ -19,6 +19,7 @@ from barnabas.errors import (
 )
 from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from tests.submitting import submitted
 
 Directory = AlterReplicaLogDirsRequest.AlterReplicaLogDir
 Topic = Directory.AlterReplicaLogDirTopic
@@ -165,20 +166,20 @@ def test_the_target_is_offline(node, partition):
 
 def test_a_deleted_topic_takes_its_future_log_along(node, partition):
     ask(node, ("/b", "T", 0))
-    node.broker.controller.submit(DeleteTopics([("T", bytes(16))]))
+    submitted(node.broker.controller, DeleteTopics([("T", bytes(16))]))
     node.clock.advance(100)
     assert [name for path in ("/a", "/b") for name in node.files.list(path) if name.startswith("T-")] == []
 
 
 def test_no_faster_than_the_config_allows(node, partition):
     rate = ConfigChange("replica.alter.log.dirs.io.max.bytes.per.second", 0, "0")
-    (altered,) = node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), [rate])]))
+    (altered,) = submitted(node.broker.controller, IncrementalAlterConfigs([(ConfigResource(4, "1"), [rate])]))
     assert altered.error is None
     ask(node, ("/b", "T", 0))
     node.clock.advance(100)
     assert directory_of(node, "T", 0) == "/a"
     rate = ConfigChange("replica.alter.log.dirs.io.max.bytes.per.second", 1, None)
-    node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), [rate])]))
+    submitted(node.broker.controller, IncrementalAlterConfigs([(ConfigResource(4, "1"), [rate])]))
     node.clock.advance(2)
     assert directory_of(node, "T", 0) == "/b"
 
@@ -204,7 +205,7 @@ def test_leader_epochs_stay(node, partition):
 def cordon(node, *paths):
     """The error, if any, when these directories are to get no new partitions."""
     change = ConfigChange("cordoned.log.dirs", 0, ",".join(paths))
-    (altered,) = node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), [change])]))
+    (altered,) = submitted(node.broker.controller, IncrementalAlterConfigs([(ConfigResource(4, "1"), [change])]))
     return altered.error
 
 

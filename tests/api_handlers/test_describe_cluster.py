@@ -4,6 +4,7 @@ from barnabas.api_handlers.describe_cluster import describe_cluster
 from barnabas.cluster.commands import RegisterBroker
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from tests.submitting import submitted
 
 NOT_ASKED = -(1 << 31)
 
@@ -36,7 +37,7 @@ def test_a_brokers_listener_does_not_speak_for_controllers(node, version, endpoi
 
 def test_fenced_brokers_are_told_to_who_asks(node):
     endpoint = Endpoint("PLAINTEXT", "other", 1, "PLAINTEXT")
-    node.broker.controller.submit(RegisterBroker(2, bytes(16), [endpoint], [bytes(16)], "r1"))
+    submitted(node.broker.controller, RegisterBroker(2, bytes(16), [endpoint], [bytes(16)], "r1"))
     assert [each.broker_id for each in node.ask(describe_cluster, request(), 2).brokers] == [1]
     _, fenced = node.ask(describe_cluster, request(include_fenced_brokers=True), 2).brokers
     assert (fenced.broker_id, fenced.rack, fenced.is_fenced) == (2, "r1", True)

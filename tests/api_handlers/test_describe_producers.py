@@ -8,6 +8,7 @@ from barnabas.cluster.commands import ConfigChange, ConfigResource, IncrementalA
 from barnabas.errors import NONE, InvalidTopicException, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.transactions.messages import Marker, TopicPartition
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest
+from tests.submitting import submitted
 
 Topic = DescribeProducersRequest.TopicRequest
 
@@ -104,7 +105,7 @@ def test_they_are_told_in_the_order_of_a_java_map(node, partition):
 
 def test_how_long_they_are_remembered_can_be_changed(node, partition):
     change = ConfigChange("producer.id.expiration.ms", 0, "5000")
-    (altered,) = node.broker.controller.submit(IncrementalAlterConfigs([(ConfigResource(4, ""), [change])]))
+    (altered,) = submitted(node.broker.controller, IncrementalAlterConfigs([(ConfigResource(4, ""), [change])]))
     assert altered.error is None
     node.append(partition, node.clock.time_ms(), producer_id=7, producer_epoch=0, base_sequence=0)
     node.clock.advance(700)  # beyond producer.id.expiration.check.interval.ms

@@ -20,9 +20,9 @@ def request(*topics):
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_metadata_log(node, version):
-    node.broker.controller.voter_endpoints = [Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")]
+    node.broker.quorum.voter_endpoints = [Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")]
     response = node.ask(describe_quorum, request((LOG, [0])), version)
-    end = node.broker.controller.log.log_end_offset
+    end = node.broker.metadata.log.log_end_offset
     now_ms = node.clock.time_ms() if version >= 1 else -1
     said = "" if version >= 2 else None
     assert (response.error_code, response.error_message) == (0, said)

@@ -5,6 +5,7 @@ import pytest
 from barnabas.api_handlers.describe_topic_partitions import describe_topic_partitions
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest as Request
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from tests.submitting import append
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_a_partition_whole(node):
     change = PartitionChangeRecord(
         partition_id=0, topic_id=topic_id, leader=-1, isr=[], eligible_leader_replicas=[1], last_known_elr=[1]
     )
-    node.broker.controller.image, _ = image.apply([change])
+    append(node.broker, change)
     asked = Request(topics=[Request.TopicRequest(name="orders")])
     (topic,) = node.ask(describe_topic_partitions, asked, 0).topics
     assert (topic.topic_id, topic.is_internal, topic.topic_authorized_operations) == (topic_id, False, 3576)

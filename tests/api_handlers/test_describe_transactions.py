@@ -8,6 +8,7 @@ from barnabas.api_handlers.describe_transactions import describe_transactions
 from barnabas.errors import CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, TransactionalIdNotFound
 from barnabas.transactions.messages import DescribedTransaction, InitProducer, TopicPartition
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
+from tests.submitting import ready
 
 PARTITIONS = [("t", 5), ("t", 1), ("t", 7), ("t", 0), ("u", 3), ("orders", 2), ("orders", 6), ("b", 1), ("b", 2)]
 KNOWN = {
@@ -95,12 +96,12 @@ def described(node, transactional_id):
 def test_who_is_no_coordinator_says_so(node):
     assert described(node, "one").error_code == NotCoordinator.code
     assert described(node, "").error_code == InvalidRequest.code
-    node.broker.transaction_log.create_topic()
+    node.broker.transaction_log.create_topic(ready)
     assert described(node, "one").error_code == TransactionalIdNotFound.code
 
 
 def test_the_life_of_a_transaction(node):
-    node.broker.transaction_log.create_topic()
+    node.broker.transaction_log.create_topic(ready)
     node.create_topic("t", 2)
     transactions, made, answers = node.broker.transactions, [], []
     transactions.init_producer_id(InitProducer("one", 60_000), made.append)

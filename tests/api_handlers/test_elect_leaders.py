@@ -3,6 +3,7 @@ import pytest
 from barnabas.api_handlers.elect_leaders import elect_leaders
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest as Request
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from tests.submitting import append
 
 
 def request(partitions, kind=0):
@@ -65,6 +66,6 @@ def test_a_partition_without_a_leader_gets_one(node, kind):
     node.create_topic("orders")
     topic_id = node.broker.image.topics_by_name["orders"].id
     left = PartitionChangeRecord(partition_id=0, topic_id=topic_id, leader=-1)
-    node.broker.controller.image, _ = node.broker.image.apply([left])
+    append(node.broker, left)
     assert outcomes(node.ask(elect_leaders, request([("orders", [0])], kind), 2)) == [("orders", 0, 0)]
     assert node.broker.partition("orders", 0).leader_epoch == 2

@@ -17,6 +17,7 @@ from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from tests.submitting import ready
 
 Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
 Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
@@ -24,7 +25,7 @@ Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
 @pytest.fixture
 def node(group_node):
-    group_node.broker.transaction_log.create_topic()
+    group_node.broker.transaction_log.create_topic(ready)
     return group_node
 
 

@@ -9,6 +9,7 @@ from barnabas.cluster.commands import DeleteTopics
 from barnabas.records.batch import batches
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID
+from tests.submitting import reset_to_start, submitted
 
 Topic = FetchRequest.FetchTopic
 
@@ -216,7 +217,7 @@ def test_appends_of_one_turn_go_out_together(node, log):
 
 def test_a_deleted_topic_ends_the_waiting(node, log):
     later = send(node, asked([5], max_wait_ms=500))
-    node.broker.reset()
+    reset_to_start(node.broker)
     node.clock.advance(0)
     partition = only(answered(later.response))
     assert (partition.error_code, partition.aborted_transactions) == (3, None)
@@ -277,7 +278,7 @@ def test_a_session_remembers_the_name_of_a_topic_that_is_gone(node, log, made_ag
     request = asked([5], session_epoch=0)
     request.topics[0].topic_id = log.topic_id
     session_id = answered(send(node, request, 13), 13).session_id
-    node.broker.controller.submit(DeleteTopics([("t", ZERO_UUID)]))
+    submitted(node.broker.controller, DeleteTopics([("t", ZERO_UUID)]))
     if made_again:
         node.create_topic("t", 1)
     again = answered(send(node, asked([], session_id=session_id, session_epoch=1), 13), 13)

@@ -15,6 +15,7 @@ from barnabas.errors import (
     ProducerFenced,
 )
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from tests.submitting import ready
 
 BLOCK = 1000
 
@@ -72,8 +73,8 @@ def test_what_is_left_of_a_block_nobody_gets(node):
 
 
 def test_no_block_is_to_be_had(node, monkeypatch):
-    def refuse(command):
-        raise BrokerIdNotRegistered("of a test")
+    def refuse(command, done):
+        done(None, BrokerIdNotRegistered("of a test"))
 
     monkeypatch.setattr(node.broker.controller, "submit", refuse)
     assert ask(node) == (CoordinatorLoadInProgress.code, -1, -1)
@@ -100,14 +101,14 @@ def test_nobody_has_asked_for_the_coordinator(group_node, version):
 
 @pytest.mark.parametrize("version", range(6))
 def test_a_transactional_id_has_one_producer_id_and_a_new_epoch_each_time(group_node, version):
-    group_node.broker.transaction_log.create_topic()
+    group_node.broker.transaction_log.create_topic(ready)
     assert [transactional(group_node, version) for _ in range(3)] == [(NONE, 0, epoch) for epoch in range(3)]
     assert transactional(group_node, version, "another") == (NONE, 1, 0)
 
 
 @pytest.mark.parametrize("version", range(3, 6))
 def test_an_older_incarnation_is_fenced(group_node, version):
-    group_node.broker.transaction_log.create_topic()
+    group_node.broker.transaction_log.create_topic(ready)
     for _ in range(3):
         transactional(group_node, version)
     fenced = ProducerFenced if version >= 4 else InvalidProducerEpoch
@@ -116,7 +117,7 @@ def test_an_older_incarnation_is_fenced(group_node, version):
 
 def test_the_longest_transaction_is_a_config(group_node):
     node = type(group_node)(**{"transaction.max.timeout.ms": "5000"})
-    node.broker.transaction_log.create_topic()
+    node.broker.transaction_log.create_topic(ready)
     assert transactional(node, 5, timeout=5000)[0] == NONE
     assert transactional(node, 5, timeout=5001)[0] == InvalidTransactionTimeout.code
 

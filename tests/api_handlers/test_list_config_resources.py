@@ -5,6 +5,7 @@ import pytest
 from barnabas.api_handlers.list_config_resources import list_config_resources
 from barnabas.cluster.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
+from tests.submitting import submitted
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def cluster(config_cluster):
         (ConfigResource(16, "s"), [ConfigChange("interval.ms", SET, "5000")]),
         (ConfigResource(4, "1"), [ConfigChange("log.retention.ms", SET, "5000")]),
     ]
-    assert [result.error for result in cluster.submit(IncrementalAlterConfigs(changes))] == [None] * 3
+    assert [result.error for result in submitted(cluster, IncrementalAlterConfigs(changes))] == [None] * 3
     return cluster
 
 

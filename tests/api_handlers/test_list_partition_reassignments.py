@@ -3,6 +3,7 @@ import pytest
 from barnabas.api_handlers.list_partition_reassignments import list_partition_reassignments
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest as Request
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
+from tests.submitting import append
 
 
 def asked(topics):
@@ -40,7 +41,7 @@ def test_what_is_under_way(node, ask):
         partition_id=1, topic_id=node.broker.image.topics_by_name["orders"].id, replicas=[2, 1], adding_replicas=[2],
         removing_replicas=[1],
     )  # fmt: skip
-    node.broker.controller.image, _ = node.broker.image.apply([moving])
+    append(node.broker, moving)
     expected = [("orders", 1, [2, 1], [2], [1])]
     assert ask(None) == ask([("orders", [0, 1]), ("others", [0])]) == expected
     assert ask([("orders", [0])]) == ask([]) == []

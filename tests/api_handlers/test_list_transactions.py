@@ -8,6 +8,7 @@ from barnabas.api_handlers.list_transactions import list_transactions
 from barnabas.errors import CoordinatorLoadInProgress, InvalidRegularExpression
 from barnabas.transactions.messages import InitProducer, ListedTransaction, Listing, TopicPartition
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from tests.submitting import ready
 
 FOUND = [ListedTransaction("open", 6, "Ongoing"), ListedTransaction("idle", 3, "Empty")]
 
@@ -89,7 +90,7 @@ def test_beside_an_error_stands_nothing(ask, error):
 def coordinator(quiet_node):
     """A node that has the transactional ids that Apache Kafka had, in that order; it is asked by their requests."""
     node = quiet_node(**{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
-    node.broker.transaction_log.create_topic()
+    node.broker.transaction_log.create_topic(ready)
 
     def initialize(*transactional_ids):
         made = []

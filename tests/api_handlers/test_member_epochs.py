@@ -22,6 +22,7 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from tests.submitting import ready
 
 EPOCH = 2
 """Which one a new group's first member is in."""
@@ -159,7 +160,7 @@ def test_a_share_group_has_read_nothing(share_node):
     ],
 )
 def test_commit_in_a_transaction(node, version, epoch, code):
-    node.broker.transaction_log.create_topic()
+    node.broker.transaction_log.create_topic(ready)
     producer = node.call(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 2)
     Topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     row = Topic.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")

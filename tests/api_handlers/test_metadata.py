@@ -8,6 +8,7 @@ from barnabas.cluster.commands import RegisterBroker, UnfenceBroker
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.metadata_records import FenceBrokerRecord
+from tests.submitting import submitted
 
 ZERO, NOBODYS = bytes(16), bytes([9]) * 16
 NOT_ASKED = -(1 << 31)
@@ -222,7 +223,7 @@ def test_a_partition_whose_leader_is_fenced(node, ask):
     node.create_topic("orders")
     image = node.broker.image
     fenced, _ = image.apply([FenceBrokerRecord(id=1, epoch=image.brokers[1].epoch)])
-    node.broker.controller.image = fenced
+    node.broker.metadata.loader.image = fenced
     response = ask(request("orders"))
     (partition,) = response.topics[0].partitions
     assert (partition.error_code, partition.leader_id, list(partition.offline_replicas)) == (5, -1, [1])
@@ -232,11 +233,12 @@ def test_a_partition_whose_leader_is_fenced(node, ask):
 @pytest.mark.parametrize(("version", "error_code"), [(5, 5), (6, 72), (13, 72)])
 def test_a_leader_without_the_listener_that_was_asked(node, ask, version, error_code):
     node.create_topic("orders")
-    node.broker.controller.submit(
+    submitted(
+        node.broker.controller,
         RegisterBroker(
             1, bytes(16), [Endpoint("OTHER", "127.0.0.1", 1, "PLAINTEXT")], node.broker.image.brokers[1].log_dirs
-        )
+        ),
     )
-    node.broker.controller.submit(UnfenceBroker(1))
+    submitted(node.broker.controller, UnfenceBroker(1))
     (partition,) = ask(request("orders"), version).topics[0].partitions
     assert (partition.error_code, partition.leader_id) == (error_code, -1)

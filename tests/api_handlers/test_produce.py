@@ -204,9 +204,8 @@ def test_a_transactional_batch_without_a_transactional_id_is_nobodys(node, parti
 def flushing(quiet_node, messages):
     """A node that is slow to flush, and its topic."""
     node = quiet_node()
-    node.broker.log_manager.housekeeping._background = held = Held()
     partition = node.create_topic("t", flush_messages=str(messages))
-    held.go_on()
+    node.broker.log_manager.housekeeping._background = held = Held()
     return node, held, partition
 
 

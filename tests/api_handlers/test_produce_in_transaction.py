@@ -11,6 +11,7 @@ from barnabas.errors import ConcurrentTransactions, CoordinatorLoadInProgress, N
 from barnabas.records.builder import build_batch
 from barnabas.transactions.messages import InitProducer, Marker, TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+from tests.submitting import create_topic, ready, submitted
 
 Topic = ProduceRequest.TopicProduceData
 
@@ -28,9 +29,9 @@ class Producing:
 
     def __init__(self, node):
         self.node, self.broker, self.clock = node, node.broker, node.clock
-        self.broker.create_topic("t", 3, {})
-        self.broker.create_topic("u", 1, {})
-        self.broker.transaction_log.create_topic()
+        create_topic(self.broker, "t", 3, {})
+        create_topic(self.broker, "u", 1, {})
+        self.broker.transaction_log.create_topic(ready)
         self.coordinator = self.broker.transactions
         self.id, self.epoch = self.init("x")
 
@@ -336,7 +337,7 @@ def test_a_retry_is_found_to_be_one(producing):
 def verify(producing, value):
     change = ConfigChange("transaction.partition.verification.enable", SET, value)
     command = IncrementalAlterConfigs([(ConfigResource(4, ""), [change])])
-    (altered,) = producing.broker.controller.submit(command)
+    (altered,) = submitted(producing.broker.controller, command)
     assert altered.error is None
 
 
@@ -447,7 +448,7 @@ def test_a_truncation_in_between_voids_it(producing, slow):
 
 def test_a_topic_that_is_deleted_in_between_is_gone(producing, slow):
     later = producing.ask(12, (U0, producing.batch()))
-    producing.broker.controller.submit(DeleteTopics([(None, producing.broker.image.topics_by_name["u"].id)]))
+    submitted(producing.broker.controller, DeleteTopics([(None, producing.broker.image.topics_by_name["u"].id)]))
     slow.answer()
     assert [topic.name for topic in later.response.responses] == ["u"]
     assert later.response.responses[0].partition_responses[0].error_code == 3
@@ -455,7 +456,7 @@ def test_a_topic_that_is_deleted_in_between_is_gone(producing, slow):
 
 def test_a_topic_that_comes_in_between_was_not_asked_about(producing, slow):
     later = producing.ask(12, (T0, producing.batch()), (("new", 0), producing.batch()))
-    producing.broker.create_topic("new", 1, {})
+    create_topic(producing.broker, "new")
     slow.answer()
     assert {place: answer[0] for place, answer in producing.answers(later.response, 12).items()} == {
         T0: 0,

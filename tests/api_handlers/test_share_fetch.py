@@ -8,7 +8,7 @@ from barnabas.api_handlers.share_answers import by_topic, is_in_shape
 from barnabas.api_handlers.share_fetch import Answering
 from barnabas.broker.share_fetching import FIRST_READ, ShareFetching
 from barnabas.broker.share_partitions import MOST_LIMITS
-from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate
+from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate, UpdateFeatures
 from barnabas.cluster.partition import Partition
 from barnabas.errors import (
     InvalidRecordState,
@@ -27,6 +27,7 @@ from barnabas.records.builder import build_batch
 from barnabas.share.messages import SharePartitionKey
 from tests.api_handlers.share_node import ACCEPT, REJECT, RELEASE, RENEW, ShareNode, acquired, errors
 from tests.broker.opening import opened
+from tests.submitting import reset_to_start, submitted
 
 
 @pytest.fixture
@@ -223,7 +224,7 @@ def test_who_hangs_up_while_it_is_written_what_it_said_is_given_nothing(node, mo
 
 def test_a_topic_that_goes_ends_the_wait(node):
     promise, topic_id = node.fetching(0, 0), node.topic_id
-    node.broker.controller.submit(DeleteTopics([(None, topic_id)]))
+    submitted(node.broker.controller, DeleteTopics([(None, topic_id)]))
     node.clock.advance(0)
     assert errors(node.answer(promise)) == {0: (UnknownTopicOrPartition.code, 0)}
     assert errors(node.fetch(1, topic_id=topic_id)) == {0: (UnknownTopicId.code, 0)}
@@ -318,7 +319,7 @@ def test_a_mode_that_is_none_costs_an_epoch(node):
 def test_without_the_feature_there_are_no_share_groups(node):
     node.produce(1)
     node.fetch(0, 0)
-    node.broker.controller.update_features([FeatureUpdate("share.version", 0, SAFE_DOWNGRADE)])
+    submitted(node.broker.controller, UpdateFeatures([FeatureUpdate("share.version", 0, SAFE_DOWNGRADE)]))
     assert len(node.broker.share_partitions.sessions) == 0
     assert node.fetch(0, 0).error_code == UnsupportedVersion.code
 
@@ -482,7 +483,7 @@ def test_a_broker_that_is_reset_knows_nobody(node):
     node.produce(1)
     node.fetch(0, 0)
     topic_id = node.topic_id
-    node.broker.reset()
+    reset_to_start(node.broker)
     assert node.fetch(1, topic_id=topic_id).error_code == ShareSessionNotFound.code
     assert len(node.broker.share_partitions.sessions) == 0
 

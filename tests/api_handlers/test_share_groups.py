@@ -21,6 +21,7 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.types import ZERO_UUID
+from tests.submitting import submitted
 
 NOT_ASKED = -(1 << 31)
 Asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
@@ -142,7 +143,7 @@ def test_where_nobody_coordinates(quiet_group_node):
 
 
 def test_where_share_groups_are_switched_off(ask):
-    ask.node.broker.controller.submit(UpdateFeatures([FeatureUpdate("share.version", 0, 3)]))
+    submitted(ask.node.broker.controller, UpdateFeatures([FeatureUpdate("share.version", 0, 3)]))
     answer = ask.beat(0, ["t"], group="")
     assert (answer.error_code, answer.error_message) == (UnsupportedVersion.code, None)
     assert [each.error_code for each in ask.describe("", "g")] == [UnsupportedVersion.code] * 2

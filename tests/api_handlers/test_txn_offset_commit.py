@@ -35,6 +35,7 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from barnabas.wire.types import ZERO_UUID
+from tests.submitting import ready
 
 Topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 Partition = Topic.TxnOffsetCommitRequestPartition
@@ -105,7 +106,7 @@ class Producer:
 
 @pytest.fixture
 def node(group_node):
-    group_node.broker.transaction_log.create_topic()
+    group_node.broker.transaction_log.create_topic(ready)
     return group_node
 
 

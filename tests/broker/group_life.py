@@ -12,6 +12,7 @@ from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
+from tests.submitting import create_topic, ready
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -31,8 +32,8 @@ class Life:
         self.clock = ManualClock()
         self.files = MemoryFiles(self.clock)
         self.start()
-        self.broker.create_topic("t", 2, {})
-        self.broker.group_log.create_topic()
+        create_topic(self.broker, "t", 2, {})
+        self.broker.group_log.create_topic(ready)
 
     def start(self) -> None:
         self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)

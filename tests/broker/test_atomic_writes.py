@@ -15,6 +15,7 @@ from barnabas.records.control import ControlType, control_type
 from barnabas.records.record import records_of
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.broker.failing import TransactionalNode, fail_each_change
+from tests.submitting import create_topic, ready
 
 PARTITIONS = (0, 1)
 
@@ -29,8 +30,8 @@ class Promised:
 
 class Node(TransactionalNode):
     def prepare(self):
-        self.broker.create_topic("t", len(PARTITIONS), {"segment.bytes": "1048576"})
-        self.broker.transaction_log.create_topic()
+        create_topic(self.broker, "t", len(PARTITIONS), {"segment.bytes": "1048576"})
+        self.broker.transaction_log.create_topic(ready)
         self.init()
 
     def write(self, name, partition):
@@ -100,7 +101,7 @@ def story(files, promised, properties):
     node.transaction(b"one", is_commit=True)
     node.transaction(b"two", is_commit=False)
     node.broker.close()
-    if not node.broker.controller.log.is_offline:
+    if not node.broker.metadata.log.is_offline:
         node = Node(files, promised, **properties)
         node.init()
         node.transaction(b"three", is_commit=True)

@@ -14,6 +14,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key
 from tests.broker.group_life import Life, offsets
+from tests.submitting import ready, submitted
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_what_cannot_be_read_does_not_keep_the_others_from_coming_back(life, cap
 
 def test_offsets_of_a_deleted_topic_go(life):
     life.commit("g")
-    life.broker.controller.submit(DeleteTopics([("t", bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([("t", bytes(16))]))
     assert offsets(life, "g") == {}
     life.restart()
     assert offsets(life, "g") == {}
@@ -153,7 +154,7 @@ def test_without_its_topic_nobody_is_the_coordinator(life):
     answers = []
     join = Join("g", "", None, "b", "/::1", 10_000, 60_000, "consumer", (("range", b"?"),), None, False)
     life.broker.groups.join(join, answers.append)
-    life.broker.controller.submit(DeleteTopics([(CONSUMER_OFFSETS, bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([(CONSUMER_OFFSETS, bytes(16))]))
     assert [answer.error_code for answer in answers] == [NotCoordinator.code]
     assert life.broker.groups.list_groups() == []
     with pytest.raises(NotCoordinator):
@@ -173,7 +174,7 @@ def test_an_error_of_the_log_is_told_as_a_coordinators(life, monkeypatch, error,
 
 def test_the_topic_is_made_once(life):
     made = life.broker.image.topics_by_name[CONSUMER_OFFSETS]
-    life.broker.group_log.create_topic()
+    life.broker.group_log.create_topic(ready)
     assert life.broker.image.topics_by_name[CONSUMER_OFFSETS] == made
 
 

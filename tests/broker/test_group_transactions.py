@@ -15,6 +15,7 @@ from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.offsets.pending import Producer
 from tests.broker.group_life import Life, offsets, unstable
 from tests.groups.offsets_model import Model
+from tests.submitting import ready, submitted
 
 ONE, TWO = Producer(1, 0), Producer(2, 0)
 NEXT = Producer(1, 1)
@@ -137,9 +138,9 @@ def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeyp
 
 def test_without_its_topic_nothing_is_pending(life):
     life.commit(offset=5, producer=ONE)
-    life.broker.controller.submit(DeleteTopics([(CONSUMER_OFFSETS, bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([(CONSUMER_OFFSETS, bytes(16))]))
     assert unstable(life, "g") == set()
-    life.broker.group_log.create_topic()
+    life.broker.group_log.create_topic(ready)
     life.commit(offset=1)
     assert life.end(ONE) == [None]
     assert offsets(life, "g") == {("t", 0): 1}

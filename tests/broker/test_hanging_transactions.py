@@ -19,6 +19,7 @@ from barnabas.records.builder import build_batch
 from barnabas.transactions.messages import InitProducer, Marker, TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.broker.opening import opened
+from tests.submitting import create_topic, ready
 
 PARTITIONS = 2
 TIMEOUT_MS = 60_000
@@ -43,8 +44,8 @@ class Overtaking(RuleBasedStateMachine):
             "transaction.state.log.min.isr": "1",
         }
         self.broker = opened(BrokerConfig.from_properties(properties), MemoryFiles(self.clock), self.clock)
-        self.broker.create_topic("t", PARTITIONS, {})
-        self.broker.transaction_log.create_topic()
+        create_topic(self.broker, "t", PARTITIONS, {})
+        self.broker.transaction_log.create_topic(ready)
         self.coordinator = self.broker.transactions
         self.held = []
         self.hold = None

@@ -20,6 +20,7 @@ from barnabas.records.record import records_of
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
 from tests.held import Held
+from tests.submitting import create_topic
 
 T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
 MISSING = TopicPartition("nobody", 0)
@@ -60,7 +61,7 @@ class Node:
         self.files = MemoryFiles(self.clock)
         properties = {"node.id": "1", "log.dirs": "/data", "listeners": "PLAINTEXT://127.0.0.1:9092"}
         self.broker = opened(BrokerConfig.from_properties(properties), self.files, self.clock)
-        self.broker.create_topic("t", 3, {name.replace("_", "."): value for name, value in configs.items()})
+        create_topic(self.broker, "t", 3, {name.replace("_", "."): value for name, value in configs.items()})
 
     def append(self, place: TopicPartition, *, epoch: int = 0, sequence: int = 0, producer_id: int = 7) -> None:
         batch = build_batch(

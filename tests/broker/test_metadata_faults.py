@@ -19,6 +19,7 @@ from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.testing.faults import FaultyFiles
 from tests.broker.opening import opened
+from tests.submitting import submitted
 
 TOPIC = 2
 PROPERTIES = {
@@ -42,42 +43,39 @@ class Node:
         self.broker = opened(CONFIG, files, self.clock)
 
     def submit(self, command):
-        """What came of it, and whether it is on the disk by now."""
-        result = self.broker.controller.submit(command)
-        return result, self.broker.controller.is_kept
+        """The result, once it is committed. :raises KafkaError: it is in doubt"""
+        return submitted(self.broker.controller, command)
 
     def create(self, name, partitions):
         self.promised.in_doubt.add(name)
-        _, is_kept = self.submit(commands.CreateTopics([commands.NewTopic(name, partitions, 1)]))
-        if is_kept:
-            self.promised.topics[name] = {"partitions": partitions}
-            self.promised.in_doubt.discard(name)
+        self.submit(commands.CreateTopics([commands.NewTopic(name, partitions, 1)]))
+        self.promised.topics[name] = {"partitions": partitions}
+        self.promised.in_doubt.discard(name)
 
     def grow(self, name, partitions):
         self.promised.in_doubt.add(name)
-        if self.submit(commands.CreatePartitions([commands.MorePartitions(name, partitions)]))[1]:
-            self.promised.topics[name]["partitions"] = partitions
-            self.promised.in_doubt.discard(name)
+        self.submit(commands.CreatePartitions([commands.MorePartitions(name, partitions)]))
+        self.promised.topics[name]["partitions"] = partitions
+        self.promised.in_doubt.discard(name)
 
     def alter(self, name, value):
         change = ConfigChange("retention.ms", commands.SET, value)
         self.promised.in_doubt.add(name)
-        if self.submit(commands.IncrementalAlterConfigs([(ConfigResource(TOPIC, name), [change])]))[1]:
-            self.promised.topics[name]["retention.ms"] = value
-            self.promised.in_doubt.discard(name)
+        self.submit(commands.IncrementalAlterConfigs([(ConfigResource(TOPIC, name), [change])]))
+        self.promised.topics[name]["retention.ms"] = value
+        self.promised.in_doubt.discard(name)
 
     def delete(self, name):
         self.promised.in_doubt.add(name)
-        if self.submit(commands.DeleteTopics([(name, bytes(16))]))[1]:
-            del self.promised.topics[name]
-            self.promised.in_doubt.discard(name)
+        self.submit(commands.DeleteTopics([(name, bytes(16))]))
+        del self.promised.topics[name]
+        self.promised.in_doubt.discard(name)
 
     def finalize(self, name, level, upgrade_type=commands.UPGRADE):
         self.promised.in_doubt.add(name)
-        self.broker.controller.update_features([commands.FeatureUpdate(name, level, upgrade_type)])
-        if self.broker.controller.is_kept:
-            self.promised.levels[name] = level
-            self.promised.in_doubt.discard(name)
+        self.submit(commands.UpdateFeatures([commands.FeatureUpdate(name, level, upgrade_type)]))
+        self.promised.levels[name] = level
+        self.promised.in_doubt.discard(name)
 
     def append(self, name, value):
         batch = RecordBatch.parse(build_batch([(None, value, self.clock.time_ms())]))
@@ -85,9 +83,8 @@ class Node:
         self.promised.records.setdefault(name, []).append(value)
 
     def producer_id(self):
-        producer_id = self.broker.next_producer_id()
-        if self.broker.controller.is_kept:
-            self.promised.producer_ids.append(producer_id)
+        producer_id = self.broker.producer_ids.next()
+        self.promised.producer_ids.append(producer_id)
 
 
 class Promised:
@@ -127,18 +124,18 @@ def story(files, promised):
     node.delete("doomed")
     node.create("doomed", 2)
     node.append("doomed", b"again")
-    node.broker.controller.write_snapshot()
+    node.broker.metadata.snapshots.write_snapshot()
     node.alter("orders", "2000")
     node.clock.advance(61)
     node.broker.close()
-    if node.broker.controller.log.is_offline:
+    if node.broker.metadata.log.is_offline:
         return
     node = Node(files, promised)
     node.producer_id()
     node.alter("doomed", "3000")
     node.finalize("kraft.version", 1)
     node.append("orders", b"second")
-    node.broker.controller.write_snapshot()
+    node.broker.metadata.snapshots.write_snapshot()
     node.broker.close()
 
 
@@ -166,7 +163,7 @@ def test_the_metadata_survives_a_failure_at_any_operation(lasting):
         for survivor, has_records in survivors(files, n):
             again = Node(survivor, promised)
             promised.check(again.broker, where, records=has_records)
-            assert again.broker.next_producer_id() not in promised.producer_ids, where
+            assert again.broker.producer_ids.next() not in promised.producer_ids, where
         again.create("after", 1)
         again.broker.close()
         once_more = Node(survivor.survivor(), promised)

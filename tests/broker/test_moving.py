@@ -12,6 +12,7 @@ from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
 from tests.broker.opening import opened
+from tests.submitting import create_topic
 
 PATHS = ("/a", "/b")
 
@@ -54,7 +55,7 @@ def test_a_broker_that_dies_while_a_partition_moves(power_cut):
     for fail_after in itertools.count(1):
         files = FaultyFiles()
         node = Node(files)
-        node.broker.create_topic("t", 1, {})
+        create_topic(node.broker, "t", 1, {})
         assert node.directory().path == "/a"
         acknowledged = [b"%d" % number for number in range(5)]
         for value in acknowledged:

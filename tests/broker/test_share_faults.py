@@ -17,6 +17,7 @@ from barnabas.log.log_directory import LogDirectoryError
 from barnabas.testing.faults import FaultyFiles
 from tests.api_handlers.share_node import ACCEPT, RELEASE, SHARE_STATE, ShareNode, acquired
 from tests.broker.opening import opened
+from tests.submitting import create_topic
 
 PROPERTIES = {
     "node.id": "1",
@@ -43,7 +44,7 @@ def on(files, properties):
 
 def story(files, told, properties):
     node = on(files, properties)
-    node.broker.create_topic("t", 1, {})
+    create_topic(node.broker, "t", 1, {})
     node.initialize("g", partitions=(0,))
     for size in (3, 4, 2):
         node.produce(size)

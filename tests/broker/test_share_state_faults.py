@@ -18,6 +18,7 @@ from barnabas.log.log_directory import LogDirectoryError
 from barnabas.share.messages import StateBatch
 from barnabas.testing.faults import FaultyFiles
 from tests.broker.opening import opened
+from tests.submitting import create_topic
 
 PROPERTIES = {
     "node.id": "1",
@@ -48,7 +49,7 @@ class Node:
         return self.broker.image.topics_by_name["t"].id
 
     def prepare(self):
-        self.broker.create_topic("t", 1, {})
+        create_topic(self.broker, "t", 1, {})
         answers = []
         self.broker.persister.initialize("g", {self.topic_id: {0: 0}}, 0, answers.append)
         self.promised.add(0)
@@ -93,7 +94,7 @@ def story(files, promised, properties):
         node.write(start_offset)
         node.clock.advance(20)
     node.broker.close()
-    if not node.broker.controller.log.is_offline:
+    if not node.broker.metadata.log.is_offline:
         node = Node(files, promised, properties)
         node.write(7)
         node.broker.close()

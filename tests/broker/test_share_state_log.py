@@ -14,6 +14,7 @@ from barnabas.share.messages import UNINITIALIZED, SharePartitionKey, ShareParti
 from barnabas.share.records import coordinator_key
 from barnabas.testing.faults import FaultyFiles
 from tests.broker.opening import opened
+from tests.submitting import create_topic, reset_to_start, submitted
 
 PROPERTIES = {
     "node.id": "1",
@@ -44,10 +45,10 @@ class Node:
         self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
 
     def make(self, topic):
-        self.broker.create_topic(topic, 3, {})
+        create_topic(self.broker, topic, 3, {})
 
     def drop(self, topic):
-        self.broker.controller.submit(DeleteTopics([(None, self.broker.image.topics_by_name[topic].id)]))
+        submitted(self.broker.controller, DeleteTopics([(None, self.broker.image.topics_by_name[topic].id)]))
 
     @property
     def topic_id(self):
@@ -189,7 +190,7 @@ def test_records_are_compressed_as_the_config_says(codec):
 def test_reset_forgets_it_all(node):
     node.initialize({0: 5})
     persister = node.persister
-    node.broker.reset()
+    reset_to_start(node.broker)
     assert SHARE_GROUP_STATE not in node.broker.image.topics_by_name
     node.make("t")
     assert node.persister is persister

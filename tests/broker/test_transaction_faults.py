@@ -10,6 +10,7 @@ from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.transactions.messages import TopicPartition
 from tests.broker.failing import TransactionalNode, fail_each_change
+from tests.submitting import create_topic, ready
 
 PLAIN, IN_TRANSACTION = 0, 1
 
@@ -23,9 +24,9 @@ class Promised:
 
 class Node(TransactionalNode):
     def prepare(self):
-        self.broker.create_topic("t", 2, {})
-        self.broker.group_log.create_topic()
-        self.broker.transaction_log.create_topic()
+        create_topic(self.broker, "t", 2, {})
+        self.broker.group_log.create_topic(ready)
+        self.broker.transaction_log.create_topic(ready)
         self.init()
 
     def commit(self, value):
@@ -79,7 +80,7 @@ def story(files, promised, properties):
         node.commit(value)
         node.transaction(value, is_commit=value != 2)
     node.broker.close()
-    if not node.broker.controller.log.is_offline:
+    if not node.broker.metadata.log.is_offline:
         node = Node(files, promised, **properties)
         node.init()
         node.transaction(5, is_commit=True)

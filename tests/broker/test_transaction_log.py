@@ -23,6 +23,7 @@ from barnabas.records.record import records_of
 from barnabas.transactions.messages import EndResult, InitProducer, InitResult, TopicPartition
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
 from tests.broker.opening import opened
+from tests.submitting import create_topic, ready, reset_to_start, submitted
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -44,8 +45,8 @@ class Life:
         self.clock = ManualClock()
         self.files = MemoryFiles(self.clock)
         self.start()
-        self.broker.create_topic("t", 2, {})
-        self.broker.transaction_log.create_topic()
+        create_topic(self.broker, "t", 2, {})
+        self.broker.transaction_log.create_topic(ready)
 
     def start(self) -> None:
         self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
@@ -191,10 +192,10 @@ def test_a_transaction_runs_out_of_time_over_a_restart(life: Life) -> None:
 
 def test_without_its_topic_nobody_is_the_coordinator(life: Life) -> None:
     producer = life.init()
-    life.broker.controller.submit(DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
     assert life.add(producer, T0) is NotCoordinator
     assert life.init().error is NotCoordinator
-    life.broker.transaction_log.create_topic()
+    life.broker.transaction_log.create_topic(ready)
     assert life.init().error is None
 
 
@@ -209,7 +210,7 @@ def test_without_its_disk_nobody_is_the_coordinator(life: Life) -> None:
 def test_a_deleted_topic_needs_no_marker(life: Life) -> None:
     producer = life.init()
     life.add(producer, T0)
-    life.broker.controller.submit(DeleteTopics([("t", bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([("t", bytes(16))]))
     assert life.end(producer).error is None
     life.clock.advance(1)
     assert life.broker.transactions.describe("x").state == "CompleteCommit"
@@ -236,7 +237,7 @@ def test_when_its_topic_is_deleted_nobody_waits_for_the_disk(life: Life) -> None
     life.add(producer, T0)
     life.broker.partition("t", 0).log.go_offline("on fire")
     life.end(producer)
-    life.broker.controller.submit(DeleteTopics([("t", bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([("t", bytes(16))]))
     assert life.broker.transactions.describe("x").state == "CompleteCommit"
 
 
@@ -259,8 +260,8 @@ def test_an_error_of_the_log_is_told_as_a_coordinators(
 
 def test_a_reset_forgets_transactions(life: Life) -> None:
     producer = life.init()
-    life.broker.reset()
-    life.broker.transaction_log.create_topic()
+    reset_to_start(life.broker)
+    life.broker.transaction_log.create_topic(ready)
     with pytest.raises(KafkaError):
         life.broker.transactions.describe("x")
     assert life.add(producer, T0) is not None
@@ -268,9 +269,9 @@ def test_a_reset_forgets_transactions(life: Life) -> None:
 
 def test_the_partition_of_an_id_is_known_before_the_topic() -> None:
     life = Life(**{"transaction.state.log.num.partitions": "7"})
-    life.broker.controller.submit(DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
+    submitted(life.broker.controller, DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
     life.init()
-    life.broker.transaction_log.create_topic()
+    life.broker.transaction_log.create_topic(ready)
     life.init()
     assert life.records(120 % 7) == [("x", EMPTY)]
 

@@ -7,16 +7,24 @@ import pytest
 
 from barnabas.clock import ManualClock
 from barnabas.cluster import commands
-from barnabas.cluster.controller import Controller
+from barnabas.cluster.commands import UpdateFeatures
+from barnabas.cluster.decision import Surroundings
+from barnabas.cluster.decisions import decide
 from barnabas.cluster.feature_decisions import bootstrap_records, first_records
 from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.quorum.metadata_log import ClusterMetadata, Limits, topic_config
+from barnabas.cluster.node_metadata import NodeMetadata
+from barnabas.cluster.quorum.metadata_log import DEFAULT_RETENTION, MetadataLog, topic_config
+from barnabas.cluster.quorum.record_batches import decode_batches
+from barnabas.cluster.quorum.sole_voter import Voter
+from barnabas.cluster.snapshot_generator import DEFAULT_LIMITS
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint
+from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
 from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
+from tests.submitting import submitted
 
 DIRECTORY = "/data/__cluster_metadata-0"
 
@@ -34,7 +42,7 @@ class Cluster:
 
     def __init__(self, brokers=(1,), dev=False, **settings):
         self.settings = BrokerConfig.from_properties({name: str(value) for name, value in settings.items()}, dev=dev)
-        self.controller = Controller(self.settings, ConfigRules(lambda: self.settings), Random(0))
+        self.rules, self.random = ConfigRules(lambda: self.settings), Random(0)
         self.image = MetadataImage()
         self.delta = None
         self.records = []  #: of the last command
@@ -45,9 +53,10 @@ class Cluster:
     def apply(self, records):
         self.image, self.delta = self.image.apply(records, offset=self.image.offset + len(records))
 
-    def submit(self, command):
-        decision = self.controller.decide(command, self.image)
-        self.records = decision.records
+    def submit(self, command, *, kraft_version=0):
+        around = Surroundings(self.settings, self.rules, self.random, self.image.offset + 1, kraft_version)
+        decision = decide(command, self.image, around)
+        self.records, self.raises_kraft_version = decision.records, decision.raises_kraft_version
         self.apply(decision.records)
         return decision.result
 
@@ -88,6 +97,38 @@ def cluster():
     return Cluster()
 
 
+class FlushingServices(LogServices):
+    """Flushes a log as soon as it is due."""
+
+    def flush_due(self, log, up_to):
+        log.flush(up_to)
+
+
+class Metadata(NodeMetadata):
+    """What tests ask of a node's metadata."""
+
+    def submit(self, command):
+        return submitted(self.controller, command)
+
+    def update_features(self, *updates, validate_only=False):
+        return self.submit(UpdateFeatures(updates, validate_only))
+
+    @property
+    def image(self):
+        return self.loader.image
+
+    @property
+    def kraft(self):
+        return self.quorum.kraft
+
+    @property
+    def epoch(self):
+        return self.quorum.leadership.epoch
+
+    def snapshot_ids(self):
+        return self.quorum.metadata_log.snapshots()
+
+
 class Opener:
     """Opens and reopens the metadata log of one data directory."""
 
@@ -97,23 +138,31 @@ class Opener:
         self.files = files
         self.clock = ManualClock()
 
-    def __call__(self, *, node_id=1, limits=None, clean=False, settings=None, segment_bytes=1 << 20, **options):
+    def __call__(
+        self, *, node_id=1, directory_id=bytes(16), limits=DEFAULT_LIMITS, retention=DEFAULT_RETENTION, clean=False,
+        settings=None, segment_bytes=1 << 20, background=None, features=None,
+    ):  # fmt: skip
         self.files.makedirs(DIRECTORY)
         now_ms = self.clock.time_ms()
         log = open_log(
-            LogServices(self.files), DIRECTORY, "__cluster_metadata", 0, topic_config(segment_bytes=segment_bytes),
+            FlushingServices(self.files), DIRECTORY, "__cluster_metadata", 0, topic_config(segment_bytes=segment_bytes),
             clean=clean, recovery_point=0, now_ms=now_ms,
         )  # fmt: skip
         config = BrokerConfig.from_properties(settings or {})
-        metadata = ClusterMetadata(
-            log,
-            DIRECTORY,
+        background = background or Inline()
+        metadata_log = MetadataLog(
+            log, DIRECTORY, self.files, clock=self.clock, background=background, retention=retention
+        )
+        metadata = Metadata(
+            metadata_log,
             self.files,
-            node_id=node_id,
-            controller=Controller(config, ConfigRules(lambda: config), Random(0)),
-            clock=self.clock,
-            limits=limits or Limits(),
-            **options,
+            self.clock,
+            Voter(node_id, directory_id),
+            settings=lambda: config,
+            rules=ConfigRules(lambda: config),
+            random=Random(0),
+            limits=limits,
+            features=features,
         )
         metadata.open()
         return metadata
@@ -130,6 +179,17 @@ class Opener:
 def open_metadata():
     """Opens the metadata log of one data directory in memory, again and again."""
     return Opener(MemoryFiles())
+
+
+@pytest.fixture(scope="session")
+def batches_of():
+    """All batches of a metadata log, decoded."""
+
+    def read(log):
+        data = log.read(log.log_start_offset, 1 << 24, up_to=log.log_end_offset, minimum_one=True)
+        return list(decode_batches(data))
+
+    return read
 
 
 @pytest.fixture(scope="session")

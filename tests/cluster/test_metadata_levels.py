@@ -13,6 +13,7 @@ from barnabas.cluster.commands import (
     RegisterController,
     ShutDownBroker,
 )
+from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.image import MIGRATING_DIRECTORY
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state
@@ -88,9 +89,9 @@ def test_the_image_is_the_one_that_a_restart_reads(open_metadata, level):
     make_everything(metadata)
     again = open_metadata()
     assert again.image._replace(offset=0, epoch=0) == metadata.image._replace(offset=0, epoch=0)
-    assert again.metadata_version == level
-    again.write_snapshot()
-    (snapshot_id,) = again.snapshots()
+    assert metadata_version_of(again.image) == level
+    again.snapshots.write_snapshot()
+    (snapshot_id,) = again.snapshot_ids()
     records = decode_snapshot(open_metadata.files.read(f"{open_metadata.directory}/{snapshot_id.file_name}")).records
     assert sum(isinstance(record, metadata_records.PartitionRecord) for record in records) == 1
     assert open_metadata().image._replace(offset=0, epoch=0) == metadata.image._replace(offset=0, epoch=0)
@@ -104,7 +105,7 @@ def test_directories_are_told_once_the_metadata_has_a_place_for_them(open_metada
     before = metadata.image.brokers[1]
     metadata.submit(AmendBroker(1, [HERE]))
     assert metadata.image.brokers[1] == before
-    metadata.update_features([FeatureUpdate(METADATA, 17)])
+    metadata.update_features(FeatureUpdate(METADATA, 17))
     metadata.submit(AmendBroker(1, [HERE]))
     assert metadata.image.brokers[1] == before._replace(log_dirs=(HERE,))
     metadata.submit(AmendBroker(1, [bytes([2]) * 16]))  # it has some by now
@@ -146,7 +147,7 @@ def test_a_first_start_that_was_cut_short_goes_on_with_the_same_levels(open_meta
     open_metadata(features=asked)
     again = open_metadata(features=asked)
     assert again.kraft.version == 0
-    again.update_features([FeatureUpdate(KRAFT, 1)])
+    again.update_features(FeatureUpdate(KRAFT, 1))
     assert open_metadata(features=asked).kraft.version == 1
 
 
@@ -181,31 +182,11 @@ def test_a_bootstrap_file_that_cannot_be_used(open_metadata):
 
 def test_levels_are_there_after_a_restart(open_metadata):
     metadata = open_metadata.started()
-    metadata.update_features([FeatureUpdate("transaction.version", 1, 2), FeatureUpdate("share.version", 0, 2)])
+    metadata.update_features(FeatureUpdate("transaction.version", 1, 2), FeatureUpdate("share.version", 0, 2))
     levels = metadata.image.features
     assert levels["transaction.version"] == 1
     assert "share.version" not in levels
     assert open_metadata().image.features == levels
-
-
-def test_features_are_reset_to_the_levels_of_the_start(open_metadata):
-    metadata = open_metadata(features={"transaction.version": 1, METADATA: 25})
-    first = metadata.image.features
-    metadata.update_features([FeatureUpdate("transaction.version", 2), FeatureUpdate("group.version", 0, 2)])
-    metadata.update_features([FeatureUpdate(METADATA, 30)])
-    metadata.reset_features()
-    assert metadata.image.features == {**first, METADATA: 30}
-    end = metadata.image.offset
-    metadata.reset_features()
-    assert metadata.image.offset == end
-
-
-def test_features_of_an_older_cluster_are_reset_to_its_levels(open_metadata):
-    first = open_metadata(features={METADATA: 20, "transaction.version": 2}).image.features
-    metadata = open_metadata()
-    metadata.update_features([FeatureUpdate("transaction.version", 0, 2), FeatureUpdate("group.version", 1)])
-    metadata.reset_features()
-    assert metadata.image.features == first == {METADATA: 20, "transaction.version": 2}
 
 
 # ---------------------------------------------------------------- kraft.version
@@ -213,11 +194,11 @@ def test_features_of_an_older_cluster_are_reset_to_its_levels(open_metadata):
 
 def test_kraft_version_is_raised_by_control_records(open_metadata):
     metadata = open_metadata.started(directory_id=HERE)
-    metadata.voter_endpoints = [CONTROLLER]
-    assert metadata.voter_directory_id == bytes(16)
+    metadata.quorum.voter_endpoints = [CONTROLLER]
+    assert metadata.quorum.voter_directory_id == bytes(16)
     start = metadata.log.log_end_offset
-    metadata.update_features([FeatureUpdate(KRAFT, 1), FeatureUpdate("transaction.version", 1, 2)])
-    assert metadata.voter_directory_id == HERE
+    metadata.update_features(FeatureUpdate(KRAFT, 1), FeatureUpdate("transaction.version", 1, 2))
+    assert metadata.quorum.voter_directory_id == HERE
     data = metadata.log.read(start, 1 << 20, up_to=metadata.log.log_end_offset, minimum_one=True)
     raised, others = decode_batches(data)
     assert [each.type for each in raised.records] == [ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS]
@@ -231,9 +212,9 @@ def test_kraft_version_is_raised_by_control_records(open_metadata):
 @pytest.mark.parametrize("snapshot", [False, True])
 def test_a_raised_kraft_version_stays(open_metadata, snapshot):
     metadata = open_metadata.started(directory_id=HERE)
-    metadata.update_features([FeatureUpdate(KRAFT, 1)])
+    metadata.update_features(FeatureUpdate(KRAFT, 1))
     if snapshot:
-        metadata.write_snapshot()
+        metadata.snapshots.write_snapshot()
     again = open_metadata(features={KRAFT: 1}, directory_id=HERE)
     assert again.kraft == metadata.kraft
     state = read_quorum_state(open_metadata.files, f"{open_metadata.directory}/quorum-state")
@@ -245,5 +226,5 @@ def test_a_raised_kraft_version_stays(open_metadata, snapshot):
 def test_what_only_was_asked_does_not_raise_it(open_metadata):
     metadata = open_metadata.started()
     end = metadata.log.log_end_offset
-    metadata.update_features([FeatureUpdate(KRAFT, 1)], validate_only=True)
+    metadata.update_features(FeatureUpdate(KRAFT, 1), validate_only=True)
     assert (metadata.kraft.version, metadata.log.log_end_offset) == (0, end)

@@ -3,6 +3,7 @@ import logging
 
 import pytest
 
+from barnabas.cluster.bootstrap import FILE_NAME as BOOTSTRAP_FILE
 from barnabas.cluster.commands import (
     AllocateProducerIds,
     CreateTopics,
@@ -12,10 +13,12 @@ from barnabas.cluster.commands import (
     ShutDownBroker,
     UnfenceBroker,
 )
-from barnabas.cluster.quorum.metadata_log import BOOTSTRAP_FILE, LONG_TO_READ, Limits, MetadataLogError
+from barnabas.cluster.feature_decisions import metadata_version_of
+from barnabas.cluster.quorum.metadata_log import MetadataLogError, Retention
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
-from barnabas.cluster.quorum.record_batches import decode_batches
+from barnabas.cluster.quorum.record_batches import decode_batches, encode_batches
 from barnabas.cluster.quorum.snapshots import SnapshotId, decode_snapshot
+from barnabas.cluster.snapshot_generator import LONG_TO_READ, SnapshotLimits
 from barnabas.errors import KafkaStorageError
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch
@@ -58,6 +61,13 @@ def logged(metadata):
             found.append((batch.base_offset, batch.partition_leader_epoch, records))
             offset = batch.next_offset
     return found
+
+
+def write(metadata, records):
+    """Into the log, past the controller."""
+    version = metadata_version_of(metadata.image)
+    for batch, _ in encode_batches(records, metadata_version=version, timestamp=0, epoch=metadata.epoch):
+        metadata.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=metadata.epoch, now_ms=0)
 
 
 # ---------------------------------------------------------------- a new cluster
@@ -210,10 +220,10 @@ def test_voters_that_are_in_a_snapshot_go_into_the_log(open_metadata, golden):
     metadata = open_metadata(directory_id=bytes([7]) * 16)
     (_, _, records), *_ = logged(metadata)
     assert [record.type for record in records] == [2, 5, 6]
-    assert metadata.voter_directory_id == bytes([7]) * 16
+    assert metadata.quorum.voter_directory_id == bytes([7]) * 16
     assert read_quorum_state(files, QUORUM_STATE) == QuorumState(1, 1, None)
     files.delete(f"{open_metadata.directory}/{name}")
-    assert open_metadata().kraft == metadata.kraft
+    assert open_metadata().quorum.kraft == metadata.quorum.kraft
     *_, (_, _, records) = logged(open_metadata())
     assert [record.type for record in records] == [2]
     with pytest.raises(MetadataLogError, match="vote"):
@@ -244,15 +254,14 @@ def test_a_directory_of_a_quorum_of_several_is_refused(open_metadata):
 )
 def test_a_cluster_that_is_ahead_of_us_is_refused(open_metadata, record):
     metadata = open_metadata()
-    metadata._append([record])
+    write(metadata, [record])
     with pytest.raises(MetadataLogError, match=record.name):
         open_metadata()
 
 
 def test_a_log_that_makes_no_sense_is_refused(open_metadata):
     metadata = open_metadata()
-    for batch in metadata._encoded([RemoveTopicRecord(topic_id=bytes([1]) * 16)], 0):
-        metadata._write(batch, 0)
+    write(metadata, [RemoveTopicRecord(topic_id=bytes([1]) * 16)])
     with pytest.raises(MetadataLogError, match="understood"):
         open_metadata()
 
@@ -270,14 +279,14 @@ def test_a_change_is_in_the_log_then_in_the_image_then_told(open_metadata):
         assert metadata.log.high_watermark == metadata.log.log_end_offset
         told.append([topic.name for topic in delta.new_topics.values()])
 
-    metadata.listeners.append(listener)
+    metadata.loader.publishers.append(listener)
     create(metadata, "orders")
     assert told == [["orders"]]
 
 
 def test_what_changes_nothing_is_told_to_nobody(open_metadata):
     metadata = open_metadata.started()
-    metadata.listeners.append(pytest.fail)
+    metadata.loader.publishers.append(pytest.fail)
     end = metadata.log.log_end_offset
     metadata.submit(DeleteTopics([("nope", bytes(16))]))
     metadata.submit(CreateTopics([NewTopic("orders", 1, 1)], validate_only=True))
@@ -316,8 +325,7 @@ def test_what_does_not_fit_into_a_batch_is_a_transaction(open_metadata, monkeypa
 def test_a_transaction_that_was_not_finished_never_was(open_metadata, caplog):
     metadata = open_metadata.started()
     unfinished = [BeginTransactionRecord(name="x"), TopicRecord(name="lost", topic_id=bytes([1]) * 16)]
-    for batch in metadata._encoded(unfinished, 0):
-        metadata._write(batch, 0)
+    write(metadata, unfinished)
     with caplog.at_level(logging.WARNING):
         again = open_metadata()
     assert "transaction" in caplog.text
@@ -331,7 +339,7 @@ def test_a_transaction_that_was_not_finished_never_was(open_metadata, caplog):
 def test_a_snapshot_stands_for_what_is_before_it(open_metadata):
     metadata = open_metadata.started()
     create(metadata, "orders", partitions=2, **{"retention.ms": "5"})
-    snapshot_id = metadata.write_snapshot()
+    snapshot_id = metadata.snapshots.write_snapshot()
     assert snapshot_id == (metadata.log.log_end_offset, metadata.epoch)
     create(metadata, "later")
     again = open_metadata()
@@ -341,7 +349,7 @@ def test_a_snapshot_stands_for_what_is_before_it(open_metadata):
 def test_the_log_before_a_snapshot_need_not_be_there(open_metadata):
     metadata = open_metadata.started()
     create(metadata, "orders")
-    snapshot_id = metadata.write_snapshot()
+    snapshot_id = metadata.snapshots.write_snapshot()
     create(metadata, "later")
     metadata.log.delete_records_before(snapshot_id.end_offset)
     metadata.log.close()
@@ -356,49 +364,49 @@ def test_the_log_before_a_snapshot_need_not_be_there(open_metadata):
 
 
 def test_a_snapshot_is_due_by_size(open_metadata):
-    metadata = open_metadata.started(limits=Limits(bytes_between_snapshots=2000))
+    metadata = open_metadata.started(limits=SnapshotLimits(bytes=2000))
     for n in range(40):
         create(metadata, f"t{n}")
-    assert 2 <= len(metadata.snapshots()) <= 10
+    assert 2 <= len(metadata.snapshot_ids()) <= 10
     assert same(open_metadata().image, metadata.image)
 
 
 def test_a_start_that_had_much_to_read_spares_the_next_one(open_metadata):
     metadata = open_metadata.started()
-    metadata.spare_the_next_start()
-    assert metadata.snapshots() == []
+    metadata.snapshots.spare_the_next_start()
+    assert metadata.snapshot_ids() == []
     metadata.submit(CreateTopics([NewTopic("orders", 9000, 1)]))
     assert metadata.log.size < LONG_TO_READ
     metadata.submit(ShutDownBroker(1))
     metadata = open_metadata.started()
     assert metadata.log.size > LONG_TO_READ
-    metadata.spare_the_next_start()
-    assert len(metadata.snapshots()) == 1
+    metadata.snapshots.spare_the_next_start()
+    assert len(metadata.snapshot_ids()) == 1
     again = open_metadata.started()
-    again.spare_the_next_start()
-    assert len(again.snapshots()) == 1
+    again.snapshots.spare_the_next_start()
+    assert len(again.snapshot_ids()) == 1
     assert len(again.image.topics_by_name["orders"].partitions) == 9000
 
 
 def test_a_snapshot_is_due_by_time(open_metadata):
-    metadata = open_metadata.started(limits=Limits(ms_between_snapshots=1000))
+    metadata = open_metadata.started(limits=SnapshotLimits(ms=1000))
     create(metadata, "a")
-    assert metadata.snapshots() == []
+    assert metadata.snapshot_ids() == []
     open_metadata.clock.advance(2)
     create(metadata, "b")
-    assert len(metadata.snapshots()) == 1
+    assert len(metadata.snapshot_ids()) == 1
     create(metadata, "c")
-    assert len(metadata.snapshots()) == 1
+    assert len(metadata.snapshot_ids()) == 1
 
 
 def test_what_snapshots_stand_for_goes_when_it_is_too_much(open_metadata):
-    limits = Limits(bytes_between_snapshots=1500, retention_bytes=6000)
-    metadata = open_metadata.started(limits=limits, segment_bytes=1 << 12)
+    limits = SnapshotLimits(bytes=1500)
+    metadata = open_metadata.started(limits=limits, retention=Retention(bytes=6000), segment_bytes=1 << 12)
     for n in range(120):
         create(metadata, f"t{n}")
         if n % 3:
             metadata.submit(DeleteTopics([(f"t{n}", bytes(16))]))
-    snapshots = sorted(metadata.snapshots())
+    snapshots = sorted(metadata.snapshot_ids())
     assert snapshots[0].end_offset <= metadata.log.log_start_offset
     assert metadata.log.log_start_offset > 0
     assert metadata.log.size < 20_000
@@ -407,17 +415,17 @@ def test_what_snapshots_stand_for_goes_when_it_is_too_much(open_metadata):
 
 
 def test_what_snapshots_stand_for_goes_when_it_is_too_old(open_metadata):
-    metadata = open_metadata.started(limits=Limits(retention_ms=10_000))
+    metadata = open_metadata.started(retention=Retention(ms=10_000))
     create(metadata, "a")
-    first = metadata.write_snapshot()
+    first = metadata.snapshots.write_snapshot()
     create(metadata, "b")
-    second = metadata.write_snapshot()
-    assert sorted(metadata.snapshots()) == [first, second]
+    second = metadata.snapshots.write_snapshot()
+    assert sorted(metadata.snapshot_ids()) == [first, second]
     open_metadata.clock.advance(10**9)
     create(metadata, "c")
-    third = metadata.write_snapshot()
-    assert first not in metadata.snapshots()
-    assert {second, third} >= set(metadata.snapshots())
+    third = metadata.snapshots.write_snapshot()
+    assert first not in metadata.snapshot_ids()
+    assert {second, third} >= set(metadata.snapshot_ids())
     assert same(open_metadata().image, metadata.image)
 
 
@@ -444,11 +452,11 @@ def test_a_snapshot_is_of_the_moment_it_was_asked_for(open_metadata):
     background = Postponed()
     metadata = open_metadata.started(background=background)
     create(metadata, "orders")
-    snapshot_id = metadata.write_snapshot()
+    snapshot_id = metadata.snapshots.write_snapshot()
     create(metadata, "later")
-    assert metadata.snapshots() == []
+    assert metadata.snapshot_ids() == []
     background.go_on()
-    assert metadata.snapshots() == [snapshot_id]
+    assert metadata.snapshot_ids() == [snapshot_id]
     assert metadata.log.recovery_point >= snapshot_id.end_offset
     name = f"{open_metadata.directory}/{snapshot_id.file_name}"
     records = decode_snapshot(open_metadata.files.read(name)).records
@@ -458,7 +466,7 @@ def test_a_snapshot_is_of_the_moment_it_was_asked_for(open_metadata):
 def test_a_snapshot_that_cannot_be_written_is_said_so(open_metadata, caplog, monkeypatch):
     background = Postponed()
     metadata = open_metadata.started(background=background)
-    snapshot_id = metadata.write_snapshot()
+    snapshot_id = metadata.snapshots.write_snapshot()
 
     def full(*arguments, **options):
         raise OSError("no space left on device")
@@ -472,9 +480,9 @@ def test_a_snapshot_that_cannot_be_written_is_said_so(open_metadata, caplog, mon
 def test_a_damaged_snapshot_is_passed_over(open_metadata, caplog):
     metadata = open_metadata.started()
     create(metadata, "orders")
-    metadata.write_snapshot()
+    metadata.snapshots.write_snapshot()
     create(metadata, "later")
-    path = f"{open_metadata.directory}/{metadata.write_snapshot().file_name}"
+    path = f"{open_metadata.directory}/{metadata.snapshots.write_snapshot().file_name}"
     open_metadata.files.write_atomically(path, open_metadata.files.read(path)[:-1], sync=False)
     again = open_metadata()
     assert same(again.image, metadata.image)
@@ -496,7 +504,7 @@ def test_records_of_a_config_that_was_unset_are_in_no_snapshot(open_metadata):
     metadata = open_metadata.started()
     create(metadata, "orders", **{"retention.ms": "5"})
     metadata.submit(DeleteTopics([("orders", bytes(16))]))
-    name = f"{open_metadata.directory}/{metadata.write_snapshot().file_name}"
+    name = f"{open_metadata.directory}/{metadata.snapshots.write_snapshot().file_name}"
     records = decode_snapshot(open_metadata.files.read(name)).records
     assert [record.resource_type for record in records if type(record) is ConfigRecord] == [4]
 
@@ -534,7 +542,7 @@ def test_what_could_not_be_written_has_not_happened(opener):
     files = Failing()
     metadata = opener(files).started()
     before = metadata.image
-    metadata.listeners.append(pytest.fail)
+    metadata.loader.publishers.append(pytest.fail)
     files.left = 0
     with pytest.raises(KafkaStorageError):
         create(metadata, "orders")
@@ -547,7 +555,7 @@ def test_whatever_was_answered_is_there_after_a_crash(opener):
         files = Failing()
         answered = set()
         open_it = opener(files)
-        metadata = open_it.started(limits=Limits(bytes_between_snapshots=600), segment_bytes=1 << 11)
+        metadata = open_it.started(limits=SnapshotLimits(bytes=600), segment_bytes=1 << 11)
         files.left = n
         try:
             for name in map(str, range(8)):

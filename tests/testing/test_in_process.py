@@ -172,7 +172,7 @@ def test_reset_leaves_no_configs_of_the_cluster(features):
             ):
                 changes = [ConfigChange(key, SET, value) for key, value in wanted.items()]
                 resource = ConfigResource(BROKER_RESOURCE, name)
-                (altered,) = node.controller.submit(IncrementalAlterConfigs([(resource, changes)]))
+                (altered,) = broker._submit(IncrementalAlterConfigs([(resource, changes)]))
                 assert altered.error is None
 
         def configs():
@@ -180,7 +180,7 @@ def test_reset_leaves_no_configs_of_the_cluster(features):
             return node.image.configs, [node.config[name] for name in names]
 
         first = broker._call(configs)
-        broker._call(alter)
+        alter()
         assert broker._call(configs)[1] == [5, 3, 5]
         broker.reset()
         assert broker._call(configs) == first
