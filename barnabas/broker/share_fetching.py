@@ -1,7 +1,9 @@
 """One member's fetch of share partitions: read and acquired at once, or as soon as there is something to acquire.
 
 Knows nothing of requests and responses. Rules of Apache Kafka's ``DelayedShareFetch`` and ``ShareFetchUtils``: a fetch
-that finds too little waits; a batch that is appended, a record that is released, a lock that ends wakes it.
+that finds too little waits; a batch that is appended, a record that is released, a lock that ends wakes it. A share
+partition that this fetch is the first to read is taken in when its state has been read, and the fetch is answered with
+the partitions that were taken in by the time these are enough: often with one, however many it names.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,17 +68,23 @@ class ShareFetching:
         self._done = done
         self._isolation_level = broker.share_partitions.of_group(group_id).isolation_level
         self._led: dict[TopicPartition, Led] = {}
+        self._loading: list[TopicPartition] = []  #: partitions that this fetch is the first to read, not taken in yet
         self._results: Results = {}
         self._expiry: Timer | None = None
         self._look: Timer | None = None
 
     def start(self) -> None:
         """Lead what is to be read, and answer if that can be done already."""
+        share_partitions = self._broker.share_partitions
         for at in self._partitions:
+            known = share_partitions.find(self._group_id, at)
             try:
-                self._led[at] = self._broker.share_partitions.lead(self._group_id, at)
+                self._led[at] = share_partitions.lead(self._group_id, at)
             except KafkaError as error:
                 self._results[at] = Fetched(error=error)
+            else:
+                if known is None or known.share is None:
+                    self._loading.append(at)
         if not self._led or self._limits.max_bytes == 0 or self._wanted.max_records == 0:
             self._finish()
         elif self._is_enough():
@@ -109,6 +117,7 @@ class ShareFetching:
 
     def _expire(self) -> None:
         """Time is up: whatever there is has to do."""
+        self._loading.clear()
         self._drop_failed()
         self._read()
 
@@ -137,10 +146,27 @@ class ShareFetching:
                 del self._led[at]
 
     def _acquirable(self) -> dict[TopicPartition, Led]:
-        return {at: led for at, led in self._led.items() if led.share is not None and led.share.can_acquire()}
+        return {
+            at: led
+            for at, led in self._led.items()
+            if led.share is not None and at not in self._loading and led.share.can_acquire()
+        }
 
     def _is_enough(self) -> bool:
-        """Whether there is enough to answer with, or nothing to wait for."""
+        """Whether there is enough to answer with, or nothing to wait for. Takes in partitions until there is."""
+        while not (is_enough := self._taken_in_is_enough()) and self._take_in():
+            pass
+        return is_enough
+
+    def _take_in(self) -> bool:
+        """Takes in the first partition that has been loaded since; returns whether there was one."""
+        for at in self._loading:
+            if at not in self._led or self._led[at].share is not None:
+                self._loading.remove(at)
+                return True
+        return False
+
+    def _taken_in_is_enough(self) -> bool:
         self._drop_failed()
         if not self._led:
             return True

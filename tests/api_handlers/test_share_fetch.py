@@ -89,17 +89,47 @@ def test_what_comes_again_takes_no_reading_of_all_that_follows(node, reads):
     assert len(reads) == 1 and reads[0] <= FIRST_READ < node.partition.log.size
 
 
+def test_the_first_fetch_is_answered_with_the_first_partition_that_is_loaded(node):
+    """Apache Kafka answers the rest in the second fetch, and clients' tests count on two batches."""
+    node.produce(50)
+    node.produce(50, partition=1)
+    assert acquired(node.fetch(0, 0, 1)) == {0: [(0, 49, 1)]}
+    assert acquired(node.fetch(1)) == {1: [(0, 49, 1)]}
+
+
+def test_the_first_fetch_takes_in_partitions_until_they_are_enough(node):
+    node.produce(50, partition=1)
+    assert acquired(node.fetch(0, 0, 1)) == {0: [], 1: [(0, 49, 1)]}
+
+
+def test_partitions_that_are_loaded_already_come_before_those_that_are_not(node):
+    node.produce(1)
+    node.produce(1, partition=1)
+    assert acquired(node.fetch(0, 1)) == {1: [(0, 0, 1)]}
+    node.produce(1, partition=1)
+    assert acquired(node.fetch(0, 0, 1, member="ben")) == {1: [(1, 1, 1)]}
+    assert acquired(node.fetch(1, member="ben")) == {0: [(0, 0, 1)]}
+
+
+def test_the_first_fetch_may_ask_for_more_than_one_partition_has(node):
+    node.produce(1)
+    node.produce(1, partition=1)
+    assert acquired(node.fetch(0, 0, 1, min_bytes=100)) == {0: [(0, 0, 1)], 1: [(0, 0, 1)]}
+
+
 def test_nothing_is_read_for_who_has_enough(node, reads):
+    node.fetch(0, 0, 1, max_wait_ms=0)
     node.produce(2)
     node.produce(2, partition=1)
-    assert acquired(node.fetch(0, 0, 1, max_records=2)) == {0: [(0, 1, 1)], 1: []}
+    assert acquired(node.fetch(1, max_records=2)) == {1: [(0, 1, 1)]}
     assert len(reads) == 1
 
 
 def test_a_large_batch_behind_another_partition_s_is_read(node):
+    node.fetch(0, 0, 1, max_wait_ms=0)
     node.produce(1)
     node.produce(10_000, partition=1)
-    answer = node.fetch(0, 0, 1, max_records=20_000, batch_size=20_000)
+    answer = node.fetch(1, max_records=20_000, batch_size=20_000)
     assert acquired(answer) == {0: [(0, 0, 1)], 1: [(0, 9999, 1)]}
     assert len(answer.responses[0].partitions[1].records) > FIRST_READ
 

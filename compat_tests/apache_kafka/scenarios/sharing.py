@@ -160,6 +160,22 @@ SESSIONS = [
 
 ACQUIRING = [
     scenario(
+        "the first fetch of two partitions",
+        "ShareFetch",
+        shared(50, partitions=2),
+        seed("~t", *map(str, range(50)), partition=1),
+        share_fetch(0, T0, T1, MaxWaitMs=2000),
+        share_fetch(1, MaxWaitMs=2000),
+    ),
+    scenario(
+        "the first fetch of two partitions, one of them empty",
+        "ShareFetch",
+        shared(partitions=2),
+        seed("~t", "x", partition=1),
+        share_fetch(0, T0, T1, MaxWaitMs=2000),
+        share_fetch(1),
+    ),
+    scenario(
         "as many as are wanted",
         "ShareFetch",
         shared(4, 4, 4),
