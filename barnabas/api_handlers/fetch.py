@@ -11,6 +11,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSession, Key, SessionPartition
+from barnabas.cluster.delayed_fetch import DelayedFetch
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import (
     FencedLeaderEpoch,
@@ -293,11 +294,12 @@ class Reading:
         response = FetchResponse(session_id=session.id if session is not None else 0, responses=responses)
         if self._version >= LEADER_IS_TOLD and not self._is_follower:
             leaders = {data.current_leader.leader_id for _, _, data in told if data.error_code} - {-1}
-            response.node_endpoints = [
-                FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in self.broker.nodes(self._context.listener)
-                if node.id in leaders
-            ]
+            if leaders:
+                response.node_endpoints = [
+                    FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                    for node in self.broker.nodes(self._context.listener)
+                    if node.id in leaders
+                ]
         return response
 
 
@@ -334,37 +336,27 @@ def diverged(partition: Partition, asked: Asked) -> PartitionData | None:
     )
 
 
-class Waiting:
-    """A fetch that found too little: the appends to its partitions call it, or the clock does."""
+class Waiting(DelayedFetch):
+    """A fetch that found less than ``min.bytes``."""
 
-    __slots__ = ("_missing", "_partitions", "_reading", "_scheduler", "_timer", "later")
+    __slots__ = ("_missing", "_reading", "later")
 
     def __init__(self, reading: Reading, missing: int, max_wait_ms: int) -> None:
+        hosted = reading.hosted
+        partitions = [partition for key in reading.wanted if (partition := hosted.get(key)) is not None]
+        super().__init__(reading.broker.scheduler, partitions, reading.isolation_level, max_wait_ms)
         self._reading = reading
         self._missing = missing
         self.later: Later[FetchResponse] = Later()
-        self.later.on_cancel = self._stop
-        hosted = reading.hosted
-        self._partitions = [partition for key in reading.wanted if (partition := hosted.get(key)) is not None]
-        for partition in self._partitions:
-            partition.add_waiter(self._grown, reading.isolation_level)
-        self._scheduler = reading.broker.scheduler
-        self._timer = self._scheduler.call_later(max_wait_ms / 1000, self._finish)
+        self.later.on_cancel = self.stop
 
-    def _grown(self, size: int) -> None:
-        """A partition has so many bytes more; 0 says that it is no longer what it was."""
-        if self._missing > 0:
-            self._missing = self._missing - size if size else 0
-            if self._missing <= 0:
-                # Not at once: what else is appended in this turn of the loop goes out with it.
-                self._timer.cancel()
-                self._timer = self._scheduler.call_later(0, self._finish)
+    def advanced(self, size: int) -> None:
+        self._missing = self._missing - size if size else 0
+        if self._missing <= 0:
+            self.look_soon()
 
-    def _finish(self) -> None:
-        self._stop()
+    def try_complete(self) -> None:
+        self.stop()
         self.later.resolve(self._reading.answer(self._reading.read_again()))
 
-    def _stop(self) -> None:
-        self._timer.cancel()
-        for partition in self._partitions:
-            partition.remove_waiter(self._grown)
+    expire = try_complete

@@ -21,6 +21,7 @@ from barnabas.api_handlers.produce_in_transaction import (
 )
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
+from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     CorruptMessage,
@@ -39,7 +40,6 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
     UnsupportedCompressionType,
 )
-from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import Buffer, RecordBatch
 from barnabas.records.validation import NoMessage, NotOneBatch, ProducePolicy, validate_produced
 from barnabas.transactions.messages import TopicPartition
@@ -48,10 +48,10 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 
-class Unflushed(NamedTuple):
-    """An answer that must not go out before the log is on the disk up to that offset."""
+class Unsafe(NamedTuple):
+    """An answer that must not go out before everything below ``offset`` is safe."""
 
-    log: PartitionLog
+    partition: Partition
     offset: int
     answer: Answer
 
@@ -88,7 +88,7 @@ def produce(
     now_ms = broker.clock.time_ms()
     failure: KafkaError | None = None
     responses = []
-    unflushed: list[Unflushed] = []
+    unsafe: list[Unsafe] = []
     topics = request.topic_data
     if len(topics) != 1 or len(topics[0].partition_data) != 1:
         topics = once_each(topics)
@@ -108,7 +108,7 @@ def produce(
             try:
                 if before is not None and (refusal := before(place_of(topic, asked.index, broker))) is not None:
                     raise refusal
-                answer = append(topic, asked, request, context, now_ms, unflushed)
+                answer = append(topic, asked, request, context, now_ms, unsafe)
             except KafkaError as error:
                 failure = error
                 if before is not None and before(place_of(topic, asked.index, broker)) is error:
@@ -116,7 +116,7 @@ def produce(
                 else:
                     answer = refused(asked.index, error, broker, topic)
                 if version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower):
-                    tell_leader(answer, broker, topic)
+                    find_leader(answer, broker, topic)
             answers.append(answer)
         responses.append(
             ProduceResponse.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
@@ -127,8 +127,8 @@ def produce(
         return None
     response = ProduceResponse(responses=responses)
     if failure is not None and version >= LEADER_IS_TOLD:
-        name_leaders(response, context)
-    return when_flushed(response, unflushed) if unflushed else response
+        name_leaders(response, broker, context.listener)
+    return when_safe(response, unsafe, request.acks, context) if unsafe else response
 
 
 def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[ProduceRequest.TopicProduceData]:
@@ -151,9 +151,9 @@ def append(
     request: ProduceRequest,
     context: Context,
     now_ms: int,
-    unflushed: list[Unflushed],
+    unsafe: list[Unsafe],
 ) -> Answer:
-    """Check one partition's batch and append it; what has to reach the disk first is added to ``unflushed``.
+    """Check one partition's batch and append it; an answer that has to wait is added to ``unsafe``, too.
 
     :raises KafkaError: what is wrong with the batch, or with asking us
     """
@@ -164,7 +164,9 @@ def append(
     partition = broker.partitions.get((name, asked.index)) or broker.partition(name, asked.index)
     if name in INTERNAL and context.client_id != ADMIN_CLIENT:
         raise InvalidTopicException(f"{name} is for the broker itself to write to")
-    partition.check_leader()
+    log = partition.log
+    if not partition.leads or log.is_offline:
+        partition.check_leader()
     if asked.records is None:
         raise InvalidRecord("there is no batch of records")
     if version < BATCHES_SINCE:
@@ -173,16 +175,16 @@ def append(
             return Answer(index=asked.index, base_offset=-1)
     else:
         batch = validate_produced(asked.records, partition.produce_policy, now_ms, allows_zstd=version >= ZSTD_SINCE)
-    appended = partition.append(batch, now_ms, all_in_sync=acks == -1)
-    log = partition.log
+    appended = partition.append(batch, now_ms, acks=acks)
     answer = Answer(
         index=asked.index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=log.log_start_offset,
     )
-    if appended.last_offset - log.recovery_point >= log.config.flush_messages - 1:
-        unflushed.append(Unflushed(log, appended.last_offset + 1, answer))
+    end = appended.last_offset + 1
+    if not partition.is_safe(end, acks):
+        unsafe.append(Unsafe(partition, end, answer))
     return answer
 
 
@@ -193,21 +195,25 @@ def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatc
     return validate_message_set(records, policy, now_ms)
 
 
-def when_flushed(response: ProduceResponse, unflushed: list[Unflushed]) -> Later[ProduceResponse]:
-    """The response, once all of this is on the disk; a partition whose disk fails meanwhile says so instead."""
+def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, context: Context) -> Later[ProduceResponse]:
+    """The response, once all of this is safe; a partition where it may not become so says why."""
     later: Later[ProduceResponse] = Later()
-    waiting = len(unflushed)
+    broker, version, listener = context.broker, context.api_version, context.listener
+    waiting = len(unsafe)
 
-    def flushed(log: PartitionLog, answer: Answer) -> None:
+    def done(partition: Partition, answer: Answer, error: type[KafkaError] | None) -> None:
         nonlocal waiting
-        if log.is_offline:
-            answer.error_code, answer.base_offset = KafkaStorageError.code, -1
+        if error is not None:
+            answer.error_code, answer.base_offset = error.code, -1
+            if version >= LEADER_IS_TOLD and error is NotLeaderOrFollower:
+                set_leader(answer, partition)
+                name_leaders(response, broker, listener)
         waiting -= 1
         if not waiting:
             later.resolve(response)
 
-    for log, offset, answer in unflushed:
-        log.when_flushed(offset, partial(flushed, log, answer))
+    for partition, offset, answer in unsafe:
+        partition.when_safe(offset, acks, partial(done, partition, answer))
     return later
 
 
@@ -244,21 +250,25 @@ def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest
     return answer
 
 
-def tell_leader(answer: Answer, broker: Broker, topic: ProduceRequest.TopicProduceData) -> None:
-    """Say who leads the partition instead of us."""
+def find_leader(answer: Answer, broker: Broker, topic: ProduceRequest.TopicProduceData) -> None:
+    """Say who leads the partition instead of this node, if it is known here."""
     name = topic.name or broker.topic_name(topic.topic_id)
     partition = broker.partitions.get((name or "", answer.index))
     if partition is not None:
-        answer.current_leader = Answer.LeaderIdAndEpoch(
-            leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
-        )
+        set_leader(answer, partition)
 
 
-def name_leaders(response: ProduceResponse, context: Context) -> None:
-    """Where the leaders are that the answer speaks of."""
+def set_leader(answer: Answer, partition: Partition) -> None:
+    answer.current_leader = Answer.LeaderIdAndEpoch(
+        leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
+    )
+
+
+def name_leaders(response: ProduceResponse, broker: Broker, listener: str) -> None:
+    """Add the addresses of the leaders that the partitions of the response name."""
     leaders = {answer.current_leader.leader_id for topic in response.responses for answer in topic.partition_responses}
     response.node_endpoints = [
         ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-        for node in context.broker.nodes(context.listener)
+        for node in broker.nodes(listener)
         if node.id in leaders - {-1}
     ]

@@ -5,14 +5,14 @@ decides; the topic is made when somebody first asks for a coordinator.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from barnabas.cluster.commands import CreatedTopic, CreateTopics
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.internal_topics import new_internal_topic
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.partition import ACKS_ALL, Partition
 from barnabas.errors import (
     CoordinatorNotAvailable,
     KafkaError,
@@ -30,7 +30,6 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.groups.java_hash import partition_of
-from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
 
 if TYPE_CHECKING:
@@ -73,8 +72,6 @@ class CoordinatorLog:
     def __init__(self, broker: "Broker", topic: str) -> None:
         self._broker = broker
         self.topic = topic
-        self._waiting: dict[PartitionLog, deque[tuple[int, Written]]] = {}
-        """Who waits for the disk, in the order of the log, and which offset has to be safe for it."""
 
     def create(self, done: Callable[[KafkaError | None], object]) -> None:
         """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
@@ -130,7 +127,7 @@ class CoordinatorLog:
         try:
             partition = self.partition(key)
             last_offset = partition.append(
-                RecordBatch.parse(batch), now_ms, all_in_sync=True, by_coordinator=by_coordinator
+                RecordBatch.parse(batch), now_ms, acks=ACKS_ALL, by_coordinator=by_coordinator
             ).last_offset
         except KafkaError as error:
             logger.warning("%s: what is kept under %s could not be written: %s", self.topic, key, error)
@@ -138,36 +135,15 @@ class CoordinatorLog:
             return
         if appended is not None:
             appended()
-        self._when_safe(partition.log, last_offset, written)
+        partition.when_safe(last_offset + 1, ACKS_ALL, partial(_told, written))
 
     def when_safe(self, index: int, written: Written) -> None:
         """Call back when all that partition ``index`` holds by now is safe; whatever was appended before comes first.
 
         :raises KafkaError: the partition is not hosted here
         """
-        log = self._broker.partition(self.topic, index).log
-        self._when_safe(log, log.log_end_offset - 1, written)
-
-    def _when_safe(self, log: PartitionLog, last_offset: int, written: Written) -> None:
-        """Call back in the order of the log: what needs not wait for the disk waits for what does, and came before."""
-        needs_disk = last_offset - log.recovery_point >= log.config.flush_messages - 1
-        if not needs_disk and log not in self._waiting:
-            written(None)
-            return
-        self._waiting.setdefault(log, deque()).append((last_offset + 1 if needs_disk else 0, written))
-        if needs_disk:
-            log.when_flushed(last_offset + 1, lambda: self._tell(log))
-
-    def _tell(self, log: PartitionLog) -> None:
-        """Who hears it may write at once, and then is the last to wait: the queue stays until all have heard."""
-        waiting = self._waiting.get(log)
-        if waiting is None:
-            return
-        while waiting and (log.is_offline or log.recovery_point >= waiting[0][0]):
-            _, written = waiting.popleft()
-            written(NotCoordinator if log.is_offline else None)
-        if not waiting and self._waiting.get(log) is waiting:
-            del self._waiting[log]
+        partition = self._broker.partition(self.topic, index)
+        partition.when_safe(partition.log.log_end_offset, ACKS_ALL, partial(_told, written))
 
     def load(self, take: Callable[[int, Iterator[RecordBatch]], object], buffer_size: int) -> None:
         """Hand all that the log holds to ``take``, partition by partition, with its number.
@@ -204,6 +180,10 @@ class CoordinatorLog:
         topic = self._broker.image.topics_by_name.get(self.topic)
         if topic is not None and topic.id in delta.partitions:
             coordinator.resign_lost()
+
+
+def _told(written: Written, error: type[KafkaError] | None) -> None:
+    written(None if error is None else COORDINATOR_ERRORS.get(error, error))
 
 
 def _batches(partition: Partition, size: int) -> Iterator[RecordBatch]:

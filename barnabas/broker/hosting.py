@@ -79,9 +79,7 @@ class Hosting:
         """A log has moved to another directory, and is another object there."""
         partition = self.partitions.get((log.topic, log.partition))
         if partition is not None:
-            partition.log = log
-            if partition.leads:
-                log.assign_leader_epoch(partition.leader_epoch)
+            partition.use_log(log)
 
     def host_all(self, image: MetadataImage, config: BrokerConfig) -> None:
         for topic in image.topics_by_id.values():
@@ -125,7 +123,10 @@ class Hosting:
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy)
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
-            partition.lead(of_image)
+            if of_image.leader == self._node_id:
+                partition.become_leader(of_image)
+            else:
+                partition.become_follower(of_image)
 
     def _configure(self, topic: TopicImage, image: MetadataImage, config: BrokerConfig) -> None:
         topic_config = self.topic_config(topic.name, image, config)
@@ -141,5 +142,5 @@ class Hosting:
             partition = self.partitions.get((topic.name, index))
             if partition is not None and partition.topic_id == topic.id:
                 del self.partitions[topic.name, index], self.partitions_by_id[topic.id, index]
+                partition.close()
                 self._log_manager.delete_async(partition.log)
-                partition.wake()

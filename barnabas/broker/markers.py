@@ -9,10 +9,9 @@ from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.partition import ACKS_ALL, Partition
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
-from barnabas.errors import KafkaError, KafkaStorageError, UnknownServerError, UnknownTopicOrPartition
-from barnabas.log.partition_log import PartitionLog
+from barnabas.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.log.producer_state import BUMPS_EPOCH
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
@@ -55,7 +54,7 @@ def write_markers(
     now_ms = broker.clock.time_ms()
     batch = end_marker(marker, now_ms)
     errors: dict[TopicPartition, type[KafkaError] | None] = {}
-    unflushed: list[tuple[TopicPartition, PartitionLog, int]] = []
+    unsafe: list[tuple[TopicPartition, Partition, int]] = []
     for place in partitions:
         partition = broker.partitions.get(place)
         if partition is None or partition.log.is_offline:
@@ -69,11 +68,10 @@ def write_markers(
         errors[place] = None
         if place.topic == CONSUMER_OFFSETS:
             broker.group_log.transaction_ended(place.partition, marker.producer_id, marker.is_commit)
-        log = partition.log
-        if last_offset - log.recovery_point >= log.config.flush_messages - 1:
-            unflushed.append((place, log, last_offset + 1))
-    if unflushed:
-        _when_flushed(unflushed, errors, done)
+        if not partition.is_safe(last_offset + 1, ACKS_ALL):
+            unsafe.append((place, partition, last_offset + 1))
+    if unsafe:
+        _when_safe(unsafe, errors, done)
     else:
         done(errors)
 
@@ -88,26 +86,25 @@ def _append(partition: Partition, marker: Marker, batch: RecordBatch, now_ms: in
     if partition.produce_policy.log_append_time:
         batch = RecordBatch.parse(bytearray(batch.buffer))
         batch.retime(now_ms, log_append_time=True)
-    last_offset = partition.append(batch, now_ms, all_in_sync=True).last_offset
+    last_offset = partition.append(batch, now_ms, acks=ACKS_ALL).last_offset
     if marker.transaction_version < BUMPS_EPOCH:  # its epoch does not say which transaction it has ended
         partition.log.producers.verifications.pop(marker.producer_id, None)
     return last_offset
 
 
-def _when_flushed(
-    unflushed: Sequence[tuple[TopicPartition, PartitionLog, int]],
+def _when_safe(
+    unsafe: Sequence[tuple[TopicPartition, Partition, int]],
     errors: dict[TopicPartition, type[KafkaError] | None],
     done: Callable[[PartitionErrors], object],
 ) -> None:
-    waiting = len(unflushed)
+    waiting = len(unsafe)
 
-    def flushed(place: TopicPartition, log: PartitionLog) -> None:
+    def safe(place: TopicPartition, error: type[KafkaError] | None) -> None:
         nonlocal waiting
-        if log.is_offline:
-            errors[place] = KafkaStorageError
+        errors[place] = error
         waiting -= 1
         if not waiting:
             done(errors)
 
-    for place, log, offset in unflushed:
-        log.when_flushed(offset, partial(flushed, place, log))
+    for place, partition, offset in unsafe:
+        partition.when_safe(offset, ACKS_ALL, partial(safe, place))

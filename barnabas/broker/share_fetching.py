@@ -6,11 +6,12 @@ partition that this fetch is the first to read is taken in when its state has be
 the partitions that were taken in by the time these are enough: often with one, however many it names.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.broker.share_partitions import Led
-from barnabas.clock import Timer
+from barnabas.clock import Scheduler
+from barnabas.cluster.delayed_fetch import DelayedFetch
 from barnabas.cluster.partition import READ_COMMITTED
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.log.transaction_index import AbortedTransaction
@@ -64,19 +65,18 @@ class ShareFetching:
         self._group_id = group_id
         self._wanted = wanted
         self._limits = limits
-        self._partitions = partitions
+        self._asked = partitions
         self._done = done
         self._isolation_level = broker.share_partitions.of_group(group_id).isolation_level
         self._led: dict[TopicPartition, Led] = {}
         self._loading: list[TopicPartition] = []  #: partitions that this fetch is the first to read, not taken in yet
         self._results: Results = {}
-        self._expiry: Timer | None = None
-        self._look: Timer | None = None
+        self._delayed: DelayedShareFetch | None = None
 
     def start(self) -> None:
         """Lead what is to be read, and answer if that can be done already."""
         share_partitions = self._broker.share_partitions
-        for at in self._partitions:
+        for at in self._asked:
             known = share_partitions.find(self._group_id, at)
             try:
                 self._led[at] = share_partitions.lead(self._group_id, at)
@@ -90,45 +90,30 @@ class ShareFetching:
         elif self._is_enough():
             self._read()
         elif self._limits.max_wait_ms <= 0:
-            self._expire()
+            self.expire()
         else:
-            self._wait()
+            self._delayed = DelayedShareFetch(
+                self, self._broker.scheduler, self._led.values(), self._isolation_level, self._limits.max_wait_ms
+            )
 
     # ------------------------------------------------------------ waiting
 
-    def _wait(self) -> None:
-        for led in self._led.values():
-            led.waiters[self._something_happened] = None
-            led.partition.add_waiter(self._grown, self._isolation_level)
-        self._expiry = self._broker.scheduler.call_later(self._limits.max_wait_ms / 1000, self._expire)
-
-    def _grown(self, size: int) -> None:
-        self._something_happened()
-
-    def _something_happened(self) -> None:
-        # Not at once: this may be in the middle of an append, or of another member's acknowledgement.
-        if self._look is None:
-            self._look = self._broker.scheduler.call_later(0, self._look_again)
-
-    def _look_again(self) -> None:
-        self._look = None
+    def try_complete(self) -> None:
+        """Answers if there is enough to answer with, or nothing to wait for."""
         if self._is_enough():
             self._read()
 
-    def _expire(self) -> None:
-        """Time is up: whatever there is has to do."""
+    def expire(self) -> None:
+        """Answers with what there is: the time is up."""
         self._loading.clear()
         self._drop_failed()
         self._read()
 
     def stop(self) -> None:
-        """Nobody waits any more."""
-        for timer in (self._expiry, self._look):
-            if timer is not None:
-                timer.cancel()
-        for led in self._led.values():
-            led.waiters.pop(self._something_happened, None)
-            led.partition.remove_waiter(self._grown)
+        """Stops waiting."""
+        delayed, self._delayed = self._delayed, None
+        if delayed is not None:
+            delayed.stop()
 
     def _finish(self) -> None:
         self.stop()
@@ -141,8 +126,6 @@ class ShareFetching:
         for at, led in list(self._led.items()):
             if led.error is not None:
                 self._results[at] = Fetched(error=led.error)
-                led.waiters.pop(self._something_happened, None)
-                led.partition.remove_waiter(self._grown)
                 del self._led[at]
 
     def _acquirable(self) -> dict[TopicPartition, Led]:
@@ -244,6 +227,39 @@ class ShareFetching:
             if size == max_bytes or (read and read[-1].next_offset >= min(enough, up_to)):
                 return data, read
             size = min(size * MORE, max_bytes)
+
+
+class DelayedShareFetch(DelayedFetch):
+    """A share fetch that waits for its share partitions, too: for their state, and for what is released in them."""
+
+    __slots__ = ("_fetching", "_share_partitions")
+
+    def __init__(
+        self,
+        fetching: ShareFetching,
+        scheduler: Scheduler,
+        share_partitions: Iterable[Led],
+        isolation_level: int,
+        max_wait_ms: int,
+    ) -> None:
+        self._fetching = fetching
+        self._share_partitions = list(share_partitions)
+        for each in self._share_partitions:
+            each.waiters[self.look_soon] = None
+        partitions = [each.partition for each in self._share_partitions]
+        super().__init__(scheduler, partitions, isolation_level, max_wait_ms)
+
+    def try_complete(self) -> None:
+        self._look = None
+        self._fetching.try_complete()
+
+    def expire(self) -> None:
+        self._fetching.expire()
+
+    def stop(self) -> None:
+        super().stop()
+        for each in self._share_partitions:
+            each.waiters.pop(self.look_soon, None)
 
 
 def until(offset: int, data: bytes) -> list[RecordBatch]:

@@ -63,6 +63,7 @@ class PartitionLog:
         "leader_epochs",
         "log_end_offset",
         "log_start_offset",
+        "on_change",
         "partition",
         "producers",
         "recovery_point",
@@ -107,6 +108,8 @@ class PartitionLog:
         self._offline: str | None = None  # why
         self._unsynced: set[str] = set()  # small files that changed since the last flush
         self._flush_waiters: list[tuple[int, Callable[[], object]]] = []
+        #: Called when the log start offset has moved, and when the log has gone offline.
+        self.on_change: Callable[[], object] | None = None
         self._last_flush_ms = segments[-1].created_ms
         self.update_config(config)
 
@@ -169,12 +172,18 @@ class PartitionLog:
             for segment in self.segments:
                 segment.close()
             self._tell_flushed()
+            self._tell_changed()
 
     def supersede(self) -> None:
         """All that is in here is in another log by now, and on the disk there: that one is to be used."""
         self.recovery_point = self.log_end_offset
         self._tell_flushed()
+        self.on_change = None
         self.go_offline("another log has taken its place")
+
+    def _tell_changed(self) -> None:
+        if self.on_change is not None:
+            self.on_change()
 
     def _check_online(self) -> None:
         if self._offline is not None:
@@ -429,6 +438,7 @@ class PartitionLog:
         self._set_offsets(offset, max(offset, self.high_watermark), self.log_end_offset)
         if self.leader_epochs.truncate_from_start(offset):
             self._unsynced.add(self.leader_epochs.path)
+        self._tell_changed()
 
     def enforce_retention(self, now_ms: int) -> int:
         """Drop the oldest segments that ``retention.ms``, ``retention.bytes`` or the log start offset give up.

@@ -5,6 +5,7 @@ import pytest
 from barnabas.api_handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from barnabas.api_handlers.describe_log_dirs import describe_log_dirs
 from barnabas.cluster.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
+from barnabas.cluster.partition import READ_UNCOMMITTED
 from barnabas.errors import (
     NONE,
     InvalidConfig,
@@ -186,7 +187,7 @@ def test_no_faster_than_the_config_allows(node, partition):
 
 def test_a_consumer_that_waits_notices_nothing(node, partition):
     woken = []
-    partition.add_waiter(woken.append)
+    partition.watch(woken.append, READ_UNCOMMITTED)
     ask(node, ("/b", "T", 0))
     node.clock.advance(0)
     assert woken == []

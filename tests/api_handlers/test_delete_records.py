@@ -93,7 +93,7 @@ def test_internal_topics_are_the_brokers_own(node, partition):
 
 
 def test_somebody_else_leads(node, partition):
-    partition.lead(partition.image._replace(leader=7))
+    partition.become_follower(partition.image._replace(leader=7))
     assert tell(node, 1) == (NotLeaderOrFollower.code, -1)
 
 

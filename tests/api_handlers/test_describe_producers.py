@@ -65,7 +65,7 @@ def test_refusals(node, partition, name, index, error, explained):
 
 
 def test_somebody_else_leads(node, partition):
-    partition.lead(partition.image._replace(leader=7))
+    partition.become_follower(partition.image._replace(leader=7))
     assert ask(node, ("T", [0]))[0].partitions[0].error_code == NotLeaderOrFollower.code
 
 

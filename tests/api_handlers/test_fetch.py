@@ -226,7 +226,7 @@ def test_a_deleted_topic_ends_the_waiting(node, log):
 def test_who_goes_away_leaves_nothing_behind(node, log):
     later = send(node, asked([5], max_wait_ms=500))
     later.cancel()
-    assert not log._waiters
+    assert not log._watchers
     node.append(log, node.clock.time_ms())
     node.clock.advance(1)
     assert later.response is None

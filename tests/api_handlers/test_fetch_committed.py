@@ -131,7 +131,7 @@ def test_what_becomes_readable_is_counted(node, partition, write, end, enough):
 
 def test_the_waiting_ends_when_the_partition_goes(node, partition):
     later = send(node, committed(0, max_wait_ms=500))
-    partition.wake()
+    partition.become_leader(partition.image._replace(leader_epoch=partition.leader_epoch + 1))
     node.clock.advance(0)
     assert told(only(answered(later.response))) == ([], [], 0, 0)
 

@@ -134,7 +134,7 @@ def test_unknown_partitions(node, partition, index):
 
 
 def test_somebody_else_leads(node, partition):
-    partition.lead(partition.image._replace(leader=7))
+    partition.become_follower(partition.image._replace(leader=7))
     assert tell(node, LATEST)[0] == NotLeaderOrFollower.code
 
 

@@ -72,7 +72,7 @@ def test_unknown(node, partition, topic, index):
 
 
 def test_somebody_else_leads_or_the_disk_failed(node, partition):
-    partition.lead(partition.image._replace(leader=7))
+    partition.become_follower(partition.image._replace(leader=7))
     assert tell(node, 0) == [(NotLeaderOrFollower.code, -1, -1)]
     partition.log.go_offline("of a test")
     assert tell(node, 0) == [(KafkaStorageError.code, -1, -1)]

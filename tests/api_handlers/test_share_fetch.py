@@ -182,7 +182,7 @@ def test_a_fetch_waits_no_longer_than_it_wants_to(node):
     assert promise.response is None
     node.clock.advance(0.002)
     assert acquired(node.answer(promise)) == {0: []}
-    assert not node.partition._waiters
+    assert not node.partition._watchers
 
 
 def test_a_fetch_waits_for_enough_bytes(node):
@@ -231,9 +231,9 @@ def test_room_that_is_made_wakes_a_fetch(node):
 
 def test_who_hangs_up_is_not_waited_for(node):
     promise = node.fetching(0, 0)
-    assert node.partition._waiters
+    assert node.partition._watchers
     promise.cancel()
-    assert not node.partition._waiters
+    assert not node.partition._watchers
     node.produce(1)
     node.clock.advance(1)
     assert acquired(node.fetch(0, 0, member="ben", connection=2)) == {0: [(0, 0, 1)]}
