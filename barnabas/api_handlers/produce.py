@@ -41,7 +41,7 @@ from barnabas.errors import (
     UnsupportedCompressionType,
 )
 from barnabas.records.batch import Buffer, RecordBatch
-from barnabas.records.validation import NoMessage, NotOneBatch, ProducePolicy, validate_produced
+from barnabas.records.validation import NoMessage, NotOneBatch, ProducePolicy, UnknownCodec, validate_produced
 from barnabas.transactions.messages import TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
@@ -71,7 +71,7 @@ LEADER_IS_TOLD = 10
 NOT_TOLD_LOG_START = (
     UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
     KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas, NotOneBatch,
-    UnsupportedCompressionType, TransactionalIdAuthorizationFailed,
+    UnsupportedCompressionType, TransactionalIdAuthorizationFailed, UnknownCodec,
 )  # fmt: skip
 """Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
 

@@ -63,6 +63,10 @@ class NotOneBatch(InvalidRecord):
     """Exactly one record batch of format v2 is what a partition's records have to be."""
 
 
+class UnknownCodec(UnknownServerError):
+    """A batch names a codec that there is not, in a version of Produce that looks at codecs before it looks at logs."""
+
+
 class NoMessage(CorruptMessage):
     """The bytes do not even start like a message of any format; the one corruption that Apache Kafka explains."""
 
@@ -109,8 +113,8 @@ def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allow
     It lies in ``data``, which must be writable (a max timestamp may be put right there, or the leader's time), unless
     the topic wants another codec. ``allows_zstd`` is False where the client is too old for it (KIP-110).
 
-    Raises the KafkaError that Produce answers; :class:`NotOneBatch`, CorruptMessage and UnsupportedCompressionType come
-    before the partition's log is looked at. ``record_errors`` names the records that are at fault.
+    Raises the KafkaError that Produce answers; :class:`NotOneBatch`, CorruptMessage, UnsupportedCompressionType and
+    :class:`UnknownCodec` come before the partition's log is looked at. ``record_errors`` names the records at fault.
     """
     try:
         batch = RecordBatch.parse(data)
@@ -120,7 +124,9 @@ def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allow
     codec = attributes & CODEC_MASK
     if len(data) - size >= LOG_OVERHEAD and _next_magic(data, size) is not None:
         raise NotOneBatch("A partition's records have to be one batch, not several.")
-    if codec == _ZSTD and not allows_zstd:
+    if codec >= _ZSTD and not allows_zstd:
+        if codec > _ZSTD:
+            raise UnknownCodec(f"Unknown compression type {codec}.")
         raise UnsupportedCompressionType("Produce takes zstd from version 7 on.")
     if batch.base_offset:
         raise InvalidRecord(f"The base offset of a producer's batch has to be 0, not {batch.base_offset}.")

@@ -230,6 +230,7 @@ def test_a_body_that_is_cut_off(codec) -> None:
 def test_zstd_is_for_newer_clients() -> None:
     assert code_of(batch(codec=4), allows_zstd=False) == UnsupportedCompressionType.code
     assert code_of(batch(codec=4)) == NONE
+    assert code_of(batch(codec=5, packed=True), allows_zstd=False) == UnknownServerError.code
     assert code_of(batch(codec=3), allows_zstd=False) == NONE
     assert code_of(batch(), ProducePolicy(compression=Compression.ZSTD), allows_zstd=False) == NONE
 

@@ -57,6 +57,7 @@ BAD: list[tuple[str, Any]] = [
     ("magic 1 in this header", one(magic=1)),
     ("codec 5", one(attributes=5)),
     ("codec 7", one(attributes=7)),
+    ("codec 5, a wrong crc", one(attributes=5, crc=7)),
     ("broken gzip", batch(R(b"x"), codec=1, body=b"this is not gzip")),
     ("broken snappy", batch(R(b"x"), codec=2, body=b"this is not snappy")),
     ("broken lz4", batch(R(b"x"), codec=3, body=b"this is not lz4")),
@@ -94,7 +95,7 @@ BAD: list[tuple[str, Any]] = [
     ("a batch and then a broken one", one() + one()[:40]),
 ]
 
-SOME_VERSIONS = {"plain", "a wrong crc", "two batches", "message set 1", "a record too far ahead"}
+SOME_VERSIONS = {"plain", "a wrong crc", "codec 5", "two batches", "message set 1", "a record too far ahead"}
 """Cases that are tried with every version; for the others the oldest and the newest do."""
 
 
