@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from barnabas.cluster.sorted_map import Changes, SortedMap
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.wire.messages import metadata_records as records
@@ -113,9 +114,9 @@ class MetadataImage(NamedTuple):
     features: Mapping[str, int] = MappingProxyType({})
     brokers: Mapping[int, BrokerImage] = MappingProxyType({})
     controllers: Mapping[int, ControllerImage] = MappingProxyType({})
-    topics_by_name: Mapping[str, TopicImage] = MappingProxyType({})
-    topics_by_id: Mapping[bytes, TopicImage] = MappingProxyType({})
-    configs: Mapping[tuple[int, str], Configs] = MappingProxyType({})
+    topics_by_name: SortedMap[str, TopicImage] = SortedMap()
+    topics_by_id: SortedMap[bytes, TopicImage] = SortedMap()
+    configs: SortedMap[tuple[int, str], Configs] = SortedMap()
     next_producer_id: int = FIRST_PRODUCER_ID
     others: Others = MappingProxyType({})
 
@@ -142,7 +143,10 @@ class MetadataImage(NamedTuple):
 
 
 class _Building:
-    """An image on its way to the next one: each mapping is copied when it is first written to, and not before."""
+    """An image that is being changed. Small mappings are copied when they are first written to.
+
+    Mappings that may have thousands of entries are :class:`SortedMap`, of which only what changes is copied.
+    """
 
     __slots__ = ("_copied", "_image", "brokers", "configs", "controllers", "delta", "features", "next_producer_id",
                  "others", "partitions", "topics_by_id", "topics_by_name")  # fmt: skip
@@ -165,7 +169,7 @@ class _Building:
         mapping = getattr(self, name)
         if name not in self._copied:
             self._copied.add(name)
-            mapping = dict(mapping)
+            mapping = mapping.changes() if isinstance(mapping, SortedMap) else dict(mapping)
             setattr(self, name, mapping)
         return mapping
 
@@ -198,10 +202,14 @@ class _Building:
             if not self.configs.get(resource, True):
                 del self.configs[resource]
         image = MetadataImage(
-            offset, epoch, self.features, self.brokers, self.controllers, self.topics_by_name, self.topics_by_id,
-            self.configs, self.next_producer_id, self.others,
+            offset, epoch, self.features, self.brokers, self.controllers, _finished(self.topics_by_name),
+            _finished(self.topics_by_id), _finished(self.configs), self.next_producer_id, self.others,
         )  # fmt: skip
         return image, delta
+
+
+def _finished(mapping: Any) -> Any:
+    return mapping.finish() if isinstance(mapping, Changes) else mapping
 
 
 # ---------------------------------------------------------------- topics and partitions
