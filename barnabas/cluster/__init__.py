@@ -1,4 +1,4 @@
-"""What the cluster is: the metadata log, the image that it adds up to, who may change it, and partitions.
+"""The cluster: the metadata log and its image, the controller, and partitions.
 
 Knows nothing of requests and sockets. A change is a record that was appended to ``__cluster_metadata``, then applied to
 the image, then told to those who listen; never the other way round.

@@ -1,4 +1,4 @@
-"""What one can ask of the controller, and what it answers.
+"""The commands of the controller, and their results.
 
 Knows nothing of how it is done, and nothing of requests: a handler turns a request into one of these. An answer holds
 an error as the exception that it is, or None.
@@ -14,7 +14,7 @@ from barnabas.errors import KafkaError
 
 
 class NewTopic(NamedTuple):
-    """A topic to be made: by counts (-1 is the broker's default), or by an assignment of brokers to each partition."""
+    """A topic to create: by counts (-1: the broker's default), or with assigned replicas for each partition."""
 
     name: str
     num_partitions: int = -1
@@ -29,7 +29,7 @@ class CreateTopics(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """What became of a :class:`NewTopic`; ``configs`` are the ones that it was given."""
+    """The result for a :class:`NewTopic`. ``configs`` are the ones that the command gave it."""
 
     name: str
     error: KafkaError | None = None
@@ -40,7 +40,7 @@ class CreatedTopic(NamedTuple):
 
 
 class DeleteTopics(NamedTuple):
-    """Each by name or by id, which is zero where there is a name."""
+    """Names each topic by name, or by id; the id is zero where there is a name."""
 
     topics: Sequence[tuple[str | None, bytes]]
 
@@ -53,8 +53,8 @@ class DeletedTopic(NamedTuple):
 
 class MorePartitions(NamedTuple):
     name: str
-    total: int  #: how many partitions there are to be in the end
-    assignments: Sequence[Sequence[int]] | None = None  #: brokers of each partition that is new
+    total: int  #: the number of partitions after the command
+    assignments: Sequence[Sequence[int]] | None = None  #: the replicas of each new partition
 
 
 class CreatePartitions(NamedTuple):
@@ -82,7 +82,7 @@ class ConfigChange(NamedTuple):
 
 class ConfigResource(NamedTuple):
     type: int  #: 2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group
-    name: str  #: for a broker its id, or nothing, which is all brokers
+    name: str  #: of a broker: its id, or empty for all brokers
 
 
 class IncrementalAlterConfigs(NamedTuple):
@@ -91,7 +91,7 @@ class IncrementalAlterConfigs(NamedTuple):
 
 
 class AlterConfigs(NamedTuple):
-    """Replaces what was set before."""
+    """Replaces all configs of each resource."""
 
     resources: Sequence[tuple[ConfigResource, Sequence[tuple[str, str | None]]]]
     validate_only: bool = False
@@ -109,7 +109,7 @@ PREFERRED, UNCLEAN = range(2)
 
 class ElectLeaders(NamedTuple):
     election_type: int
-    partitions: Sequence[tuple[str, Sequence[int]]] | None  #: None: all that need it
+    partitions: Sequence[tuple[str, Sequence[int]]] | None  #: None: all that need an election
 
 
 class PartitionResult(NamedTuple):
@@ -121,7 +121,7 @@ PartitionResults = list[tuple[str, list[PartitionResult]]]
 
 
 class AlterPartitionReassignments(NamedTuple):
-    """For each partition the brokers that are to hold it, or None: call off what is under way (KIP-455)."""
+    """The target replicas of each partition; None cancels the reassignment in progress (KIP-455)."""
 
     topics: Sequence[tuple[str, Sequence[tuple[int, Sequence[int] | None]]]]
     allow_replication_factor_change: bool = True
@@ -131,51 +131,51 @@ class AlterPartitionReassignments(NamedTuple):
 
 
 class RegisterBroker(NamedTuple):
-    """A broker has started. It is fenced until :class:`UnfenceBroker`."""
+    """Registers a broker that has started. It is fenced until :class:`UnfenceBroker`."""
 
     id: int
     incarnation_id: bytes
     endpoints: Sequence[Endpoint]
     log_dirs: Sequence[bytes]
     rack: str | None = None
-    previous_epoch: int = -1  #: its epoch when it stopped cleanly, -1 when it did not
+    previous_epoch: int = -1  #: its epoch at the last clean stop, -1 after an unclean one
 
 
 class AmendBroker(NamedTuple):
-    """A broker that is registered has these directories, which the metadata had no place for when it started."""
+    """Adds the directories of a broker to its registration, after an upgrade of the metadata.version."""
 
     id: int
     log_dirs: Sequence[bytes]
 
 
 class UnfenceBroker(NamedTuple):
-    """The broker is ready to lead: partitions without a leader that it may lead get it."""
+    """Unfences a broker. Partitions without a leader that it is eligible for get it as their leader."""
 
     id: int
 
 
 class ShutDownBroker(NamedTuple):
-    """The broker stops cleanly: what it leads others lead, or nobody until it is back, and it is fenced."""
+    """Fences a broker that stops cleanly. Its partitions get other leaders, or none until it is back."""
 
     id: int
 
 
 class AssignReplicasToDirs(NamedTuple):
-    """The broker has these partitions in these directories; answered with an error or None for each."""
+    """Records the directories of a broker's replicas. The result has an error or None for each."""
 
     broker_id: int
     assignments: Sequence[tuple[bytes, int, bytes]]  #: topic id, partition, directory id
 
 
 class DirectoriesOffline(NamedTuple):
-    """Of a broker's directories only these are left; the others have failed."""
+    """Records which directories of a broker are left after one has failed."""
 
     broker_id: int
     remaining: Sequence[bytes]  #: ids
 
 
 class CordonLogDirs(NamedTuple):
-    """The broker puts no new partitions into these of its directories, and into all others (KIP-1066)."""
+    """Records which directories of a broker take no new partitions (KIP-1066)."""
 
     broker_id: int
     log_dirs: Sequence[bytes]
@@ -191,7 +191,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class FeatureUpdate(NamedTuple):
-    """The level that a feature is to have, and which way it is meant to go (KIP-584)."""
+    """A new level of a feature, and the direction that the caller allows (KIP-584)."""
 
     name: str
     level: int
@@ -206,6 +206,6 @@ class UpdateFeatures(NamedTuple):
 
 
 class AllocateProducerIds(NamedTuple):
-    """Answers the first id of a block that is nobody else's, and how many there are."""
+    """Allocates a block of producer ids. The result is its first id and its size."""
 
     broker_id: int

@@ -1,4 +1,4 @@
-"""Configs that are kept in the metadata log: of topics, brokers, client metrics and groups.
+"""Decides on configs that are kept in the metadata log: of topics, brokers, client metrics and groups.
 
 Knows nothing of what any config means: which values may be set, the rules that it is handed know. Errors are those of
 Apache Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
@@ -31,14 +31,14 @@ from barnabas.wire.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 CORDONED = "cordoned.log.dirs"
 KINDS = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
-"""What has configs that are kept."""
+"""Resource types whose configs are kept."""
 
 Asked = TypeVar("Asked", ConfigChange, tuple[str, str | None])
 Configs = Mapping[str, str]
 
 
 def incremental_alter_configs(command: IncrementalAlterConfigs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Change single configs, and leave the others as they are (KIP-339)."""
+    """Changes single configs, and leaves the others (KIP-339)."""
 
     def wanted(resource: ConfigResource, changes: Sequence[ConfigChange], before: Configs) -> dict[str, str]:
         check_keys([change.name for change in changes])
@@ -56,7 +56,7 @@ def incremental_alter_configs(command: IncrementalAlterConfigs, image: MetadataI
 
 
 def alter_configs(command: AlterConfigs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Set these configs, and unset whatever else was set."""
+    """Sets these configs, and removes all others of the resource."""
 
     def wanted(resource: ConfigResource, configs: Sequence[tuple[str, str | None]], before: Configs) -> dict[str, str]:
         check_keys([name for name, _ in configs])
@@ -74,7 +74,7 @@ def altered(
     *,
     validate_only: bool,
 ) -> Decision:
-    """Each resource by itself: from what is asked to what is to be set, and from that to records."""
+    """Decides each resource by itself: the requested changes give the new configs, and these the records."""
     times = Counter(resource for resource, _ in resources)
     records: list[object] = []
     results = []
@@ -106,7 +106,10 @@ def altered(
 
 
 def check_resource(resource: ConfigResource) -> None:
-    """Raise unless there can be a thing of that name."""
+    """Checks the name of a resource.
+
+    :raises KafkaError: no resource of that type can have the name
+    """
     if resource.type == TOPIC_RESOURCE:
         if not resource.name:
             raise InvalidRequest("Configs for all topics at once are not kept: a topic must be named")
@@ -130,7 +133,10 @@ def check_values(without_value: Iterable[str]) -> None:
 
 
 def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], before: Configs, after: Configs) -> None:
-    """While the eligible leader replicas are kept track of, all brokers must agree on ``min.insync.replicas``."""
+    """Checks that all brokers keep one ``min.insync.replicas`` while eligible leader replicas are tracked (KIP-966).
+
+    :raises InvalidConfig: the change would let them differ
+    """
     if resource.name and MIN_INSYNC_REPLICAS in asked:
         raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of one broker cannot be changed: eligible leader replicas are kept")
     if not resource.name and MIN_INSYNC_REPLICAS in before and MIN_INSYNC_REPLICAS not in after:
@@ -138,7 +144,10 @@ def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], be
 
 
 def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> None:
-    """Older metadata has no place for directories that take nothing new."""
+    """Checks that the metadata.version can record cordoned directories.
+
+    :raises InvalidConfig: it is too low
+    """
     is_news = CORDONED in after and after[CORDONED] != before.get(CORDONED)
     if is_news and metadata_version_of(image) < CORDONED_DIRECTORIES:
         name = METADATA_VERSIONS[CORDONED_DIRECTORIES]
@@ -149,7 +158,7 @@ def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> Non
 
 
 def changed(resource: ConfigResource, change: ConfigChange, before: Configs, around: Surroundings) -> str | None:
-    """The config's value after one operation; None: it is not set any more."""
+    """Returns the value of a config after one operation; None when it is removed."""
     if change.operation == SET:
         return change.value
     if change.operation == DELETE:
@@ -174,7 +183,7 @@ def listed(text: str) -> list[str]:
 
 
 def changes(resource: ConfigResource, before: Configs, after: Configs, image: MetadataImage) -> list[object]:
-    """The records that lead from one to the other."""
+    """Returns the records that turn the old configs into the new ones."""
     records: list[object] = []
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from barnabas.cluster.commands import ConfigResource
 
 MAX_RECORDS = 10_000
-"""How many records one command may write (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+"""The limit of records for one command (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
 
 
 class Decision(NamedTuple):
@@ -22,26 +22,29 @@ class Decision(NamedTuple):
 
 
 class Settings(Protocol):
-    """The broker's settings by name."""
+    """The broker's configs by their dotted names."""
 
     dev: bool
 
     def __getitem__(self, name: str) -> Any: ...
 
     def static(self, name: str) -> Any:
-        """The value that the broker was started with."""
+        """Returns the value from the broker's properties, without dynamic configs."""
         ...
 
 
 class ConfigRules(Protocol):
-    """What configs may be set to."""
+    """The valid values of configs."""
 
     def list_of(self, resource: ConfigResource, name: str) -> list[str] | None:
-        """What the config is where it is not set, if it is a list; None if it is none."""
+        """Returns the default of a config that is a list; None for any other config."""
         ...
 
     def check(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
-        """Raise :class:`KafkaError` unless the resource may have these, and no others, set."""
+        """Checks the complete configs of a resource.
+
+        :raises KafkaError: one of them is unknown or invalid
+        """
         ...
 
 
@@ -56,7 +59,7 @@ class Surroundings(NamedTuple):
 
 
 def random_uuid(random: Random) -> bytes:
-    """A version 4 UUID of 16 bytes. None whose text starts with ``-``: tools would take it for an option."""
+    """Returns a version 4 UUID of 16 bytes. Its base64 text never starts with ``-``, which tools take for an option."""
     while True:
         number = random.getrandbits(128) & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)
         if number >> 122 != 62:

@@ -1,4 +1,4 @@
-"""In which of its directories a broker has a partition: it chooses itself, and says so (KIP-858).
+"""Decides on the log directories of replicas: a broker chooses them, and reports its choice (KIP-858).
 
 Knows nothing of what is in a directory. Rules of Apache Kafka's ``ReplicationControlManager``
 (``handleAssignReplicasToDirs``), and of its ``ClusterControlManager`` where directories take nothing new (KIP-1066).
@@ -20,7 +20,7 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 
 
 def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Write down each that is news, where the metadata has a place for it; an error or None for each."""
+    """Records each assignment that is new, if the metadata.version can. The result has an error or None for each."""
     if command.broker_id not in image.brokers:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
     if metadata_version_of(image) < DIRECTORIES:
@@ -60,7 +60,7 @@ def assigned(
 
 
 def cordon_log_dirs(command: CordonLogDirs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Write it down if it is news. A broker with no other directory gets no new partitions."""
+    """Records the cordoned directories if they have changed. A broker with no others gets no new partitions."""
     broker = image.brokers.get(command.broker_id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")

@@ -1,4 +1,4 @@
-"""Features: how the finalized levels of a cluster go up and down, and what has to change with them.
+"""Decides on the finalized feature levels of a cluster: upgrades, downgrades, and the records they need.
 
 Knows nothing of requests, nor of what a level means to those who go by it. Rules of Apache Kafka's
 ``FeatureControlManager``, and of its ``ConfigurationControlManager`` where eligible leader replicas begin.
@@ -27,14 +27,14 @@ from barnabas.wire.messages.metadata_records import ConfigRecord, FeatureLevelRe
 
 
 def bootstrap_records(levels: dict[str, int] | None = None) -> list[FeatureLevelRecord]:
-    """What ``kafka-storage format`` puts into ``bootstrap.checkpoint``; without levels, the newest ones."""
+    """Returns the records of ``bootstrap.checkpoint`` (``kafka-storage format``); by default the newest levels."""
     found = first_levels({}) if levels is None else levels
     return [FeatureLevelRecord(name=name, feature_level=level) for name, level in found.items()]
 
 
 def first_records(bootstrap: Iterable[object], min_insync_replicas: int) -> list[object]:
-    """What the first controller of a cluster writes: what the bootstrap has, which is feature levels above all, and a
-    config that all brokers must agree on where eligible leader replicas are kept.
+    """Returns the first records of a cluster: those of the bootstrap, above all feature levels, and the cluster-wide
+    ``min.insync.replicas`` where eligible leader replicas are tracked.
     """
     records = list(bootstrap)
     levels = {each.name: each.feature_level for each in records if isinstance(each, FeatureLevelRecord)}
@@ -50,7 +50,7 @@ def for_all_brokers(min_insync_replicas: int) -> ConfigRecord:
 
 
 def metadata_version_of(image: MetadataImage) -> int:
-    """The level that decides which records there are."""
+    """Returns the metadata.version, which decides which records can be written."""
     return image.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
 
 
@@ -82,7 +82,7 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
 
 
 def refusal(update: FeatureUpdate, before: int, metadata_version: int) -> str | None:
-    """Why the update cannot be; None when it can."""
+    """Returns why the update is refused; None when it is not."""
     name, level, upgrade_type = update
     feature = SUPPORTED.get(name)
     if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
@@ -106,7 +106,10 @@ def refusal(update: FeatureUpdate, before: int, metadata_version: int) -> str | 
 
 
 def refused_downgrade(before: int, level: int, upgrade_type: int) -> str | None:
-    """Records of the levels in between would be lost, which even Apache Kafka does not do where it is called unsafe."""
+    """Returns why a downgrade of metadata.version is refused: records of the levels in between would be lost.
+
+    Apache Kafka refuses it as an unsafe downgrade, too.
+    """
     if not loses_metadata(before, level):
         return None
     names = f"{METADATA_VERSIONS[before]} to {METADATA_VERSIONS[level]}"
@@ -116,7 +119,7 @@ def refused_downgrade(before: int, level: int, upgrade_type: int) -> str | None:
 
 
 def agreement(image: MetadataImage, around: Surroundings) -> list[ConfigRecord]:
-    """The changes by which all brokers have one ``min.insync.replicas``, set for the cluster and nowhere else."""
+    """Returns the records that set one ``min.insync.replicas`` for the cluster, and remove it from single brokers."""
     records = []
     if MIN_INSYNC_REPLICAS not in image.configs_of(BROKER_RESOURCE, ""):
         records.append(for_all_brokers(around.settings.static(MIN_INSYNC_REPLICAS)))

@@ -1,4 +1,4 @@
-"""The features of a cluster: which levels this node knows, what a new cluster starts with, what each level rests on.
+"""The features of a cluster: the levels that this node supports, their defaults, and their dependencies.
 
 Knows nothing of records and requests. Levels are finalized for a whole cluster (KIP-584, KIP-1022); tables and rules
 of Apache Kafka's ``Feature``, ``MetadataVersion`` and ``Formatter``.
@@ -17,12 +17,12 @@ TRANSACTION_VERSION = "transaction.version"
 
 
 class Feature(NamedTuple):
-    """The levels of a feature that this node knows."""
+    """The levels of a feature that this node supports."""
 
     first: int
     last: int
-    since: int  #: the ``metadata.version`` from which on a new cluster starts with the last level, before it with 0
-    needs: int = 0  #: the ``metadata.version`` that every level but 0 rests on
+    since: int  #: the lowest ``metadata.version`` at which a new cluster gets the last level; below it gets 0
+    needs: int = 0  #: the lowest ``metadata.version`` for a level above 0
 
 
 FEATURES: dict[str, Feature] = {
@@ -33,10 +33,10 @@ FEATURES: dict[str, Feature] = {
     "streams.version": Feature(0, 1, 29),
     TRANSACTION_VERSION: Feature(0, 2, 24),
 }
-"""Those of Apache Kafka 4.3.1, in the order in which it writes them down; metadata.version 30 is 4.3-IV0."""
+"""The features of Apache Kafka 4.3.1, in the order of its bootstrap records. metadata.version 30 is 4.3-IV0."""
 
 KRAFT = Feature(0, 1, 21)
-"""Known with the others, and kept elsewhere: a control record raises it (KIP-853). A quorum starts without it."""
+"""The quorum's own version. A control record raises it, no record of the metadata (KIP-853); a quorum starts at 0."""
 
 SUPPORTED: dict[str, Feature] = {**FEATURES, KRAFT_VERSION: KRAFT}
 
@@ -46,7 +46,7 @@ _RELEASES = (
     "3.3-IV3* 3.4-IV0* 3.5-IV0 3.5-IV1 3.5-IV2* 3.6-IV0 3.6-IV1* 3.6-IV2* 3.7-IV0* 3.7-IV1 3.7-IV2* 3.7-IV3 3.7-IV4 "
     "3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1* 4.0-IV2 4.0-IV3 4.1-IV0 4.1-IV1 4.2-IV0 4.2-IV1 4.3-IV0*"
 )
-"""The levels of ``metadata.version`` by name, in their order; a star says that it brought new metadata records."""
+"""The names of the levels of ``metadata.version``, in order; a star marks levels with new metadata records."""
 
 METADATA_VERSIONS: dict[int, str] = {
     level: name.rstrip("*") for level, name in enumerate(_RELEASES.split(), FEATURES[METADATA_VERSION].first)
@@ -56,22 +56,22 @@ _BRINGS_RECORDS = {
 }
 
 METADATA_TRANSACTIONS = 13
-"""From this ``metadata.version`` on what is more than one batch is written in a transaction (KIP-868)."""
+"""The first ``metadata.version`` with metadata transactions, for changes of several batches (KIP-868)."""
 
 CONTROLLER_REGISTRATION = 15
-"""From this one on controllers register themselves (KIP-919)."""
+"""The first ``metadata.version`` at which controllers register (KIP-919)."""
 
 DIRECTORIES = 17
-"""From this one on the metadata says which of a broker's directories holds a replica (KIP-858)."""
+"""The first ``metadata.version`` that records the log directories of replicas (KIP-858)."""
 
 CORDONED_DIRECTORIES = 30
-"""From this one on the metadata says which directories take no new partitions (KIP-1066)."""
+"""The first ``metadata.version`` that records cordoned log directories (KIP-1066)."""
 
 
 def metadata_version_named(text: str, option: str = "--release-version") -> int:
-    """The level that the user of an option means: ``4.0-IV1`` is that one, ``4.0`` and ``4.0.1`` the last of 4.0.
+    """Returns the level that an option names: ``4.0-IV1`` is exact, ``4.0`` and ``4.0.1`` mean the last level of 4.0.
 
-    :raises ConfigError: there is none
+    :raises ConfigError: there is no such level
     """
     release = ".".join(text.split(".")[:2])
     for level, name in reversed(METADATA_VERSIONS.items()):
@@ -81,7 +81,7 @@ def metadata_version_named(text: str, option: str = "--release-version") -> int:
 
 
 def loses_metadata(current: int, lower: int) -> bool:
-    """Whether a level above ``lower``, and not above ``current``, has brought records that ``lower`` does not know."""
+    """Returns whether a downgrade would lose records: a level above ``lower``, up to ``current``, has new ones."""
     return any(lower < level <= current for level in _BRINGS_RECORDS)
 
 
@@ -89,8 +89,7 @@ def loses_metadata(current: int, lower: int) -> bool:
 
 
 def first_levels(asked: Mapping[str, int]) -> dict[str, int]:
-    """The levels that a new cluster has, those that are 0 left out: what was asked for, and for the rest what goes with
-    its ``metadata.version``.
+    """Returns the levels above 0 of a new cluster: the requested ones, and the defaults of its ``metadata.version``.
 
     :raises ConfigError: there is no such feature or level, or one rests on another that is not there
     """
@@ -106,13 +105,16 @@ def first_levels(asked: Mapping[str, int]) -> dict[str, int]:
 
 
 def default_levels(metadata_version: int) -> dict[str, int]:
-    """The level of every feature that goes with that ``metadata.version``."""
+    """Returns the default level of every feature at that ``metadata.version``."""
     levels = {name: feature.last if metadata_version >= feature.since else 0 for name, feature in SUPPORTED.items()}
     return {**levels, METADATA_VERSION: metadata_version}
 
 
 def check_level(name: str, level: int) -> None:
-    """Raise :class:`ConfigError` unless this node knows that level."""
+    """Checks that this node supports the level.
+
+    :raises ConfigError: it does not
+    """
     feature = SUPPORTED.get(name)
     if feature is None:
         raise ConfigError("--feature", name, f"a feature: {', '.join(sorted(SUPPORTED))}")
@@ -121,7 +123,7 @@ def check_level(name: str, level: int) -> None:
 
 
 def missing_need(name: str, level: int, metadata_version: int) -> str | None:
-    """What that level rests on and is not there; None where it can be."""
+    """Returns the unmet dependency of a level; None when there is none."""
     feature = SUPPORTED[name]
     if level and metadata_version < feature.needs:
         return f"0 below {METADATA_VERSION} {feature.needs} ({METADATA_VERSIONS[feature.needs]})"

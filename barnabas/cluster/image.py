@@ -1,7 +1,7 @@
-"""The metadata image: what the cluster is, as of one offset of the metadata log.
+"""The metadata image: the state of the cluster as of one offset of the metadata log.
 
-Knows nothing of where the records come from or who wrote them: records in their order go in, a new image comes out,
-and with it what has changed. Rules of Apache Kafka's ``MetadataImage`` and ``PartitionRegistration``.
+Knows nothing of where the records come from: applying records, in order, gives a new image and the delta between the
+two. Rules of Apache Kafka's ``MetadataImage`` and ``PartitionRegistration``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,19 +16,19 @@ from barnabas.wire.types import ZERO_UUID
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
-"""What ``PartitionChangeRecord.leader`` says when the record is not about the leader."""
+"""The value of ``PartitionChangeRecord.leader`` in a record that keeps the leader."""
 
 FIRST_PRODUCER_ID = 0
 
 UNASSIGNED_DIRECTORY = bytes(15) + b"\1"
-"""A replica's directory while nobody has said which of its broker's it is (``DirectoryId``, KIP-858)."""
+"""The directory of a replica that its broker has not reported yet (``DirectoryId.UNASSIGNED``, KIP-858)."""
 
 MIGRATING_DIRECTORY = bytes(16)
-"""A replica's directory when it was written down before brokers had directory ids."""
+"""The directory of a replica that was recorded before brokers had directory ids (``DirectoryId.MIGRATING``)."""
 
 
 class BrokerImage(NamedTuple):
-    """A broker that is registered. Fenced ones lead nothing and are not told to clients."""
+    """A registered broker. A fenced one leads nothing, and clients do not see it."""
 
     id: int
     epoch: int  #: offset of the record that registered it
@@ -43,7 +43,7 @@ class BrokerImage(NamedTuple):
 
 
 class ControllerImage(NamedTuple):
-    """A controller that is registered (KIP-919)."""
+    """A registered controller (KIP-919)."""
 
     id: int
     incarnation_id: bytes
@@ -53,7 +53,7 @@ class ControllerImage(NamedTuple):
 
 
 class PartitionImage(NamedTuple):
-    """Who holds and who leads a partition. Lists of broker ids; ``directories`` go with ``replicas``."""
+    """Replicas and leader of a partition, as broker ids. ``directories`` are parallel to ``replicas``."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -81,7 +81,7 @@ class TopicImage(NamedTuple):
 
 
 class MetadataDelta:
-    """What a run of records has changed. A topic that came and went in the same run is in none of these."""
+    """What some records have changed. A topic that was created and deleted by them is in none of these."""
 
     __slots__ = ("brokers", "configs", "deleted_topics", "features", "new_topics", "partitions", "producer_ids")
 
@@ -89,7 +89,7 @@ class MetadataDelta:
         self.new_topics: dict[bytes, TopicImage] = {}
         self.deleted_topics: dict[bytes, TopicImage] = {}
         self.partitions: dict[bytes, set[int]] = {}  #: new or changed ones by topic id, those of new topics too
-        self.configs: set[tuple[int, str]] = set()  #: resources whose configs are not what they were
+        self.configs: set[tuple[int, str]] = set()  #: resources whose configs have changed
         self.brokers: set[int] = set()
         self.features: set[str] = set()
         self.producer_ids = False
@@ -103,10 +103,10 @@ Others = Mapping[tuple[object, ...], Any]
 
 
 class MetadataImage(NamedTuple):
-    """The cluster as of ``offset``, the last record of the metadata log that has been applied; -1 is before the first.
+    """The cluster as of ``offset``, the last applied record of the metadata log; -1 before the first.
 
-    Nothing in it ever changes: keep it, compare it, hand it to a thread. ``others`` are records that no part of this
-    broker asks for yet (ACLs, SCRAM credentials, quotas, tokens); they are kept so that no snapshot loses them.
+    It is immutable, and can be kept, compared and read by any thread. ``others`` are records that no part of this
+    broker uses yet (ACLs, SCRAM credentials, quotas, tokens); they are kept for snapshots.
     """
 
     offset: int = -1
@@ -125,16 +125,16 @@ class MetadataImage(NamedTuple):
         return found.partitions.get(index) if found is not None else None
 
     def configs_of(self, resource_type: int, name: str) -> Configs:
-        """What was set for that resource, and nothing else; empty when nothing was."""
+        """Returns the configs that are set for the resource, without defaults."""
         return self.configs.get((resource_type, name), {})
 
     def apply(
         self, changes: Iterable[Any], *, offset: int | None = None, epoch: int | None = None
     ) -> tuple["MetadataImage", MetadataDelta]:
-        """The image after these records, in their order, and what they changed.
+        """Returns the image after these records, and the delta.
 
-        :param offset: of the last record; without it the image keeps the one that it had
-        :raises KeyError: a record is about a topic, partition or broker that there isn't: the log is damaged
+        :param offset: of the last record; by default the image keeps its own
+        :raises KeyError: a record names a topic, partition or broker that does not exist: the log is damaged
         """
         building = _Building(self)
         for record in changes:
@@ -174,14 +174,14 @@ class _Building:
         return mapping
 
     def partitions_of(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """The topic's partitions, for writing."""
+        """Returns the topic's partitions, writable."""
         partitions = self.partitions.get(topic_id)
         if partitions is None:
             partitions = self.partitions[topic_id] = dict(self.topics_by_id[topic_id].partitions)
         return partitions
 
     def change_configs(self, resource: tuple[int, str]) -> dict[str, str]:
-        """The resource's configs, for writing."""
+        """Returns the resource's configs, writable."""
         configs = self.writable("configs")
         mine = configs.get(resource)
         if mine is None or resource not in self.delta.configs:
@@ -242,7 +242,9 @@ def _partition(building: _Building, record: records.PartitionRecord) -> None:
 
 
 def changed(partition: PartitionImage, record: records.PartitionChangeRecord) -> PartitionImage:
-    """The partition after that change. Each change raises its epoch; naming a leader, even the same, the leader's."""
+    """Returns the partition after the change. Each change raises the partition epoch; a leader, even the same one,
+    raises the leader epoch.
+    """
     replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
     if record.directories is not None:
         directories = tuple(record.directories)
@@ -275,7 +277,7 @@ def _partition_change(building: _Building, record: records.PartitionChangeRecord
 
 
 def _clear_elr(building: _Building, record: records.ClearElrRecord) -> None:
-    """Of one topic, or of all when it names none: ``min.insync.replicas`` is another one now."""
+    """Clears the eligible leader replicas of a topic, or of all: ``min.insync.replicas`` has changed."""
     by_name = building.topics_by_name
     for topic in [by_name[record.topic_name]] if record.topic_name else list(by_name.values()):
         current = building.partitions.get(topic.id, topic.partitions)
@@ -345,7 +347,7 @@ def _change_broker(building: _Building, broker_id: int, **changes: Any) -> None:
 
 
 def _broker_registration_change(building: _Building, record: records.BrokerRegistrationChangeRecord) -> None:
-    """-1 in ``fenced`` lifts the fence, 1 puts it up, 0 leaves it; ``in_controlled_shutdown`` is only ever set."""
+    """Applies a change: -1 in ``fenced`` unfences, 1 fences, 0 keeps; ``in_controlled_shutdown`` is never unset."""
     changes: dict[str, Any] = {}
     if record.fenced:
         changes["fenced"] = record.fenced > 0
@@ -399,7 +401,7 @@ def _producer_ids(building: _Building, record: records.ProducerIdsRecord) -> Non
     building.delta.producer_ids = True
 
 
-# ---------------------------------------------------------------- what is only kept
+# ---------------------------------------------------------------- records that are only kept
 
 
 def _entity(record: records.ClientQuotaRecord) -> tuple[object, ...]:
@@ -434,7 +436,7 @@ def _drop(building: _Building, record: Any) -> None:
 
 
 def _nothing(building: _Building, record: Any) -> None:
-    """Moves the offset and says nothing."""
+    """Applies a record without content."""
 
 
 _APPLY: dict[type, Callable[[_Building, Any], None]] = {

@@ -1,7 +1,7 @@
-"""Who leads a partition, and who holds it: elections and reassignments.
+"""Decides on leaders and replicas of partitions: elections and reassignments.
 
-Knows nothing of how replicas catch up: a reassignment that needs that is begun here, and finished by whoever sees them
-in sync. Errors are those of Apache Kafka's ``ReplicationControlManager``.
+Knows nothing of how replicas catch up: a reassignment starts here, and is completed when the new replicas are in sync.
+Errors are those of Apache Kafka's ``ReplicationControlManager``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,15 +36,15 @@ from barnabas.errors import (
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 RECOVERED, UNCHANGED = 0, -1
-"""States of a leader that was elected unclean (KIP-704): here it has recovered by the time that it leads."""
+"""Values of ``leader_recovery_state`` (KIP-704). A leader of ours has recovered when it starts to lead."""
 
 
 def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundings) -> Decision:
-    """Give partitions their preferred leader, or any at all where there is none.
+    """Elects the preferred leaders of partitions, or any leader where there is none.
 
-    When all partitions are asked for, those that need no election go without a word, but their topics are named.
+    When all partitions are requested, the ones that need no election are left out of the result; their topics are not.
 
-    :raises InvalidRequest: there is no such kind of election
+    :raises InvalidRequest: there is no such type of election
     """
     if command.election_type not in (PREFERRED, UNCLEAN):
         raise InvalidRequest(f"There is no election of type {command.election_type}")
@@ -98,10 +98,10 @@ def found(name: str, index: int, image: MetadataImage) -> tuple[TopicImage, Part
 def led_again(
     topic: TopicImage, index: int, image: MetadataImage, *, unclean: bool = False
 ) -> PartitionChangeRecord | None:
-    """The change that gives a partition without a leader one, or None when nobody may be it (KIP-966).
+    """Returns the change that elects a leader for a partition without one; None when no replica is eligible (KIP-966).
 
-    In sync first, then those known to have all that was committed, then, when there is nobody else at all, the last one
-    that led; with ``unclean`` any replica.
+    Candidates are, in this order, the ISR, the eligible leader replicas, the last known leader if there are no others,
+    and with ``unclean`` any replica.
     """
     partition = topic.partitions[index]
     leader = next(candidates(partition, image, unclean=unclean), None)
@@ -120,7 +120,7 @@ def led_again(
 
 
 def candidates(partition: PartitionImage, image: MetadataImage, *, unclean: bool) -> Iterator[int]:
-    """Who may lead, the best first."""
+    """Returns the replicas that may lead, the best first."""
     able = [
         replica
         for replica in partition.replicas
@@ -138,9 +138,10 @@ def candidates(partition: PartitionImage, image: MetadataImage, *, unclean: bool
 
 
 def led_by_others(broker_id: int, image: MetadataImage) -> Iterator[PartitionChangeRecord]:
-    """The changes that take a broker, which has everything and stops, out of the leaders and those in sync.
+    """Returns the changes that remove a stopping, fully replicated broker from leaders and ISRs.
 
-    Where nobody else is in sync nobody leads, and the broker stays eligible: it leads again when it is back (KIP-966).
+    A partition without other in-sync replicas has no leader then. The broker stays eligible, and leads it again when
+    it is back (KIP-966).
     """
     keeps_elr = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
     for topic in image.topics_by_id.values():
@@ -166,7 +167,7 @@ def led_by_others(broker_id: int, image: MetadataImage) -> Iterator[PartitionCha
 def alter_partition_reassignments(
     command: AlterPartitionReassignments, image: MetadataImage, around: Surroundings
 ) -> Decision:
-    """Begin to move partitions to other brokers, or call that off; each partition by itself (KIP-455)."""
+    """Starts or cancels reassignments, each partition by itself (KIP-455)."""
     records: list[object] = []
     results: PartitionResults = []
     for name, partitions in command.topics:
@@ -207,7 +208,7 @@ def called_off(topic: TopicImage, index: int, partition: PartitionImage) -> Part
 
 
 def check_factor(partition: PartitionImage, target: Sequence[int]) -> None:
-    """What is being added does not count: it is not what the partition had before (KIP-860)."""
+    """Returns the replication factor before a reassignment: replicas that are being added do not count (KIP-860)."""
     before = len(partition.replicas) - len(partition.adding)
     if len(target) != before:
         raise InvalidReplicationFactor(
@@ -218,7 +219,7 @@ def check_factor(partition: PartitionImage, target: Sequence[int]) -> None:
 def moved(
     topic: TopicImage, index: int, partition: PartitionImage, target: Sequence[int], image: MetadataImage
 ) -> PartitionChangeRecord | None:
-    """The target's brokers first, and behind them those that leave once the others are in sync."""
+    """Returns the target replicas, followed by the ones that leave once the others are in sync."""
     current = [replica for replica in partition.replicas if replica not in partition.adding]
     adding = [replica for replica in target if replica not in current]
     removing = [replica for replica in current if replica not in target]

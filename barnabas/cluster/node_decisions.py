@@ -1,4 +1,4 @@
-"""Nodes: brokers and controllers that register, the fence around a broker, and the ids that brokers give to producers.
+"""Decides on nodes: registration and fencing of brokers, registration of controllers, blocks of producer ids.
 
 Knows nothing of heartbeats and sessions. Rules of Apache Kafka's ``ClusterControlManager``, ``BrokerHeartbeatManager``
 and ``ProducerIdControlManager``.
@@ -44,11 +44,11 @@ def feature_records(cls: type[Ranges]) -> list[Ranges]:
 
 
 def register_broker(command: RegisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Write down a broker that has started, fenced; its epoch is the offset of that record.
+    """Registers a broker that has started, fenced. Its epoch is the offset of the record.
 
-    A broker that did not stop cleanly may have lost what it had acknowledged last. It is not taken for a holder of
-    everything then (KIP-966), and what it led nobody leads until the fence is lifted, in another epoch, by which
-    readers can tell. After a clean stop, leaders stay leaders.
+    A broker that did not stop cleanly may have lost its last acknowledged records. It is removed from ISR and ELR then
+    (KIP-966), and its partitions have no leader until it is unfenced, in a new leader epoch. After a clean stop,
+    leaders stay leaders.
     """
     epoch = around.next_offset
     record = RegisterBrokerRecord(
@@ -70,7 +70,7 @@ def register_broker(command: RegisterBroker, image: MetadataImage, around: Surro
 
 
 def amend_broker(command: AmendBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Write the registration down again, as it is but for the directories, where those can be told by now (KIP-858)."""
+    """Registers a broker again with its directories, if the metadata.version can record them now (KIP-858)."""
     broker = image.brokers.get(command.id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
@@ -80,7 +80,7 @@ def amend_broker(command: AmendBroker, image: MetadataImage, around: Surrounding
 
 
 def left_without(broker_id: int, image: MetadataImage) -> list[PartitionChangeRecord]:
-    """The changes to partitions that this broker cannot lead any more, nor be in sync with."""
+    """Returns the changes that remove a broker from leaders, ISRs and ELRs after an unclean stop."""
     keeps_elr = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
     records = []
     for topic in image.topics_by_id.values():
@@ -101,7 +101,7 @@ def left_without(broker_id: int, image: MetadataImage) -> list[PartitionChangeRe
 
 
 def unfence_broker(command: UnfenceBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """The broker may lead now, and leads what nobody leads and it may."""
+    """Unfences a broker, and elects it where a partition has no leader and it is eligible."""
     broker = image.brokers.get(command.id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
@@ -120,10 +120,10 @@ def unfence_broker(command: UnfenceBroker, image: MetadataImage, around: Surroun
 
 
 def shut_down_broker(command: ShutDownBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """The broker says that it stops, hands on what it leads, and is fenced (KIP-966).
+    """Moves leadership away from a stopping broker, and fences it (KIP-966).
 
-    What Apache Kafka's controller writes at a controlled shutdown, and when the broker is gone after it. A fenced
-    broker may register again at once; for one that is not, Apache Kafka waits until its session would have ended.
+    These are the records of Apache Kafka's controller at a controlled shutdown and at the end of the broker's session.
+    A fenced broker can register again at once; otherwise Apache Kafka waits until the session has timed out.
     """
     broker = image.brokers.get(command.id)
     if broker is None or broker.fenced:
@@ -136,7 +136,7 @@ def shut_down_broker(command: ShutDownBroker, image: MetadataImage, around: Surr
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
-    """Write down a controller that has started, where the metadata has a place for it (KIP-919)."""
+    """Registers a controller that has started, if the metadata.version can record it (KIP-919)."""
     if metadata_version_of(image) < CONTROLLER_REGISTRATION:
         return Decision([], None)
     record = RegisterControllerRecord(
@@ -150,7 +150,7 @@ def register_controller(command: RegisterController, image: MetadataImage, aroun
 
 
 def allocate_producer_ids(command: AllocateProducerIds, image: MetadataImage, around: Surroundings) -> Decision:
-    """The next block of ids is that broker's: what is left of it when the broker stops, nobody gets."""
+    """Allocates the next block of ids to a broker. Ids that it does not use are never used."""
     broker = image.brokers.get(command.broker_id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")

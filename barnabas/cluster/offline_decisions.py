@@ -1,4 +1,4 @@
-"""What becomes of partitions when a directory of their broker fails (KIP-858).
+"""Decides what happens to partitions when a log directory of their broker fails (KIP-858).
 
 Knows nothing of disks: the broker says which of its directories are left. Rules of Apache Kafka's
 ``ReplicationControlManager.handleDirectoriesOffline``.
@@ -16,9 +16,9 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 
 
 def take_directories_offline(command: DirectoriesOffline, image: MetadataImage, around: Surroundings) -> Decision:
-    """What the broker has in the lost directories others lead, or nobody, until it is back with them.
+    """Moves leadership of the partitions in the failed directories to other brokers, or to none.
 
-    Older metadata does not know of directories: there the broker itself answers for those that it cannot read.
+    A lower metadata.version does not know directories: there the broker itself answers KAFKA_STORAGE_ERROR.
     """
     broker = image.brokers.get(command.broker_id)
     if broker is None:

@@ -1,4 +1,4 @@
-"""Where the replicas of new partitions go.
+"""Places the replicas of new partitions on brokers.
 
 Knows nothing of topics. Round robin over the brokers, racks in turn, starting anywhere: the rules of Apache Kafka's
 ``StripedReplicaPlacer``, so that leaders and followers spread evenly and no two replicas share a rack that need not.
@@ -14,7 +14,7 @@ from barnabas.errors import InvalidReplicationFactor
 def place(
     brokers: Mapping[int, BrokerImage], count: int, replication_factor: int, random: Random
 ) -> list[tuple[int, ...]]:
-    """For each of ``count`` partitions the brokers that hold it, the preferred leader first.
+    """Returns the replicas of each of ``count`` partitions, the preferred leader first.
 
     :raises InvalidReplicationFactor: there are not so many brokers, or all of them are fenced
     """
@@ -35,12 +35,12 @@ def place(
 
 
 def is_cordoned(broker: BrokerImage) -> bool:
-    """Whether none of its directories takes new partitions (KIP-1066)."""
+    """Returns whether all directories of a broker are cordoned (KIP-1066)."""
     return set(broker.log_dirs) <= set(broker.cordoned_log_dirs)
 
 
 def striped(brokers: list[BrokerImage], random: Random) -> list[BrokerImage]:
-    """One broker of each rack after the other, then the next one of each."""
+    """Returns the brokers in turns of racks: the first of each rack, then the second of each, and so on."""
     by_rack: dict[str | None, list[BrokerImage]] = {}
     for broker in sorted(brokers, key=lambda each: each.id):
         by_rack.setdefault(broker.rack, []).append(broker)
@@ -53,5 +53,5 @@ def striped(brokers: list[BrokerImage], random: Random) -> list[BrokerImage]:
 
 
 def live_first(replicas: list[BrokerImage]) -> tuple[int, ...]:
-    """Fenced brokers last, so that the preferred leader can lead at once."""
+    """Returns the brokers with fenced ones last, so that the preferred leader can lead at once."""
     return tuple(broker.id for broker in sorted(replicas, key=lambda each: each.fenced))

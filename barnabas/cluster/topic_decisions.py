@@ -1,4 +1,4 @@
-"""Topics: how they are made, given more partitions, and deleted.
+"""Decides on topics: creation, more partitions, deletion.
 
 Knows nothing of logs: who hosts the partitions hears of them by the image. Which request is refused with which error is
 as Apache Kafka's ``ControllerApis`` and ``ReplicationControlManager`` have it.
@@ -48,7 +48,7 @@ from barnabas.wire.messages.metadata_records import (
 from barnabas.wire.types import ZERO_UUID
 
 MAX_PARTITIONS = 10_000
-"""How many partitions one CreateTopics may ask for (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
+"""The limit of partitions in one CreateTopics (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
 
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
@@ -56,7 +56,7 @@ Assignments = dict[int, tuple[int, ...]]
 
 
 def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundings) -> Decision:
-    """Each topic by itself: what is wrong with one does not keep the others from being made."""
+    """Creates each topic by itself: an error of one does not affect the others."""
     times = Counter(topic.name for topic in command.topics)
     reserved = times.get(CLUSTER_METADATA) == 1
     wanted = [topic for topic in command.topics if times[topic.name] == 1 and topic.name != CLUSTER_METADATA]
@@ -85,7 +85,10 @@ def check_total(topics: Iterable[NewTopic], around: Surroundings) -> None:
 def make_topics(
     topics: Sequence[NewTopic], image: MetadataImage, around: Surroundings
 ) -> tuple[list[object], list[CreatedTopic]]:
-    """Records and results. :raises PolicyViolation: it would be too many records"""
+    """Returns records and results.
+
+    :raises PolicyViolation: the command needs too many records
+    """
     collisions = colliding_names(topics, image)
     records: list[object] = []
     results = []
@@ -114,7 +117,7 @@ def make_topics(
 
 
 def colliding_names(topics: Iterable[NewTopic], image: MetadataImage) -> dict[str, set[str]]:
-    """Names that there are, by what they collide by; empty when no new name has anything to collide by."""
+    """Returns existing names by their collision keys; nothing when no new name can collide."""
     collisions: dict[str, set[str]] = {}
     if any("." in topic.name or "_" in topic.name for topic in topics):
         for name in image.topics_by_name:
@@ -132,7 +135,7 @@ def check_new_name(name: str, image: MetadataImage, collisions: dict[str, set[st
 
 
 def checked_configs(topic: NewTopic, around: Surroundings) -> dict[str, str]:
-    """The configs that the topic is to have; where one is given twice the last one counts."""
+    """Returns the configs of the new topic; of a config that is given twice the last value counts."""
     configs = dict(topic.configs)
     empty = sorted(name for name, value in configs.items() if value is None)
     if empty:
@@ -147,7 +150,7 @@ def checked_configs(topic: NewTopic, around: Surroundings) -> dict[str, str]:
 
 
 def assigned(topic: NewTopic, image: MetadataImage, around: Surroundings) -> Assignments:
-    """Which brokers hold each partition: as the request says, or by counts."""
+    """Returns the replicas of each partition: as assigned, or placed by the counts."""
     if topic.assignments:
         return assigned_by_hand(topic, image)
     replication_factor, count = topic.replication_factor, topic.num_partitions
@@ -184,7 +187,10 @@ def assigned_by_hand(topic: NewTopic, image: MetadataImage) -> Assignments:
 
 
 def check_assignment(broker_ids: Collection[int], image: MetadataImage, replication_factor: int | None) -> None:
-    """Raise :class:`InvalidReplicaAssignment` unless these brokers can hold a partition, each one replica."""
+    """Checks an assignment of replicas.
+
+    :raises InvalidReplicaAssignment: it is empty, or names a broker twice or one that is not registered
+    """
     if not broker_ids:
         raise InvalidReplicaAssignment("A partition is assigned to no broker at all")
     before = None
@@ -201,20 +207,20 @@ def check_assignment(broker_ids: Collection[int], image: MetadataImage, replicat
 
 
 def is_active(broker_id: int, image: MetadataImage) -> bool:
-    """Whether the broker may be in sync and lead: registered, not fenced, not about to stop."""
+    """Returns whether the broker may be in the ISR and lead: registered, not fenced, not shutting down."""
     broker = image.brokers.get(broker_id)
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
 def has_online_directory(broker_id: int, partition: PartitionImage, image: MetadataImage) -> bool:
-    """Whether the directory in which that broker has the partition works, as far as anybody knows (KIP-858)."""
+    """Returns whether the directory of the broker's replica is online, as far as the metadata tells (KIP-858)."""
     log_dirs = image.brokers[broker_id].log_dirs
     directory = partition.directories[partition.replicas.index(broker_id)]
     return not log_dirs or directory in log_dirs or directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
 
 
 def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list[int]:
-    """The brokers that a new partition starts with."""
+    """Returns the first ISR of a new partition."""
     active = [broker_id for broker_id in broker_ids if is_active(broker_id, image)]
     if not active:
         raise InvalidReplicaAssignment(f"All brokers that partition {index} is assigned to are fenced or stopping")
@@ -222,7 +228,7 @@ def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list
 
 
 def directories_of(broker_ids: Iterable[int], image: MetadataImage) -> list[bytes]:
-    """A broker that has one directory has it; of several it must choose itself, and say which (KIP-858)."""
+    """Returns the directories of new replicas; UNASSIGNED where the broker has several to choose from (KIP-858)."""
     found = []
     for broker_id in broker_ids:
         log_dirs = image.brokers[broker_id].log_dirs
@@ -250,7 +256,7 @@ def new_partition(topic_id: bytes, index: int, broker_ids: Sequence[int], image:
 
 
 def create_partitions(command: CreatePartitions, image: MetadataImage, around: Surroundings) -> Decision:
-    """Raise the number of partitions of topics that there are, each by itself."""
+    """Raises the number of partitions of existing topics, each by itself."""
     times = Counter(topic.name for topic in command.topics)
     records: list[object] = []
     results = [
@@ -305,7 +311,7 @@ def more_partitions(
 
 
 def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundings) -> Decision:
-    """Each by its name or by its id. Naming one twice, whichever way, is refused."""
+    """Deletes each topic, named by name or id. A topic that is named twice is refused."""
     names = Counter(name for name, topic_id in command.topics if name is not None and topic_id == ZERO_UUID)
     ids = Counter(topic_id for name, topic_id in command.topics if name is None and topic_id != ZERO_UUID)
     by_name = {

@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which topics are the broker's own.
+"""The valid names of topics, and the internal topics.
 
 Knows nothing of the topics that there are. Rules of Apache Kafka's ``org.apache.kafka.common.internals.Topic``.
 """
@@ -11,14 +11,17 @@ SHARE_GROUP_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 
 INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
-"""Topics that clients see marked as internal. The metadata log is none of them: clients do not see it at all."""
+"""Topics that clients see as internal. The metadata log is not one of them: clients do not see it at all."""
 
 MAX_LENGTH = 249
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 def check_topic_name(name: str) -> None:
-    """Raise :class:`InvalidTopicException` unless a topic may have that name."""
+    """Checks the name of a topic.
+
+    :raises InvalidTopicException: no topic may have it
+    """
     if not name:
         raise InvalidTopicException("A topic must have a name: this one is empty")
     if name in (".", ".."):
@@ -36,5 +39,5 @@ def is_legal_topic_name(name: str) -> bool:
 
 
 def collision_key(name: str) -> str:
-    """Names with the same key cannot stand side by side: in metrics ``.`` and ``_`` are one character."""
+    """Returns a key by which names collide: in metrics ``.`` and ``_`` are the same character."""
     return name.replace(".", "_")
