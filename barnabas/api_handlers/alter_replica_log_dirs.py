@@ -6,8 +6,8 @@ Knows nothing of how a log is moved. Rules of Apache Kafka's ``ReplicaManager.al
 import os
 from collections.abc import Mapping
 
+from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import by_topic_from_mutable
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.errors import (
@@ -43,7 +43,7 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context
     }
     results = {key: moved(*key, path, directories, broker) for key, path in wishes.items()}
     return AlterReplicaLogDirsResponse(
-        results=[Result(topic_name=topic, partitions=told) for topic, told in by_topic_from_mutable(results)]
+        results=[Result(topic_name=topic, partitions=told) for topic, told in by_topic(results)]
     )
 
 

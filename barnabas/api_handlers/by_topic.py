@@ -1,23 +1,35 @@
-"""Lays the answers about partitions out as Apache Kafka does, where some were refused before the others were asked.
+"""Groups the results of partitions by topic, as responses list them.
 
-Knows nothing of any API: a topic is whatever tells it from others, an answer whatever is said of a partition.
+Knows nothing of any API: a topic is any hashable key, a result any object.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
 A = TypeVar("A")
 
 Answers = list[tuple[K, list[A]]]
-"""Topics, each with the answers about its partitions."""
+"""Topics, each with the results of its partitions."""
+
+
+def by_topic(results: Mapping[tuple[K, int], A]) -> Answers[K, A]:
+    """Groups the results of (topic, partition)s by topic, in their order.
+
+    >>> by_topic({("b", 1): "yes", ("a", 0): "no", ("b", 0): "no"})
+    [('b', ['yes', 'no']), ('a', ['no'])]
+    """
+    topics: dict[K, list[A]] = {}
+    for (topic, _), result in results.items():
+        topics.setdefault(topic, []).append(result)
+    return list(topics.items())
 
 
 def merged(refused: Sequence[tuple[K, A]], answered: Answers[K, A]) -> Answers[K, A]:
-    """One entry for each topic: what was refused stands first, then what was asked about.
+    """Returns one entry for each topic: first the partitions that were refused, then the others.
 
-    Without refusals the answers stay as they are, even where a topic was named twice (the builders of Kafka's
-    ``OffsetCommitResponse`` and ``OffsetDeleteResponse``).
+    Without refusals the answers stay as they are, even if the request names a topic twice (the builders of Kafka's
+    ``OffsetCommitResponse`` and ``OffsetDeleteResponse`` do the same).
 
     >>> merged([("b", "no")], [("a", ["yes"]), ("b", ["yes"])])
     [('b', ['no', 'yes']), ('a', ['yes'])]

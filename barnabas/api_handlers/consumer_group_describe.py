@@ -6,7 +6,7 @@ Knows nothing of how partitions are given out.
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.describe_groups import GROUP_OPERATIONS
 from barnabas.api_handlers.outcome import NOT_ASKED, message_of
-from barnabas.api_handlers.rebalance_protocols import CONSUMER, require_protocol, serves
+from barnabas.api_handlers.rebalance_protocols import CONSUMER, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.groups.consumer.messages import DescribedMember, NamedPartitions
@@ -21,13 +21,11 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 @api(ConsumerGroupDescribeRequest)
 def consumer_group_describe(request: ConsumerGroupDescribeRequest, context: Context) -> ConsumerGroupDescribeResponse:
-    """Describe each of the groups, in the order of the partitions that keep them; those without a name come first."""
+    """Describes each group."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    group_ids = request.group_ids
-    if serves(CONSUMER, context):
-        nameless = [group_id for group_id in group_ids if not group_id]
-        group_ids = nameless + context.broker.group_log.in_order(filter(None, group_ids))
-    return ConsumerGroupDescribeResponse(groups=[_describe(group_id, operations, context) for group_id in group_ids])
+    return ConsumerGroupDescribeResponse(
+        groups=[_describe(group_id, operations, context) for group_id in request.group_ids]
+    )
 
 
 def _describe(group_id: str, operations: int, context: Context) -> Described:

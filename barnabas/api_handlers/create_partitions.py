@@ -3,7 +3,6 @@
 Knows nothing of where they go: the controller does.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
@@ -12,7 +11,6 @@ from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import CreatePartitions, MorePartitions, TopicResult
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
 Result = CreatePartitionsResponse.CreatePartitionsTopicResult
@@ -35,7 +33,7 @@ def create_partitions(
         )
         for topic in request.topics
     ]
-    return submit(CreatePartitions(in_order(wanted), request.validate_only), request, context, respond)
+    return submit(CreatePartitions(wanted, request.validate_only), request, context, respond)
 
 
 def respond(results: Sequence[TopicResult]) -> CreatePartitionsResponse:
@@ -45,13 +43,3 @@ def respond(results: Sequence[TopicResult]) -> CreatePartitionsResponse:
             for result in results
         ]
     )
-
-
-def in_order(wanted: list[MorePartitions]) -> list[MorePartitions]:
-    """The topics as Apache takes them out of a hash set, which is the order in which there may be room for them."""
-    names = hash_map_order(topic.name for topic in wanted)
-    times = Counter(topic.name for topic in wanted)
-    twice = hash_map_order(name for name, count in times.items() if count > 1)
-    by_name = {topic.name: topic for topic in wanted}
-    once = [by_name[name] for name in names if times[name] == 1]
-    return [by_name[name] for name in twice for _ in range(times[name])] + once

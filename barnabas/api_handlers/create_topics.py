@@ -3,7 +3,6 @@
 Knows nothing of what makes a topic possible: the controller does. A topic that the answer calls made can be written to.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
@@ -13,9 +12,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.broker import Broker
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
-from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.describe import describe_created_topic
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 Result = CreateTopicsResponse.CreatableTopicResult
@@ -40,14 +37,9 @@ def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopic
         for topic in request.topics
     ]
     broker, version = context.broker, context.api_version
-    times = Counter(topic.name for topic in wanted)
-    once = [name for name, count in times.items() if count == 1 and name != CLUSTER_METADATA]
-    twice = hash_map_order(name for name, count in times.items() if count > 1)
-    names = [*once, *twice, *([CLUSTER_METADATA] if times[CLUSTER_METADATA] == 1 else ())]
 
     def respond(results: Sequence[CreatedTopic]) -> CreateTopicsResponse:
-        created = {topic.name: topic for topic in results}
-        return CreateTopicsResponse(topics=[told(created[name], broker, version) for name in names])
+        return CreateTopicsResponse(topics=[told(created, broker, version) for created in results])
 
     return submit(CreateTopics(wanted, request.validate_only), request, context, respond)
 

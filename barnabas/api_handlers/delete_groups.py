@@ -14,9 +14,9 @@ Result = DeleteGroupsResponse.DeletableGroupResult
 
 @api(DeleteGroupsRequest)
 def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroupsResponse | Later[DeleteGroupsResponse]:
-    """Delete each of the groups; answered when the last of them is written, in the order of their partitions."""
+    """Deletes each group, and answers once the last tombstone is durable."""
     later: Later[DeleteGroupsResponse] = Later()
-    group_ids = context.broker.group_log.in_order(dict.fromkeys(request.groups_names))
+    group_ids = list(dict.fromkeys(request.groups_names))
     codes: dict[str, int] = {}
 
     def delete(group_id: str) -> None:

@@ -4,8 +4,8 @@ Knows nothing of segments, which go when the log next looks for some. Rules of A
 ``ReplicaManager.deleteRecords``; every replica has to follow, which on one node is done at once.
 """
 
+from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import by_topic_from_immutable, by_topic_from_mutable, mutable_order
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
@@ -28,11 +28,7 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRec
         (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
     }
     answers = {key: answer(*key, offset, context) for key, offset in offsets.items()}
-    if any(context.broker.image.partition(*key) is not None for key in offsets):
-        topics = by_topic_from_mutable(answers)
-    else:
-        topics = by_topic_from_immutable({key: answers[key] for key in mutable_order(list(answers))})
-    return DeleteRecordsResponse(topics=[Topic(name=name, partitions=told) for name, told in topics])
+    return DeleteRecordsResponse(topics=[Topic(name=name, partitions=told) for name, told in by_topic(answers)])
 
 
 def answer(topic: str, index: int, offset: int, context: Context) -> Answer:

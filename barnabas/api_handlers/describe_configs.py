@@ -4,7 +4,6 @@ Knows nothing of what a config means or where it is kept. Errors are those of Ap
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
@@ -21,7 +20,6 @@ from barnabas.config.dynamic import (
     check_node_id,
 )
 from barnabas.errors import InvalidRequest, KafkaError, UnknownTopicOrPartition
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 Resource = DescribeConfigsRequest.DescribeConfigsResource
@@ -54,14 +52,8 @@ def _result(resource: Resource, request: DescribeConfigsRequest, broker: Broker)
 
 
 def _wanted(described: Sequence[DescribedConfig], names: Sequence[str] | None) -> list[DescribedConfig]:
-    """Those of these names, or all; in the order of the hash map that Apache picks them from."""
-    by_name = {config.name: config for config in described}
-    return [by_name[name] for name in _hash_order(tuple(by_name)) if not names or name in names]
-
-
-@lru_cache(maxsize=16)
-def _hash_order(names: tuple[str, ...]) -> list[str]:
-    return hash_map_order(names)
+    """Returns those of these names; all of them if none are given."""
+    return [config for config in described if not names or config.name in names]
 
 
 def _refused(resource: Resource, error: KafkaError) -> Result:

@@ -22,10 +22,9 @@ GROUP_OPERATIONS = bits(READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
 
 @api(DescribeGroupsRequest)
 def describe_groups(request: DescribeGroupsRequest, context: Context) -> DescribeGroupsResponse:
-    """Describe each of the groups, in the order of the partitions that keep them."""
+    """Describes each group."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    group_ids = context.broker.group_log.in_order(request.groups)
-    return DescribeGroupsResponse(groups=[_describe(group_id, operations, context) for group_id in group_ids])
+    return DescribeGroupsResponse(groups=[_describe(group_id, operations, context) for group_id in request.groups])
 
 
 def _describe(group_id: str, operations: int, context: Context) -> Described:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Collection, Mapping
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import TopicPartition, concurrent_order, topic_order
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import KafkaStorageError
@@ -20,6 +19,8 @@ Result = DescribeLogDirsResponse.DescribeLogDirsResult
 Topic = Result.DescribeLogDirsTopic
 Partition = Topic.DescribeLogDirsPartition
 
+TopicPartition = tuple[str, int]
+
 UNKNOWN_SPACE = Space(-1, -1)
 
 
@@ -31,9 +32,8 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
     asked: Collection[TopicPartition] = logs
     if request.topics is not None:
         asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    in_order = {key: logs[key] for key in concurrent_order(list(logs))}
     return DescribeLogDirsResponse(
-        results=[describe(directory, manager.files, in_order, asked) for directory in manager.directories]
+        results=[describe(directory, manager.files, logs, asked) for directory in manager.directories]
     )
 
 
@@ -71,7 +71,7 @@ def describe(
         space = UNKNOWN_SPACE
     return Result(
         log_dir=path,
-        topics=[Topic(name=topic, partitions=topics[topic]) for topic in topic_order(topics) if topics[topic]],
+        topics=[Topic(name=topic, partitions=topics[topic]) for topic in topics if topics[topic]],
         total_bytes=space.total,
         usable_bytes=space.usable,
         is_cordoned=directory.is_cordoned,

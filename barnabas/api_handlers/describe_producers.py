@@ -4,7 +4,6 @@ Knows nothing of why a producer is remembered, or when it is forgotten.
 """
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import longs_of_a_map
 from barnabas.api_handlers.outcome import message_of
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import check_topic_name
@@ -37,7 +36,6 @@ def answer(topic: str, index: int, context: Context) -> Answer:
         return Answer(
             partition_index=index, error_code=error.code, error_message=message_of(error), active_producers=[]
         )
-    producers = partition.log.producers.entries
     return Answer(
         partition_index=index,
         active_producers=[
@@ -49,6 +47,6 @@ def answer(topic: str, index: int, context: Context) -> Answer:
                 coordinator_epoch=producer.coordinator_epoch,
                 current_txn_start_offset=producer.current_txn_first_offset,
             )
-            for producer in map(producers.__getitem__, longs_of_a_map(list(producers)))
+            for producer in partition.log.producers.entries.values()
         ],
     )

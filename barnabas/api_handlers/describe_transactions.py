@@ -6,7 +6,6 @@ Knows nothing of how a transaction goes on. Beside an error stands the transacti
 from collections.abc import Iterable
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import hash_set_order
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
@@ -48,8 +47,7 @@ def _describe(transactional_id: str, context: Context) -> State:
 
 
 def _by_topic(partitions: Iterable[tuple[str, int]]) -> list[State.TopicData]:
-    """Topics, and in each its partitions, as they come out of the ``HashSet`` of Kafka's ``TransactionMetadata``."""
     topics: dict[str, list[int]] = {}
-    for topic, index in hash_set_order(partitions):
+    for topic, index in partitions:
         topics.setdefault(topic, []).append(index)
     return [State.TopicData(topic=topic, partitions=indexes) for topic, indexes in topics.items()]

@@ -21,6 +21,6 @@ def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsRespo
                 group_state=each.state,
                 group_type=each.type,
             )
-            for each in broker.group_log.in_list_order(groups)
+            for each in groups
         ]
     )

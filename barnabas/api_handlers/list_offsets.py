@@ -4,8 +4,8 @@ Knows nothing of how a log finds a time. Rules of Apache Kafka's ``ReplicaManage
 the starts of segments, of its ``UnifiedLog.legacyFetchOffsetsBefore``.
 """
 
+from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import by_topic_from_mutable
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError, UnsupportedVersion
@@ -53,9 +53,7 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsRe
                 answers[key] = Answer(partition_index=asked.partition_index, error_code=InvalidRequest.code)
             else:
                 answers[key] = answer(topic.name, asked, request, context)
-    return ListOffsetsResponse(
-        topics=[Topic(name=name, partitions=told) for name, told in by_topic_from_mutable(answers)]
-    )
+    return ListOffsetsResponse(topics=[Topic(name=name, partitions=told) for name, told in by_topic(answers)])
 
 
 def answer(topic: str, asked: Asked, request: ListOffsetsRequest, context: Context) -> Answer:

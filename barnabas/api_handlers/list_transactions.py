@@ -3,10 +3,7 @@
 Knows nothing of how a transaction goes on. Filters are all to be met; those that are empty, negative or null are none.
 """
 
-from collections.abc import Iterable, Sequence
-
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import names_in_a_set
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -14,7 +11,7 @@ from barnabas.wire.messages.list_transactions import ListTransactionsRequest, Li
 
 @api(ListTransactionsRequest)
 def list_transactions(request: ListTransactionsRequest, context: Context) -> ListTransactionsResponse:
-    """List those that are asked for, in the order of Kafka's hash tables."""
+    """Lists the transactional ids that pass all filters."""
     broker = context.broker
     try:
         listing = broker.transactions.list_transactions(
@@ -26,17 +23,11 @@ def list_transactions(request: ListTransactionsRequest, context: Context) -> Lis
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code, unknown_state_filters=[], transaction_states=[])
     return ListTransactionsResponse(
-        unknown_state_filters=_in_order(request.state_filters, listing.unknown_states),
+        unknown_state_filters=list(dict.fromkeys(listing.unknown_states)),
         transaction_states=[
             ListTransactionsResponse.TransactionState(
                 transactional_id=each.transactional_id, producer_id=each.producer_id, transaction_state=each.state
             )
-            for each in broker.transaction_log.in_list_order(listing.transactions)
+            for each in listing.transactions
         ],
     )
-
-
-def _in_order(asked: Sequence[str], unknown: Iterable[str]) -> list[str]:
-    """Each unknown state once, as it stands in a set of all that were asked for."""
-    those = set(unknown)
-    return [state for state in names_in_a_set(list(dict.fromkeys(asked))) if state in those]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import names_in_a_set, names_of_the_image
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
@@ -122,8 +121,7 @@ def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], lis
     image = context.broker.image
     describe = Description(image, context.listener, version)
     if request.topics is None or (version == 0 and not request.topics):
-        names = names_of_the_image(image.topics_by_name)
-        return [describe.topic(image.topics_by_name[name]) for name in names], []
+        return [*map(describe.topic, image.topics_by_name.values())], []
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
     if ids:
         unknown = [
@@ -133,7 +131,7 @@ def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], lis
         ]
         found = (image.topics_by_id[topic_id] for topic_id in ids if topic_id in image.topics_by_id)
         return [*unknown, *map(describe.topic, found)], []
-    names = names_in_a_set(list(dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)))
+    names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
     missing = [name for name in names if name not in image.topics_by_name]
     topics = [describe.topic(image.topics_by_name[name]) for name in names if name in image.topics_by_name]
     return [*topics, *map(not_there, missing)], missing

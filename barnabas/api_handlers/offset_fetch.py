@@ -12,7 +12,6 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, KafkaError, UnknownTopicId, UnstableOffsetCommit
-from barnabas.groups.java_hash import timeline_order
 from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
@@ -36,7 +35,7 @@ UNSTABLE = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 
 @api(OffsetFetchRequest)
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Later[OffsetFetchResponse]:
-    """Tell the offsets of each group, of the partitions that are asked for or of all, in the order of Kafka's tables.
+    """Tell the offsets of each group, of the partitions that are asked for or of all.
 
     What only a transaction has written that is still open, is not told; with ``require_stable``, neither is what such
     a transaction would change: UNSTABLE_OFFSET_COMMIT, and the client asks again.
@@ -81,8 +80,8 @@ class Offsets(NamedTuple):
     """By topic, :data:`UNSTABLE` for each partition; empty unless the client wants to wait for it."""
 
     def positions(self) -> list[tuple[str, Sequence[int]]]:
-        """All that is committed, in the order of Kafka's tables."""
-        return [(name, timeline_order(self.committed[name])) for name in timeline_order(self.committed)]
+        """All that is committed."""
+        return [(name, list(partitions)) for name, partitions in self.committed.items()]
 
     def of(self, topic: str) -> Partitions:
         """What there is to tell about a topic."""

@@ -5,9 +5,10 @@ KIP-1222: more time for those that a member has).
 """
 
 from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_answers import acknowledgements, by_topic, key_of, leader_of, message_of, nodes_told
+from barnabas.api_handlers.share_answers import acknowledgements, key_of, leader_of, message_of, nodes_told
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import InvalidShareSessionEpoch, KafkaError
@@ -47,8 +48,7 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
             ShareAcknowledgeResponse(
                 acquisition_lock_timeout_ms=shares.of_group(key.group_id).lock_ms,
                 responses=[
-                    TopicData(topic_id=topic_id, partitions=partitions)
-                    for topic_id, partitions in by_topic(answers, broker.image)
+                    TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in by_topic(answers)
                 ],
                 node_endpoints=[
                     ShareAcknowledgeResponse.NodeEndpoint(

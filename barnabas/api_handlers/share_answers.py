@@ -1,14 +1,13 @@
-"""What the answers of ShareFetch and ShareAcknowledge have in common: who asks, what they say, in which order it goes.
+"""What the answers of ShareFetch and ShareAcknowledge have in common: who asks, and what they say.
 
 Knows nothing of either API's response but what both have.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import copied_map_order
 from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
 from barnabas.broker.share_sessions import SessionKey
 from barnabas.cluster.image import MetadataImage
@@ -20,7 +19,6 @@ from barnabas.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from barnabas.groups.java_hash import hash_code, uuid_code
 from barnabas.groups.share.messages import LONGEST_MEMBER_ID
 from barnabas.share.messages import TopicPartition
 from barnabas.share.partition import Acknowledgement
@@ -28,8 +26,6 @@ from barnabas.share.states import GAP, REJECT, RENEW
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Node
-
-A = TypeVar("A")
 
 LEADER_IS_TOLD: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
 """Errors with which a member is told whom to ask."""
@@ -150,17 +146,3 @@ def nodes_told(answers: Iterable[Answer], context: Context) -> "list[Node]":
 def message_of(error: KafkaError | None) -> str | None:
     """What is said beside the error: only where somebody has said it."""
     return str(error) if error is not None and error.args else None
-
-
-def by_topic(answers: Mapping[TopicPartition, A], image: MetadataImage) -> list[tuple[bytes, list[A]]]:
-    """Answers by topics, in the order of Apache Kafka's hash tables of ``TopicIdPartition``."""
-    codes = {}
-    for at in answers:
-        topic_id, index = at
-        topic = image.topics_by_id.get(topic_id)
-        of_partition = (31 + index) * 31 + (hash_code(topic.name) if topic is not None else 0)
-        codes[at] = (31 + uuid_code(topic_id)) * 31 + of_partition & 0xFFFFFFFF
-    topics: dict[bytes, list[A]] = {}
-    for at in copied_map_order(codes):
-        topics.setdefault(at[0], []).append(answers[at])
-    return list(topics.items())

@@ -7,11 +7,11 @@ Knows nothing of files, nor of what becomes of records. Rules of Apache Kafka's 
 from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import (
     acknowledgements,
-    by_topic,
     end_session_with,
     key_of,
     leader_of,
@@ -198,8 +198,7 @@ class Answering:
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
             responses=[
-                TopicData(topic_id=topic_id, partitions=partitions)
-                for topic_id, partitions in by_topic(answers, self.broker.image)
+                TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in by_topic(answers)
             ],
             node_endpoints=[
                 ShareFetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)

@@ -9,7 +9,6 @@ from barnabas.api_handlers.outcome import NOT_ASKED
 from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import InvalidGroupId, KafkaError, UnsupportedVersion
-from barnabas.groups.java_hash import timeline_order
 from barnabas.groups.share.messages import DescribedMember
 from barnabas.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
@@ -18,16 +17,14 @@ Described = ShareGroupDescribeResponse.DescribedGroup
 
 @api(ShareGroupDescribeRequest)
 def share_group_describe(request: ShareGroupDescribeRequest, context: Context) -> ShareGroupDescribeResponse:
-    """Describe each of the groups, in the order of the partitions that keep them; those without a name come first."""
+    """Describes each group."""
     try:
         require_protocol(SHARE, context)
     except UnsupportedVersion as error:
         return ShareGroupDescribeResponse(groups=[_refused(group_id, error) for group_id in request.group_ids])
-    nameless = [_refused(group_id, InvalidGroupId()) for group_id in request.group_ids if not group_id]
-    named = context.broker.group_log.in_order(group_id for group_id in request.group_ids if group_id)
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
     return ShareGroupDescribeResponse(
-        groups=nameless + [_describe(group_id, operations, context) for group_id in named]
+        groups=[_describe(group_id, operations, context) for group_id in request.group_ids]
     )
 
 
@@ -36,14 +33,13 @@ def _describe(group_id: str, operations: int, context: Context) -> Described:
         group = context.broker.groups.share.describe(group_id)
     except KafkaError as error:
         return _refused(group_id, error)
-    members = {member.member_id: member for member in group.members}
     return Described(
         group_id=group_id,
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor,
-        members=[_member(members[member_id]) for member_id in timeline_order(members)],
+        members=[_member(member) for member in group.members],
         authorized_operations=operations,
     )
 

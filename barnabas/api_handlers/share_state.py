@@ -1,14 +1,13 @@
 """What the requests about the state of share partitions have in common: how partitions are asked about, and listed.
 
-Knows nothing of what is asked. An answer names topics and partitions in the order of Java's hash tables.
+Knows nothing of what is asked.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from barnabas.api_handlers.answering import Later
 from barnabas.errors import NONE
-from barnabas.groups.java_hash import table_order
 from barnabas.share.gathering import Ask, gather
 from barnabas.share.messages import Outcome, Outcomes, TopicPartition
 from barnabas.wire.message import Response
@@ -52,29 +51,11 @@ def partitions_of(topics: Sequence[Topic[P]]) -> list[tuple[bytes, P]]:
 
 
 def by_topic(outcomes: Outcomes) -> ByTopic:
-    """Topics by the hashes of their ids, and in each its partitions by their numbers' (Java's ``HashMap``)."""
-    topics: dict[bytes, dict[int, Outcome]] = {}
+    """Groups the outcomes by topic: (partition, outcome)s of each."""
+    topics: dict[bytes, list[tuple[int, Outcome]]] = {}
     for (topic_id, index), outcome in outcomes.items():
-        topics.setdefault(topic_id, {})[index] = outcome
-    return [
-        (topic_id, [(index, topics[topic_id][index]) for index in _partitions_in_order(topics[topic_id])])
-        for topic_id in _topics_in_order(topics)
-    ]
-
-
-def _topics_in_order(topic_ids: Iterable[bytes]) -> list[bytes]:
-    # They were put there by computeIfAbsent, which puts what is new in front of what is in the same bin.
-    return table_order({topic_id: _code_of(topic_id) for topic_id in reversed(list(topic_ids))})
-
-
-def _partitions_in_order(indexes: Iterable[int]) -> list[int]:
-    return table_order({index: index for index in indexes})
-
-
-def _code_of(topic_id: bytes) -> int:
-    """``Uuid.hashCode``."""
-    either = int.from_bytes(topic_id[:8]) ^ int.from_bytes(topic_id[8:])
-    return (either >> 32 ^ either) & 0xFFFFFFFF
+        topics.setdefault(topic_id, []).append((index, outcome))
+    return list(topics.items())
 
 
 def code_of(outcome: Outcome) -> int:

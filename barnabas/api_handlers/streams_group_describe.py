@@ -11,7 +11,6 @@ from barnabas.api_handlers.outcome import NOT_ASKED
 from barnabas.api_handlers.rebalance_protocols import STREAMS, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import GroupIdNotFound, InvalidGroupId, KafkaError
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.streams.configuring import ConfiguredTopology, InternalTopic
 from barnabas.groups.streams.member import Member
 from barnabas.groups.streams.messages import Described
@@ -31,17 +30,18 @@ ASSIGNOR = "sticky"
 
 @api(StreamsGroupDescribeRequest)
 def streams_group_describe(request: StreamsGroupDescribeRequest, context: Context) -> Response:
-    """Describe each of the groups, in the order of the partitions that keep them."""
+    """Describes each group."""
     try:
         require_protocol(STREAMS, context)
     except KafkaError as error:
         return Response(groups=[_refused(group_id, error) for group_id in request.group_ids])
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
-    nameless = [group_id for group_id in request.group_ids if not group_id]
-    group_ids = context.broker.group_log.in_order(group_id for group_id in request.group_ids if group_id)
-    found = [_refused(group_id, InvalidGroupId()) for group_id in nameless]
-    found += [_described(group_id, request, context, operations) for group_id in group_ids]
-    return Response(groups=found)
+    return Response(
+        groups=[
+            _described(group_id, request, context, operations) if group_id else _refused(group_id, InvalidGroupId())
+            for group_id in request.group_ids
+        ]
+    )
 
 
 def _described(
@@ -168,9 +168,7 @@ def _member(member: Member, target: Target | None) -> DescribedGroup.Member:
         topology_epoch=member.topology_epoch,
         process_id=member.process_id,
         user_endpoint=None if endpoint is None else Response.Endpoint(host=endpoint.host, port=endpoint.port),
-        client_tags=[
-            Response.KeyValue(key=key, value=member.client_tags[key]) for key in hash_map_order(member.client_tags)
-        ],
+        client_tags=[Response.KeyValue(key=key, value=value) for key, value in member.client_tags.items()],
         task_offsets=[],
         task_end_offsets=[],
         assignment=_assignment(Target(active, held.standby, held.warmup)),

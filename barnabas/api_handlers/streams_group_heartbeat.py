@@ -11,7 +11,6 @@ from barnabas.api_handlers.rebalance_protocols import STREAMS, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import INTERNAL, is_legal_topic_name
 from barnabas.errors import KafkaError, StreamsInvalidTopology
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.streams.member import Endpoint
 from barnabas.groups.streams.messages import EndpointPartitions, Heartbeat, HeartbeatResult
 from barnabas.groups.streams.tasks import Tasks
@@ -156,7 +155,7 @@ def _response(result: HeartbeatResult) -> Response:
 def _told(tasks: Tasks | None) -> list[Response.TaskIds] | None:
     if tasks is None:
         return None
-    return [Response.TaskIds(subtopology_id=each, partitions=sorted(tasks[each])) for each in hash_map_order(tasks)]
+    return [Response.TaskIds(subtopology_id=each, partitions=sorted(tasks[each])) for each in sorted(tasks)]
 
 
 def _endpoint(found: EndpointPartitions) -> Response.EndpointToPartitions:

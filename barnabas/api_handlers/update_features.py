@@ -9,7 +9,6 @@ from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import FeatureUpdate, UpdateFeatures
 from barnabas.errors import NONE
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 Result = UpdateFeaturesResponse.UpdatableFeatureResult
@@ -31,7 +30,6 @@ def update_features(
         each.feature: FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
         for each in request.feature_updates
     }
-    updates = [asked[name] for name in hash_map_order(asked)]
 
     def respond(nothing: None) -> UpdateFeaturesResponse:
         results = [
@@ -39,4 +37,4 @@ def update_features(
         ]
         return UpdateFeaturesResponse(error_code=NONE, error_message=None, results=results)
 
-    return submit(UpdateFeatures(updates, request.validate_only), request, context, respond)
+    return submit(UpdateFeatures(list(asked.values()), request.validate_only), request, context, respond)

@@ -8,11 +8,9 @@ from functools import partial
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.hash_order import concurrent_order, long_order
 from barnabas.api_handlers.registry import api
 from barnabas.broker.markers import write_markers
 from barnabas.errors import NONE, KafkaError, UnknownServerError
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -82,20 +80,17 @@ def failed(markers: Iterable[Asked]) -> WriteTxnMarkersResponse:
 
 
 def response(outcomes: Outcomes) -> WriteTxnMarkersResponse:
-    """In Apache Kafka's order; of a marker for no partition it says nothing."""
+    """Returns the response, which leaves out markers for no partition."""
     return WriteTxnMarkersResponse(
         markers=[
-            Result(producer_id=producer_id, topics=topics(outcomes[producer_id]))
-            for producer_id in long_order([producer_id for producer_id, errors in outcomes.items() if errors])
+            Result(producer_id=producer_id, topics=topics(errors)) for producer_id, errors in outcomes.items() if errors
         ]
     )
 
 
 def topics(errors: Mapping[TopicPartition, type[KafkaError] | None]) -> list[TopicResult]:
     found: dict[str, list[PartitionResult]] = {}
-    for place in concurrent_order(list(errors)):
-        topic, index = place
-        error = errors[TopicPartition(topic, index)]
+    for (topic, index), error in errors.items():
         code = NONE if error is None else error.code
         found.setdefault(topic, []).append(PartitionResult(partition_index=index, error_code=code))
-    return [TopicResult(name=name, partitions=found[name]) for name in hash_map_order(found)]
+    return [TopicResult(name=name, partitions=partitions) for name, partitions in found.items()]

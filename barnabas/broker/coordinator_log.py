@@ -7,7 +7,7 @@ decides; the topic is made when somebody first asks for a coordinator.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.cluster.commands import CreatedTopic, CreateTopics
 from barnabas.cluster.image import MetadataDelta
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Written = Callable[[type[KafkaError] | None], object]
-T = TypeVar("T")
 
 SEQUENCE_OF_COORDINATORS = 0
 """What Apache's coordinators write whether or not there is a producer; sequences are the producers' own."""
@@ -158,14 +157,6 @@ class CoordinatorLog:
                     take(index, _batches(partition, buffer_size))
             except (KafkaError, MalformedMessage) as error:
                 logger.error("%s-%d: what it keeps cannot be loaded: %s", self.topic, index, error)
-
-    def by_partition(self, found: Iterable[T], key_of: Callable[[T], str]) -> dict[int, dict[str, T]]:
-        """What was found, under the partitions that keep it, and there under its keys."""
-        partitions: dict[int, dict[str, T]] = {}
-        for each in found:
-            key = key_of(each)
-            partitions.setdefault(self.index_of(key), {})[key] = each
-        return partitions
 
     def follow(self, delta: MetadataDelta, coordinator: Coordinator) -> None:
         """Tell the coordinator which topics are deleted, and when its own log is, or is no longer led here.

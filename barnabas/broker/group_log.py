@@ -17,9 +17,7 @@ from barnabas.errors import KafkaError
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.environment import TopicsMade, TopicToMake
-from barnabas.groups.java_hash import partitions_in_list_order, partitions_in_order, timeline_order
 from barnabas.groups.ledger import Written
-from barnabas.groups.messages import ListedGroup
 from barnabas.log.transactions import marker_of
 from barnabas.offsets.pending import Producer, Transaction
 from barnabas.offsets.records import Record
@@ -89,26 +87,6 @@ class GroupLog:
     def index_of(self, group_id: str) -> int:
         """The partition of ``__consumer_offsets`` that keeps the group."""
         return self._log.index_of(group_id)
-
-    def in_order(self, group_ids: Iterable[str]) -> list[str]:
-        """The groups in the order in which Apache Kafka answers for them: partition by partition."""
-        partitions: dict[int, list[str]] = {}
-        for group_id in group_ids:
-            partitions.setdefault(self.index_of(group_id), []).append(group_id)
-        if len(partitions) > 1:
-            return [each for index in partitions_in_order(CONSUMER_OFFSETS, partitions) for each in partitions[index]]
-        return [each for group in partitions.values() for each in group]
-
-    def in_list_order(self, groups: Iterable[ListedGroup]) -> list[ListedGroup]:
-        """All groups in the order in which Apache Kafka lists them: that of its hash tables."""
-        partitions = self._log.by_partition(groups, lambda group: group.group_id)
-        topic = self._broker.image.topics_by_name.get(CONSUMER_OFFSETS)
-        return [
-            partitions[index][key]
-            for index in partitions_in_list_order(CONSUMER_OFFSETS, len(topic.partitions) if topic is not None else 0)
-            if index in partitions
-            for key in timeline_order(partitions[index])
-        ]
 
     # --------------------------------------------------------------- writing
 

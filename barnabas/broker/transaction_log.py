@@ -11,14 +11,13 @@ from barnabas.broker.markers import write_markers
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import TRANSACTION_STATE
 from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartition
-from barnabas.groups.java_hash import concurrent_map_order
 from barnabas.offsets.records import Record
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.transactions.messages import ListedTransaction, Marker, PartitionErrors, TopicPartition
+from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -55,13 +54,6 @@ class TransactionLog:
     def is_coordinator(self, transactional_id: str) -> bool:
         """Whether what is known of the id, should there be anything, is here: this node leads its partition."""
         return self._log.leads(transactional_id)
-
-    def in_list_order(self, transactions: Iterable[ListedTransaction]) -> list[ListedTransaction]:
-        """All of them as Apache Kafka lists them: partition by partition, each in the order of its hash table."""
-        partitions = self._log.by_partition(transactions, lambda transaction: transaction.transactional_id)
-        return [
-            partitions[index][key] for index in sorted(partitions) for key in concurrent_map_order(partitions[index])
-        ]
 
     def _epoch(self, transactional_id: str) -> int:
         """How often the partition that keeps the id has changed its leader: the epoch of this coordinator."""

@@ -1,8 +1,8 @@
-"""Java's hashes, and the orders that they give: which partition keeps a group, who wins a tie, what is told first.
+"""Java's hash codes, and the iteration orders of its hash tables.
 
-Knows nothing of groups. Where Kafka's choices rest on a hash they must come out the same here, or else a data directory
-that moves between the two brokers has its groups in the wrong partitions; and where its answers come in the order of a
-hash table, ours do too.
+Knows nothing of groups. Apache Kafka's choices depend on them: which partition stores a group, how an assignor decides
+a tie, in which order a batch has its records. They are the same here, so that a data directory can move between the two
+brokers: every group stays in its partition, and keeps its assignment.
 """
 
 import functools
@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 K = TypeVar("K")
-
-T = TypeVar("T", str, int)
 
 SMALLEST_TABLE = 16
 LOAD_FACTOR = 0.75
@@ -65,47 +63,13 @@ def hash_map_order(keys: Iterable[str]) -> list[str]:
     return table_order({key: hash_code(key) for key in keys})
 
 
-def concurrent_map_order(keys: Iterable[str]) -> list[str]:
-    """The same of a ``java.util.concurrent.ConcurrentHashMap``, which grows one key sooner."""
-    return table_order({key: hash_code(key) for key in keys}, grows_when_full=True)
+def timeline_order(keys: Iterable[str]) -> list[str]:
+    """Returns the keys in the order in which Kafka's ``TimelineHashMap`` gives them after they were put in this order.
 
-
-def partitions_in_order(topic: str, partitions: Iterable[int]) -> list[int]:
-    """The partitions in the order of a HashMap of Kafka's ``TopicPartition``, filled by ``computeIfAbsent``.
-
-    Requests about several groups are answered partition by partition, in this order.
-
-    >>> partitions_in_order("__consumer_offsets", [16, 32, 47])
-    [47, 32, 16]
+    >>> timeline_order(["range", "roundrobin", "sticky"])
+    ['range', 'sticky', 'roundrobin']
     """
-    # computeIfAbsent puts what is new in front of what is in the same bin, unlike put.
-    newest_first = reversed(list(dict.fromkeys(partitions)))
-    return table_order(_partition_codes(topic, newest_first))
-
-
-def partitions_in_list_order(topic: str, count: int) -> list[int]:
-    """All partitions of a topic in the order of a ConcurrentHashMap of Kafka's ``TopicPartition``.
-
-    >>> partitions_in_list_order("__consumer_offsets", 50)[:5]
-    [13, 46, 9, 42, 21]
-    """
-    return table_order(_partition_codes(topic, range(count)), grows_when_full=True)
-
-
-def _partition_codes(topic: str, partitions: Iterable[int]) -> dict[int, int]:
-    topic_code = hash_code(topic)
-    return {partition: (31 + partition) * 31 + topic_code for partition in partitions}
-
-
-def timeline_order(keys: Iterable[T]) -> list[T]:
-    """The keys, strings or ints, in the order of Kafka's ``TimelineHashMap`` after they were put in this order.
-
-    >>> timeline_order(range(7))
-    [5, 0, 2, 4, 1, 6, 3]
-    """
-    slots = {key: hash_code(key) if isinstance(key, str) else key for key in keys}
-    for key, code in slots.items():
-        slots[key] = code * GOLDEN_RATIO & 0xFFFFFFFFFFFFFFFF
+    slots = {key: hash_code(key) * GOLDEN_RATIO & 0xFFFFFFFFFFFFFFFF for key in keys}
     bits = 1
     while len(slots) * LOAD_FACTOR > 1 << bits:
         bits += 1
@@ -141,13 +105,14 @@ def copied_order(codes: Mapping[K, int]) -> list[K]:
     return table_order(codes, capacity=max(int(len(codes) / LOAD_FACTOR) + 1, SMALLEST_TABLE))
 
 
-def table_order(codes: Mapping[K, int], *, grows_when_full: bool = False, capacity: int = SMALLEST_TABLE) -> list[K]:
-    """Keys by their ``hashCode``, put in this order, as a HashMap gives them; or a table that grows one key sooner.
+def table_order(codes: Mapping[K, int], *, capacity: int = SMALLEST_TABLE) -> list[K]:
+    """Returns keys in the order in which a ``HashMap`` gives them that they were put into in this order.
 
-    ``capacity`` is what the constructor is given; the table has the next power of two.
+    :param codes: the ``hashCode`` of each key
+    :param capacity: what its constructor is given; the table has the next power of two
     """
     size = 1 << (capacity - 1).bit_length()
-    while len(codes) + grows_when_full > size * LOAD_FACTOR:
+    while len(codes) > size * LOAD_FACTOR:
         size *= 2
     return sorted(codes, key=lambda key: spread(codes[key] & 0xFFFFFFFF) & (size - 1))
 

@@ -33,6 +33,7 @@ UNORDERED = {
     "DeleteShareGroupState": {"Results"},
     "DeleteTopics": {"Responses"},
     "CreatePartitions": {"Results"},
+    "CreateTopics": {"Topics"},
     "DescribeGroups": {"Groups", "Members"},
     "DescribeLogDirs": {"Topics", "Partitions"},
     "DescribeProducers": {"ActiveProducers"},
@@ -51,22 +52,38 @@ UNORDERED = {
     "AlterShareGroupOffsets": {"Responses"},
     "DeleteShareGroupOffsets": {"Responses"},
     "DescribeShareGroupOffsets": {"Topics"},
-    "ShareGroupDescribe": {"Members", "SubscribedTopicNames", "TopicPartitions"},
+    "ShareGroupDescribe": {"Groups", "Members", "SubscribedTopicNames", "TopicPartitions"},
     "ShareGroupHeartbeat": {"TopicPartitions"},
-    "ConsumerGroupDescribe": {"Members", "SubscribedTopicNames", "TopicPartitions"},
+    "ConsumerGroupDescribe": {"Groups", "Members", "SubscribedTopicNames", "TopicPartitions"},
     "ConsumerGroupHeartbeat": {"TopicPartitions"},
-    "StreamsGroupDescribe": {"Members"},
-    "StreamsGroupHeartbeat": {"PartitionsByUserEndpoint", "ActivePartitions", "StandbyPartitions"},
+    "StreamsGroupDescribe": {
+        "ClientTags",
+        "Groups",
+        "Members",
+        "RepartitionSourceTopics",
+        "StateChangelogTopics",
+        "TopicConfigs",
+    },
+    "StreamsGroupHeartbeat": {
+        "ActivePartitions",
+        "ActiveTasks",
+        "PartitionsByUserEndpoint",
+        "StandbyPartitions",
+        "StandbyTasks",
+        "WarmupTasks",
+    },
     "ReadShareGroupState": {"Results"},
     "ReadShareGroupStateSummary": {"Results"},
-    # These come in an order that rests on the topics' ids, which are another's on each broker.
     "ShareAcknowledge": {"Responses", "Partitions"},
     "ShareFetch": {"Responses", "Partitions"},
     "TxnOffsetCommit": {"Topics", "Partitions"},
     "WriteShareGroupState": {"Results"},
     "WriteTxnMarkers": {"Markers", "Topics", "Partitions"},
 }
-"""Arrays that Apache Kafka fills from hash maps, or shuffles: their order means nothing."""
+"""The arrays whose order means nothing, by API: Apache Kafka fills them from hash maps, or shuffles them.
+
+They are sorted before they are compared.
+"""
 
 KEYED = {"ApiKeys": "ApiKey", "Configs": "Name"}
 """Arrays whose entries are told apart by a field."""
@@ -120,6 +137,11 @@ class Normal:
     def name(self, kind: str, value: Any) -> str:
         return self.names.setdefault((kind, value), f"{kind} {sum(k[0] == kind for k in self.names) + 1}")
 
+    def in_any_order(self, values: list[Any], name: str, api: str) -> list[Any]:
+        """Sorts an array whose order means nothing by what is known before its values get names."""
+        unnamed = Unnamed(self)
+        return sorted(values, key=lambda each: repr(unnamed.answer(each, name, api)))
+
     def answer(self, value: Any, name: str = "", api: str = "") -> Any:
         if isinstance(value, Mapping):
             if {"Name", "ConfigSource"} <= value.keys() and value["Name"] in ITS_OWN:
@@ -129,13 +151,16 @@ class Normal:
         if rule is not None and (rule is not Normal.assignment or isinstance(value, bytes)):
             return rule(self, value)
         if isinstance(value, list):
+            is_unordered = name in UNORDERED.get(api, ())
+            if is_unordered:
+                value = self.in_any_order(value, name, api)
             items = [self.answer(each, name, api) for each in value]
             if name in KEYED and all(isinstance(each, dict) and KEYED[name] in each for each in items):
                 key = KEYED[name]
                 if api == "ApiVersions":
                     items = [each for each in items if each[key] in COMPARED]
                 return {str(each[key]): each for each in sorted(items, key=lambda each: str(each[key]))}
-            return sorted(items, key=repr) if name in UNORDERED.get(api, ()) else items
+            return sorted(items, key=repr) if is_unordered else items
         if isinstance(value, str):
             value = value.replace(self.prefix, "~")
             return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), value) if MEMBER_ID.match(value) else value
@@ -156,6 +181,20 @@ class Normal:
         """Of the classic protocol; of the newer ones it is a structure."""
         text = data.decode("latin-1")
         return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), text)
+
+
+class Unnamed(Normal):
+    """Gives the names that there are already, and no new ones: what has none yet is known by its kind alone."""
+
+    def __init__(self, normal: Normal) -> None:
+        super().__init__(normal.port, normal.now_ms, normal.prefix, {})
+        self.names = normal.names
+
+    def name(self, kind: str, value: Any) -> str:
+        return self.names.get((kind, value), kind)
+
+    def in_any_order(self, values: list[Any], name: str, api: str) -> list[Any]:
+        return values
 
 
 def positive(kind: str) -> Any:

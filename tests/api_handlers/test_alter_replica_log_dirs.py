@@ -147,10 +147,6 @@ def test_the_later_of_two_wishes_stands(node, partition):
     assert ("T", 0) in node.broker.log_manager.moves.under_way
 
 
-def test_the_order_of_the_answer(node, partition):
-    assert list(ask(node, ("/nope", "t", 0, 1, 2))) == [("t", 2), ("t", 1), ("t", 0)]
-
-
 def test_nothing(node):
     assert ask(node) == {}
 

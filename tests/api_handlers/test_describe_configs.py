@@ -112,11 +112,11 @@ def test_a_resource_may_be_asked_for_twice(cluster):
     ]
 
 
-def test_configs_come_in_the_order_of_a_hash_map(cluster):
+def test_only_configs_that_exist_are_described(cluster):
     (some,) = ask(cluster, (2, "t", ["retention.ms", "no.such", "cleanup.policy"]))
-    assert [config.name for config in some.configs] == ["cleanup.policy", "retention.ms"]
+    assert sorted(config.name for config in some.configs) == ["cleanup.policy", "retention.ms"]
     (everything,) = ask(cluster, (2, "t", None))
-    assert [config.name for config in everything.configs][:2] == ["compression.type", "remote.log.delete.on.disable"]
+    assert {"compression.type", "remote.log.delete.on.disable"} < {config.name for config in everything.configs}
 
 
 def test_nothing_is_asked(cluster):

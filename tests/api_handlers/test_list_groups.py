@@ -66,13 +66,5 @@ def test_by_both(node):
     assert set(list_groups(node, 5, types_filter=["classic"], states_filter=["Empty"])) == {"simple", "pending"}
 
 
-def test_the_order_is_kafkas(group_node):
-    for number in range(8):
-        group_node.commit(f"group-{number}", p0=1)
-    answer = group_node.call(ListGroupsRequest(), 0)
-    # Partitions as a ConcurrentHashMap has them, and in each the groups as a TimelineHashMap has them.
-    assert [each.group_id[6:] for each in answer.groups] == ["6", "2", "5", "1", "3", "7", "0", "4"]
-
-
 def test_without_its_topic_there_are_none(quiet_group_node):
     assert list_groups(quiet_group_node, 5) == {}

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from barnabas.api_handlers.share_answers import by_topic, is_in_shape
+from barnabas.api_handlers.share_answers import is_in_shape
 from barnabas.api_handlers.share_fetch import Answering
 from barnabas.broker.share_fetching import FIRST_READ, ShareFetching
 from barnabas.broker.share_partitions import MOST_LIMITS
@@ -402,16 +402,6 @@ def test_shapes():
         [Said(0, 3, 1), Said(2, 4, 1)],
     ):
         assert not is_in_shape(wrong, is_renewal=False)
-
-
-def test_partitions_come_in_the_order_of_apache_kafka(node):
-    """Seen there with a topic of eight partitions."""
-    topic_id, name = bytes.fromhex("2e334fcc7a7b4e9d9cfd535afcd46b99"), "seen-by-apache"
-    image = node.broker.image._replace(
-        topics_by_id={topic_id: node.broker.image.topics_by_name["t"]._replace(name=name)}
-    )
-    assert by_topic({(topic_id, index): index for index in range(8)}, image) == [(topic_id, [7, 0, 2, 1, 3, 5, 4, 6])]
-    assert by_topic({(bytes(16), 1): 1}, image) == [(bytes(16), [1])]
 
 
 # ---------------------------------------------------------------- transactions

@@ -92,8 +92,8 @@ def test_of_one_that_is_named_twice_the_last_counts(node):
     assert finalized(node)[0][TRANSACTIONS] == 1
 
 
-def test_the_error_is_of_the_first_in_a_hash_map(node):
-    assert "nada" in update(node, ("nope", 1, UPGRADE), ("nada", 2, UPGRADE)).error_message
+def test_the_error_is_of_the_first_in_the_request(node):
+    assert "nope" in update(node, ("nope", 1, UPGRADE), ("nada", 2, UPGRADE)).error_message
 
 
 def test_kraft_version_shows_once_it_is_raised(node):

@@ -121,9 +121,3 @@ def test_the_generation_comes_with_version_2(writing):
     assert writing.ask(marker(7, 4, ("t", 0), version=-1), version=2) == [(7, {("t", 0): -1})]
     assert writing.ask(marker(7, 5, ("t", 0), version=2), version=2) == [(7, {("t", 0): 0})]
     assert writing.ask(marker(7, 4, ("u", 0)), version=1) == [(7, {("u", 0): 0})]
-
-
-def test_the_order_is_apaches(writing):
-    ids = (300, 5, 17, 33, 2**33 + 1, 2**32, 1000, 64, 65, 1)
-    answered = writing.ask(*[marker(each, 0, ("t", 0)) for each in ids])
-    assert [producer_id for producer_id, _ in answered] == [64, 17, 33, 2**32, 65, 1, 2**33 + 1, 5, 1000, 300]

@@ -24,11 +24,9 @@ from barnabas.groups.consumer.messages import (
     HeartbeatResult,
     NamedPartitions,
 )
-from barnabas.groups.consumer.records import in_order
 from barnabas.groups.consumer.replay import Replay
 from barnabas.groups.consumer.subscriptions import Topics
 from barnabas.groups.environment import Environment
-from barnabas.groups.java_hash import hash_map_order, timeline_order
 from barnabas.groups.migration.classic_members import ClassicMembers
 from barnabas.groups.migration.downgrading import Downgrading
 from barnabas.groups.migration.upgrading import Upgrading
@@ -77,7 +75,7 @@ class ConsumerGroups:
             group.epoch,
             group.assignment_epoch,
             self.membership.assignor_of(group),
-            [self._describe(group, group.members[member_id]) for member_id in timeline_order(group.members)],
+            [self._describe(group, member) for member in group.members.values()],
         )
 
     def _describe(self, group: ConsumerGroup, member: Member) -> DescribedMember:
@@ -91,7 +89,7 @@ class ConsumerGroups:
             member.epoch,
             member.client_id,
             member.client_host,
-            hash_map_order(sorted(member.topic_names)),
+            sorted(member.topic_names),
             member.topic_regex,
             self._named(has),
             self._named(group.target_of(member)),
@@ -103,7 +101,7 @@ class ConsumerGroups:
         topics = self._environment.image().topics_by_id
         return [
             (topic_id, topics[topic_id].name, sorted(partitions[topic_id]))
-            for topic_id in in_order(partitions)
+            for topic_id in partitions
             if topic_id in topics
         ]
 

@@ -228,4 +228,4 @@ class Membership:
 
 def _assignment(member: Member) -> list[tuple[bytes, list[int]]]:
     """What the member is told that it has: without what it has to give up."""
-    return [(topic_id, sorted(member.assigned[topic_id])) for topic_id in records.in_order(member.assigned)]
+    return [(topic_id, sorted(member.assigned[topic_id])) for topic_id in member.assigned]

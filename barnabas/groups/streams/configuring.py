@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from barnabas.errors import StreamsInvalidTopology, UnknownServerError
 from barnabas.groups.environment import TopicView
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.streams.states import Status
 from barnabas.groups.streams.topology import Subtopology, TopicInfo, Topology, copartitioned, inputs
 
@@ -225,8 +224,7 @@ def _subtopology(
 
 def _internal(info: TopicInfo, partitions: int) -> InternalTopic:
     configs = {each.key: each.value for each in info.topic_configs}
-    in_order = tuple((key, configs[key]) for key in hash_map_order(configs))
-    return InternalTopic(info.name, partitions, info.replication_factor, in_order)
+    return InternalTopic(info.name, partitions, info.replication_factor, tuple(configs.items()))
 
 
 def _missing(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from barnabas.groups.environment import TopicView
-from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.streams.configuring import ConfiguredTopology
 from barnabas.groups.streams.member import Member
 from barnabas.groups.streams.messages import EndpointPartitions
@@ -31,11 +30,11 @@ def _partitions(
 ) -> list[tuple[str, list[int]]]:
     subtopologies: Mapping[str, Any] = (configured and configured.subtopologies) or {}
     found = []
-    for each in hash_map_order(tasks):
+    for each, its_partitions in tasks.items():
         if each not in subtopologies:
             continue
-        partitions = sorted(tasks[each])
+        partitions = sorted(its_partitions)
         read = subtopologies[each].source_topics | subtopologies[each].repartition_sources.keys()
         # Of a topic with fewer partitions than the member has tasks, as many as there are: so Apache Kafka counts.
-        found += [(name, partitions[: len(topics[name].partitions)]) for name in hash_map_order(read) if name in topics]
+        found += [(name, partitions[: len(topics[name].partitions)]) for name in sorted(read) if name in topics]
     return found

@@ -218,7 +218,7 @@ class StreamsGroup:
             self.assignment_epoch,
             self.topology,
             self.configured if is_ready else None,
-            [(self.members[each], self.targets.get(each)) for each in timeline_order(self.members)],
+            [(member, self.targets.get(member_id)) for member_id, member in self.members.items()],
             described[1] if described is not None and self._is_current(described[0]) else None,
         )
 
