@@ -53,7 +53,7 @@ from barnabas.offsets.records import Record
 from barnabas.wire.coordinator_records import CoordinatorKey
 
 if TYPE_CHECKING:
-    from barnabas.groups.consumer.consumer_groups import ConsumerGroups
+    from barnabas.groups.consumer_groups import ConsumerGroups
     from barnabas.groups.share.share_groups import ShareGroups
     from barnabas.groups.streams.streams_groups import StreamsGroups
 

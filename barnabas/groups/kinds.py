@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 PLACES = {
-    "consumer": Place("consumer.consumer_groups", "ConsumerGroups", (3, 4, 5, 6, 7, 8, 16)),
+    "consumer": Place("consumer_groups", "ConsumerGroups", (3, 4, 5, 6, 7, 8, 16)),
     "share": Place("share.share_groups", "ShareGroups", range(10, 16)),
     "streams": Place("streams.streams_groups", "StreamsGroups", range(17, 24)),
 }

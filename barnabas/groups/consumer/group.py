@@ -5,7 +5,7 @@ what no record keeps: deadlines, and when the topics are looked at next. Follows
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.deadlines import Deadline
 from barnabas.errors import (
@@ -17,6 +17,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.consumer.member import NO_TARGET, Epochs, Member, Target
 from barnabas.groups.consumer.records import tombstones_of_group
+from barnabas.groups.consumer.resolved_regex import UNRESOLVED, ResolvedRegex
 from barnabas.groups.consumer.states import GroupState
 from barnabas.groups.java_hash import hash_map_order
 from barnabas.groups.ledger import Pair
@@ -32,18 +33,6 @@ REFRESH_INTERVAL_MS: Final = 180_000
 
 NEVER: Final = 0
 """When an assignment was made that was never made."""
-
-
-class ResolvedRegex(NamedTuple):
-    """Which topics a pattern stands for."""
-
-    topics: frozenset[str]
-    image_offset: int
-    """How far the metadata had come that it was matched against."""
-    time_ms: int
-
-
-UNRESOLVED: Final = ResolvedRegex(frozenset(), -1, -1)
 
 
 class Counts(dict[str, int]):

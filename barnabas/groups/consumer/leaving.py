@@ -4,8 +4,8 @@ Knows nothing of what becomes of their partitions: the next heartbeat of another
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final, Protocol
 
 from barnabas.deadlines import Deadline
 from barnabas.errors import KafkaError
@@ -16,7 +16,6 @@ from barnabas.groups.consumer.member import NOTHING, Member
 from barnabas.groups.consumer.member_states import UNREVOKED
 from barnabas.groups.consumer.messages import LEAVING_STATIC, Heartbeat, HeartbeatReply, HeartbeatResult
 from barnabas.groups.ledger import Pair, Written
-from barnabas.groups.migration.downgrading import Downgrading
 
 logger = logging.getLogger(__name__)
 
@@ -24,12 +23,22 @@ RETRY_S: Final = 0.5
 """After so long a member is taken away that could not be."""
 
 
+class Downgrade(Protocol):
+    """Turns a consumer group into a classic one when its last member of the consumer protocol leaves."""
+
+    def is_due(self, group: ConsumerGroup, leaving: Collection[Member], /) -> bool:
+        """Returns whether the group becomes a classic group without these members."""
+
+    def downgrade(self, group: ConsumerGroup, leaving: Sequence[Member], done: Written, /) -> None:
+        """Writes the records that remove these members, and make the group a classic one."""
+
+
 class Leaving:
     """The ends of memberships, and the deadlines that bring them about."""
 
-    def __init__(self, directory: Directory, downgrading: Downgrading) -> None:
+    def __init__(self, directory: Directory, downgrade: Downgrade) -> None:
         self._directory = directory
-        self._downgrading = downgrading
+        self._downgrade = downgrade
         self._environment = directory.environment
 
     def leave(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
@@ -56,8 +65,8 @@ class Leaving:
 
     def remove(self, group: ConsumerGroup, members: Sequence[Member], done: Written) -> None:
         """Take members away; if nobody is left who speaks the consumer protocol, the group is a classic one then."""
-        if self._downgrading.is_due(group, members):
-            self._downgrading.leave(group, members, done)
+        if self._downgrade.is_due(group, members):
+            self._downgrade.downgrade(group, members, done)
         else:
             self._environment.ledger.commit(group.group_id, self.tombstones(group, members), done)
 

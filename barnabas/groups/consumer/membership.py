@@ -7,6 +7,7 @@ ledger; nothing that records keep is changed in any other way. Follows Apache Ka
 import base64
 import logging
 from collections.abc import Iterable
+from typing import Protocol
 
 from barnabas.errors import KafkaError, NotCoordinator
 from barnabas.groups.assigning import ASSIGNORS, names_of
@@ -20,20 +21,32 @@ from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply
 from barnabas.groups.consumer.reconciliation import Aim, Owned, reconcile
 from barnabas.groups.consumer.targets import Aimed, assign
 from barnabas.groups.ledger import Pair, log_failure
-from barnabas.groups.migration.upgrading import Upgrading
 
 logger = logging.getLogger(__name__)
+
+
+class Upgrade(Protocol):
+    """Turns a classic group into a consumer group when its first member of the consumer protocol joins."""
+
+    def upgrade(self, classic: ClassicGroup, told: list[Pair], /) -> ConsumerGroup:
+        """Returns the consumer group, and adds the records that make it.
+
+        :raises GroupIdNotFound: the group stays a classic one
+        """
+
+    def needs_assignment(self, classic: ClassicGroup, group: ConsumerGroup, /) -> bool:
+        """Returns whether the group has to be assigned anew, whoever joins it."""
 
 
 class Membership:
     """The members of all consumer groups that are here."""
 
-    def __init__(self, directory: Directory, leaving: Leaving, upgrading: Upgrading) -> None:
+    def __init__(self, directory: Directory, leaving: Leaving, upgrade: Upgrade) -> None:
         self.directory = directory
         self.environment = directory.environment
         self.topics = directory.topics
         self._leaving = leaving
-        self._upgrading = upgrading
+        self._upgrade = upgrade
         self.new_topics_at = self.environment.image().offset
         """Offset of the metadata at which a topic was last made."""
 
@@ -70,7 +83,7 @@ class Membership:
         )
         is_due = has_new_topics or regex.is_known
         if isinstance(found, ClassicGroup) and found.members:
-            is_due = is_due or self._upgrading.leaves_open(found, group)
+            is_due = is_due or self._upgrade.needs_assignment(found, group)
         epoch = self.next_epoch(group, former, member, told, is_due=is_due)
         aimed = self.target(group, epoch, former, member, told)
         member = self.reconcile(group, member, aimed, has_new_topics or regex.has_changed, beat.owned, told)
@@ -109,7 +122,7 @@ class Membership:
             return self.directory.new_group(group_id)
         if isinstance(group, ClassicGroup):
             if not group.is_empty:
-                return self._upgrading.upgrade(group, told)
+                return self._upgrade.upgrade(group, told)
             told.append(records.classic_group_tombstone(group_id))
             return self.directory.new_group(group_id)
         raise wrong_kind(group_id)

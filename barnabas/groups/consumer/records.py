@@ -5,10 +5,10 @@ it writes does not depend on the order of a hash table.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from barnabas.groups.consumer.member import ClassicProtocols, Epochs, Member, Target
 from barnabas.groups.consumer.member_states import MemberState
+from barnabas.groups.consumer.resolved_regex import ResolvedRegex
 from barnabas.groups.java_hash import table_order, uuid_code
 from barnabas.groups.ledger import Pair
 from barnabas.wire.messages.group_records import (
@@ -27,9 +27,6 @@ from barnabas.wire.messages.group_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
     GroupMetadataKey,
 )
-
-if TYPE_CHECKING:
-    from barnabas.groups.consumer.group import ResolvedRegex
 
 Classic = ConsumerGroupMemberMetadataValue.ClassicMemberMetadata
 Has = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
@@ -171,7 +168,7 @@ def target_epoch_record(group_id: str, epoch: int, time_ms: int) -> Pair:
 # ----------------------------------------------------------------- patterns
 
 
-def regex_record(group_id: str, regex: str, resolved: "ResolvedRegex | None") -> Pair:
+def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Pair:
     """Which topics a pattern stands for; None: nobody subscribes by it any more."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
     if resolved is None:

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 from barnabas.errors import InvalidRegularExpression
 from barnabas.groups.assigning.regex import matching
 from barnabas.groups.consumer import records
-from barnabas.groups.consumer.group import UNRESOLVED, ConsumerGroup, Counts, ResolvedRegex
+from barnabas.groups.consumer.group import ConsumerGroup, Counts
 from barnabas.groups.consumer.member import Member
+from barnabas.groups.consumer.resolved_regex import UNRESOLVED, ResolvedRegex
 from barnabas.groups.consumer.subscriptions import Topics
 from barnabas.groups.java_hash import hash_code, hash_map_order, table_order, timeline_order
 from barnabas.groups.ledger import Pair

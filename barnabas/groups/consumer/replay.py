@@ -7,10 +7,11 @@ says; what is said of a group or a member that is not there brings it about, and
 from collections.abc import Callable
 
 from barnabas.groups.consumer import records
-from barnabas.groups.consumer.group import FIRST_EPOCH, NEVER, ConsumerGroup, ResolvedRegex
+from barnabas.groups.consumer.group import FIRST_EPOCH, NEVER, ConsumerGroup
 from barnabas.groups.consumer.member import NOTHING, Member
 from barnabas.groups.consumer.member_states import STABLE
 from barnabas.groups.consumer.messages import LEAVING
+from barnabas.groups.consumer.resolved_regex import ResolvedRegex
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Applier
 from barnabas.wire.coordinator_records import CoordinatorKey

@@ -6,8 +6,8 @@ Knows nothing of groups' epochs. Looks at the cluster as it is at the moment of 
 from collections.abc import Callable, Iterable, Mapping
 
 from barnabas.groups.assigning.topic_hash import group_hash, topic_hash
-from barnabas.groups.consumer.group import UNRESOLVED, ResolvedRegex
 from barnabas.groups.consumer.member import Member
+from barnabas.groups.consumer.resolved_regex import UNRESOLVED, ResolvedRegex
 from barnabas.groups.environment import ClusterView, TopicView
 
 Resolved = Mapping[str, ResolvedRegex]

@@ -43,7 +43,7 @@ class Downgrading:
             return False
         return rest <= self._environment.classic.config.group_max_size
 
-    def leave(self, group: ConsumerGroup, leaving: Sequence[Member], done: Written) -> None:
+    def downgrade(self, group: ConsumerGroup, leaving: Sequence[Member], done: Written) -> None:
         """Some members go, the others are a classic group that rebalances at once."""
         gone = {member.member_id for member in leaving}
         staying = [group.members[each] for each in timeline_order(group.members) if each not in gone]

@@ -63,7 +63,7 @@ class Upgrading:
         assert isinstance(group, ConsumerGroup)
         return group
 
-    def leaves_open(self, classic: ClassicGroup, group: ConsumerGroup) -> bool:
+    def needs_assignment(self, classic: ClassicGroup, group: ConsumerGroup) -> bool:
         """Whether there has to be another assignment, whoever it is that comes: one was under way, or lacks something.
 
         A static member that takes its own place changes nothing, and Apache Kafka 4.3.1 leaves it at that.

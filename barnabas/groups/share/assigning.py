@@ -10,7 +10,9 @@ from barnabas.groups.assigning.subscriber import Subscriber
 from barnabas.groups.assigning.topic_hash import group_hash, topic_hash
 from barnabas.groups.environment import ClusterView
 from barnabas.groups.share.messages import Partitions
-from barnabas.groups.share.share_group import ShareGroup, ShareMember, Topic, partitions_of
+from barnabas.groups.share.share_group import ShareGroup
+from barnabas.groups.share.share_member import ShareMember
+from barnabas.groups.share.state_metadata import Topic, partitions_of
 
 ASSIGNOR = "simple"
 """The one that there is for share groups (Kafka's ``SimpleAssignor``)."""

@@ -5,11 +5,12 @@ is determined; topics come in the order of Java's hash maps.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from barnabas.groups.java_hash import table_order, uuid_code
 from barnabas.groups.ledger import Pair
 from barnabas.groups.share.messages import Partitions
+from barnabas.groups.share.share_member import ShareMember
+from barnabas.groups.share.state_metadata import StateMetadata, Topic
 from barnabas.wire.messages.group_records import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -25,9 +26,6 @@ from barnabas.wire.messages.group_records import (
     ShareGroupTargetAssignmentMetadataValue,
 )
 
-if TYPE_CHECKING:
-    from barnabas.groups.share.share_group import KeptState, ShareMember, Topic
-
 STABLE = 0
 """The one state that a member of a share group has (``MemberState``)."""
 
@@ -37,7 +35,7 @@ def uuid_order(ids: Iterable[bytes]) -> list[bytes]:
     return table_order({each: uuid_code(each) for each in ids})
 
 
-def member_record(group_id: str, member: "ShareMember") -> Pair:
+def member_record(group_id: str, member: ShareMember) -> Pair:
     """Who the member is and what it subscribes to."""
     return (
         ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
@@ -76,7 +74,7 @@ def target_epoch_record(group_id: str, assignment_epoch: int, now_ms: int) -> Pa
     )
 
 
-def assigned_record(group_id: str, member: "ShareMember") -> Pair:
+def assigned_record(group_id: str, member: ShareMember) -> Pair:
     """The epoch that a member is told of, and what it is told to read."""
     value = ShareGroupCurrentMemberAssignmentValue
     return (
@@ -93,11 +91,11 @@ def assigned_record(group_id: str, member: "ShareMember") -> Pair:
     )
 
 
-def state_record(group_id: str, state: "KeptState") -> Pair:
+def state_record(group_id: str, state: StateMetadata) -> Pair:
     """Of which share partitions there is state."""
     value = ShareGroupStatePartitionMetadataValue
 
-    def told(topics: "dict[bytes, Topic]") -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
+    def told(topics: dict[bytes, Topic]) -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
         return [
             value.TopicPartitionsInfo(
                 topic_id=each, topic_name=topics[each].name, partitions=sorted(topics[each].partitions)

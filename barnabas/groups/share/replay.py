@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from barnabas.groups.group import Group
-from barnabas.groups.share.share_group import ALWAYS_DUE, FIRST_EPOCH, KeptState, ShareGroup, ShareMember, Topic
+from barnabas.groups.share.share_group import ALWAYS_DUE, FIRST_EPOCH, ShareGroup
+from barnabas.groups.share.share_member import ShareMember
+from barnabas.groups.share.state_metadata import StateMetadata, Topic
 from barnabas.wire.coordinator_records import CoordinatorKey
 from barnabas.wire.messages.group_records import (
     ShareGroupCurrentMemberAssignmentKey,
@@ -120,9 +122,9 @@ class Replay:
         if group is None:
             return
         if value is None:
-            group.state = KeptState()
+            group.state = StateMetadata()
             return
-        group.state = KeptState(
+        group.state = StateMetadata(
             _topics(value.initializing_topics),
             _topics(value.initialized_topics),
             {bytes(each.topic_id): each.topic_name for each in value.deleting_topics},

@@ -4,15 +4,14 @@ All of it is what records say, but for what is marked as of this run: how it cha
 it ``share_groups.py``'s. Follows Apache Kafka's ``ShareGroup`` and ``ShareGroupMember``.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
-
 from barnabas.deadlines import Deadline
 from barnabas.errors import GroupIdNotFound
 from barnabas.groups.ledger import Pair
 from barnabas.groups.messages import OffsetCommit
 from barnabas.groups.share import records
 from barnabas.groups.share.messages import Partitions
+from barnabas.groups.share.share_member import ShareMember
+from barnabas.groups.share.state_metadata import StateMetadata
 from barnabas.groups.share.states import State
 
 GROUP_TYPE = "share"
@@ -21,78 +20,6 @@ FIRST_EPOCH = 1
 """Of a group that nobody has joined, and of its assignment: members' epochs begin above it, as 0 means to join."""
 
 ALWAYS_DUE = 0
-
-
-class ShareMember(NamedTuple):
-    """One member. It has no state of its own: what it is told to read it may read at once."""
-
-    member_id: str
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    subscribed_topic_names: Sequence[str] = ()
-    """In their order, each once."""
-    epoch: int = 0
-    previous_epoch: int = 0
-    assigned: Partitions = {}
-
-
-class Topic(NamedTuple):
-    """Partitions of a topic whose state is about to be made, or is there."""
-
-    name: str
-    partitions: frozenset[int]
-
-
-class KeptState(NamedTuple):
-    """Of which share partitions the share coordinator keeps state, by topic ids."""
-
-    initializing: Mapping[bytes, Topic] = {}
-    initialized: Mapping[bytes, Topic] = {}
-    deleting: Mapping[bytes, str] = {}
-    """Topics by name, all of their partitions."""
-
-    def of_topics(self, topic_ids: Collection[bytes]) -> "KeptState":
-        """What of it is about those topics."""
-        return KeptState(
-            {topic_id: topic for topic_id, topic in self.initializing.items() if topic_id in topic_ids},
-            {topic_id: topic for topic_id, topic in self.initialized.items() if topic_id in topic_ids},
-            {topic_id: name for topic_id, name in self.deleting.items() if topic_id in topic_ids},
-        )
-
-    def about_to_have(self, topics: Mapping[bytes, Topic]) -> "KeptState":
-        """The same, where somebody is about to make state of these."""
-        return self._replace(initializing=with_partitions(self.initializing, topics.items()))
-
-    def named(self) -> dict[bytes, frozenset[int]]:
-        """All partitions that are initialized or about to be."""
-        every = dict.fromkeys([*self.initialized, *self.initializing])
-        return {each: partitions_of(self.initialized, each) | partitions_of(self.initializing, each) for each in every}
-
-
-def partitions_of(topics: Mapping[bytes, Topic], topic_id: bytes) -> frozenset[int]:
-    topic = topics.get(topic_id)
-    return frozenset() if topic is None else topic.partitions
-
-
-def with_partitions(topics: Mapping[bytes, Topic], more: Iterable[tuple[bytes, Topic]]) -> dict[bytes, Topic]:
-    """Those topics, with more partitions."""
-    merged = dict(topics)
-    for topic_id, topic in more:
-        merged[topic_id] = Topic(topic.name, topic.partitions | partitions_of(merged, topic_id))
-    return merged
-
-
-def without_partitions(topics: Mapping[bytes, Topic], fewer: Iterable[tuple[bytes, int]]) -> dict[bytes, Topic]:
-    """Those topics without these partitions; one that has none left is no longer named."""
-    doomed: dict[bytes, set[int]] = {}
-    for topic_id, partition in fewer:
-        doomed.setdefault(topic_id, set()).add(partition)
-    left = {
-        topic_id: Topic(topic.name, topic.partitions - doomed.get(topic_id, set()))
-        for topic_id, topic in topics.items()
-    }
-    return {topic_id: topic for topic_id, topic in left.items() if topic.partitions or topic_id not in doomed}
 
 
 class ShareGroup:
@@ -115,14 +42,14 @@ class ShareGroup:
         self.members: dict[str, ShareMember] = {}
         self.target: dict[str, Partitions] = {}
         """What is meant for each member, by its id; the member hears of it with its next heartbeat."""
-        self.state = KeptState()
+        self.state = StateMetadata()
 
         # Of this run:
         self.sessions: dict[str, Deadline] = {}
         """When each member is out, unless it is heard of."""
         self.refresh_at_ms = ALWAYS_DUE
         """When the topics are to be looked at again."""
-        self.covered: KeptState | None = None
+        self.covered: StateMetadata | None = None
         """The state when it was last found that all of its partitions are meant for somebody."""
         self.initializing_since_ms: dict[tuple[bytes, int], int] = {}
         """Since when the persister has been asked to make state, by (topic id, partition)."""

@@ -25,7 +25,6 @@ from barnabas.groups.ledger import Applier, Pair, Written
 from barnabas.groups.records import has_place_for
 from barnabas.groups.share import records
 from barnabas.groups.share.assigning import ASSIGNOR, assign, hash_of, readable, unassigned
-from barnabas.groups.share.kept_state import KeptStates
 from barnabas.groups.share.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -38,7 +37,9 @@ from barnabas.groups.share.messages import (
     Partitions,
 )
 from barnabas.groups.share.replay import Replay
-from barnabas.groups.share.share_group import ALWAYS_DUE, ShareGroup, ShareMember
+from barnabas.groups.share.share_group import ALWAYS_DUE, ShareGroup
+from barnabas.groups.share.share_member import ShareMember
+from barnabas.groups.share.state_manager import StateManager
 from barnabas.wire.coordinator_records import CoordinatorKey
 
 logger = logging.getLogger(__name__)
@@ -54,9 +55,9 @@ class ShareGroups:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._groups = environment.groups
-        self.kept = KeptStates(environment, self.find)
+        self.states = StateManager(environment, self.find)
         self.appliers: Mapping[type[CoordinatorKey], Applier] = Replay(environment.groups).appliers
-        self.delete = self.kept.delete
+        self.delete = self.states.delete_group
 
     # ---------------------------------------------------------------- members
 
@@ -75,26 +76,27 @@ class ShareGroups:
         group = self._joined(ask)
         member = self._member(group, ask)
         beat = _Beat(self._environment, group, member, _updated(member, ask))
-        to_initialize = self.kept.missing(group, group.subscribed_topic_names(beat.updated))
+        to_initialize = self.states.uninitialized(group, group.subscribed_topic_names(beat.updated))
         if to_initialize:
-            beat.records.append(records.state_record(ask.group_id, group.state.about_to_have(to_initialize)))
+            beat.records.append(records.state_record(ask.group_id, group.state.with_initializing(to_initialize)))
         answer = self._answer(ask, member, beat.updated)
 
         def written(error: type[KafkaError] | None) -> None:
             if error is not None:
                 group.refresh_at_ms = ALWAYS_DUE
-                self.kept.give_up(group, to_initialize)
+                self.states.unmark_initializing(group, to_initialize)
                 reply(error)
                 return
             reply(answer)
             there = self._share_group(ask.group_id)
             if there is group:
-                self.kept.initialize(group, to_initialize)
-            elif there is not None:  # it has just come into being: who came behind may be at it
-                self.kept.initialize(there, self.kept.missing(there, [each.name for each in to_initialize.values()]))
+                self.states.initialize(group, to_initialize)
+            elif there is not None:  # this batch created the group; a later heartbeat may initialize some of them
+                names = [topic.name for topic in to_initialize.values()]
+                self.states.initialize(there, self.states.uninitialized(there, names))
 
         group.refresh_at_ms = beat.refresh_at_ms
-        self.kept.begin(group, to_initialize)
+        self.states.mark_initializing(group, to_initialize)
         self._environment.ledger.commit(ask.group_id, beat.records, written)
         there = self._share_group(ask.group_id)
         if there is not None and ask.member_id in there.members:
@@ -194,7 +196,7 @@ class ShareGroups:
                 for member_id in group.members:
                     if member_id not in group.sessions:
                         self._expect(group, member_id)
-                self.kept.topics_changed(group)
+                self.states.topics_changed(group)
 
     # ----------------------------------------------------------------- topics
 
@@ -204,7 +206,7 @@ class ShareGroups:
             if isinstance(group, ShareGroup):
                 if any(map(group.is_subscribed_to, names)):
                     group.refresh_at_ms = ALWAYS_DUE
-                self.kept.topics_changed(group)
+                self.states.topics_changed(group)
 
     # ----------------------------------------------------------------- groups
 

@@ -1,8 +1,9 @@
 """What becomes of consumer groups as records, where no scenario gets to see it."""
 
-from barnabas.groups.consumer.group import ConsumerGroup, ResolvedRegex
+from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.member import Member
 from barnabas.groups.consumer.records import in_order
+from barnabas.groups.consumer.resolved_regex import ResolvedRegex
 from barnabas.wire.messages import group_records as wire
 
 

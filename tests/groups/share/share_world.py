@@ -358,7 +358,7 @@ class World:
     def do_kept(self, words, _) -> None:
         """What share partitions the group has, and what the share coordinator keeps."""
         for group_id in words or ["g"]:
-            kept = self.coordinator.share.kept.initialized(group_id)
+            kept = self.coordinator.share.states.initialized(group_id)
             has = [f"{self.names[each]}:{','.join(map(str, p))}" for each, p in kept.items()]
             self.say(f"{group_id} has [{' '.join(sorted(has))}]")
         for (group_id, *at), (epoch, start) in sorted(self.persister.kept.items()):
@@ -371,7 +371,7 @@ class World:
             name, _, index = place.rpartition("-")
             if name:
                 starts.setdefault(self.image.topics_by_name[name].id, {})[int(index)] = int(start)
-        self.coordinator.share.kept.alter(options.get("group", "g"), starts, self.altered)
+        self.coordinator.share.states.alter_offsets(options.get("group", "g"), starts, self.altered)
 
     def altered(self, found) -> None:
         if not isinstance(found, dict):
@@ -382,7 +382,7 @@ class World:
 
     def do_forget(self, words, options) -> None:
         ids = [self.image.topics_by_name[name].id for name in words]
-        self.coordinator.share.kept.forget_topics(options.get("group", "g"), ids, self.forgotten)
+        self.coordinator.share.states.delete_offsets(options.get("group", "g"), ids, self.forgotten)
 
     def forgotten(self, found) -> None:
         if not isinstance(found, dict):

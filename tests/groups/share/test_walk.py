@@ -5,7 +5,8 @@ import string
 
 import pytest
 
-from barnabas.groups.share.share_group import KeptState, ShareGroup
+from barnabas.groups.share.share_group import ShareGroup
+from barnabas.groups.share.state_metadata import StateMetadata
 from tests.groups.share.share_world import World
 
 MEMBERS = string.ascii_lowercase[:6]
@@ -81,8 +82,8 @@ class Walker:
     def forgotten_by(self, group: ShareGroup | None) -> set[tuple[bytes, int]]:
         """Partitions that have state, as the share coordinator has it, but not as their group has it."""
         kept = {(topic_id, index) for _, topic_id, index in self.world.persister.kept}
-        known = group.state if group is not None else KeptState()
-        named = {(topic_id, index) for topic_id, indexes in known.named().items() for index in indexes}
+        known = group.state if group is not None else StateMetadata()
+        named = {(topic_id, index) for topic_id, indexes in known.partitions().items() for index in indexes}
         there = self.world.image.topics_by_id
         return {at for at in kept - named if at[0] in there and at[0] not in known.deleting}
 
@@ -120,7 +121,7 @@ class Walker:
             return
         assert group.epoch == group.assignment_epoch
         assert not group.initializing_since_ms
-        assert set(group.state.named()) <= set(self.world.image.topics_by_id)
+        assert set(group.state.partitions()) <= set(self.world.image.topics_by_id)
         read: set[tuple[bytes, int]] = set()
         for name, member in group.members.items():
             assert member.epoch == group.epoch

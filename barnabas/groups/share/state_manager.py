@@ -22,9 +22,9 @@ from barnabas.groups.persister import Done, Outcome, TopicPartition
 from barnabas.groups.records import has_place_for
 from barnabas.groups.share import records
 from barnabas.groups.share.messages import PartitionErrors, TopicErrors
-from barnabas.groups.share.share_group import (
-    KeptState,
-    ShareGroup,
+from barnabas.groups.share.share_group import ShareGroup
+from barnabas.groups.share.state_metadata import (
+    StateMetadata,
     Topic,
     partitions_of,
     with_partitions,
@@ -40,7 +40,7 @@ PartitionsReply = Callable[[PartitionErrors | type[KafkaError]], object]
 TopicsReply = Callable[[TopicErrors | type[KafkaError]], object]
 
 
-class KeptStates:
+class StateManager:
     """What share groups know of the state of their partitions."""
 
     def __init__(self, environment: Environment, find: Callable[[str], ShareGroup]) -> None:
@@ -48,10 +48,10 @@ class KeptStates:
         self._environment = environment
         self._find = find
 
-    def _commit(self, group: ShareGroup, state: KeptState, written: Written) -> None:
+    def _commit(self, group: ShareGroup, state: StateMetadata, written: Written) -> None:
         self._environment.ledger.commit(group.group_id, [records.state_record(group.group_id, state)], written)
 
-    def _commit_change(self, group: ShareGroup, state: KeptState, written: Written) -> None:
+    def _commit_change(self, group: ShareGroup, state: StateMetadata, written: Written) -> None:
         if state == group.state:
             written(None)
         else:
@@ -63,7 +63,7 @@ class KeptStates:
 
     # ----------------------------------------------------------- to be read
 
-    def missing(self, group: ShareGroup, topic_names: Collection[str]) -> dict[bytes, Topic]:
+    def uninitialized(self, group: ShareGroup, topic_names: Collection[str]) -> dict[bytes, Topic]:
         """Partitions of those topics that have no state and nobody is about to make one for.
 
         An attempt that was not heard of for ``group.share.initialize.retry.interval.ms`` is none.
@@ -85,12 +85,12 @@ class KeptStates:
                 found[topic.id] = Topic(name, frozenset(partitions))
         return found
 
-    def begin(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
+    def mark_initializing(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
         """Somebody is about to make their state: nobody else has to."""
         now_ms = self._environment.clock.time_ms()
         group.initializing_since_ms.update((at, now_ms) for at in _each(topics))
 
-    def give_up(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
+    def unmark_initializing(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
         for at in _each(topics):
             group.initializing_since_ms.pop(at, None)
 
@@ -98,7 +98,7 @@ class KeptStates:
         """Have the state of those partitions made: that it is about to be is written."""
         if not topics:
             return
-        self.begin(group, topics)
+        self.mark_initializing(group, topics)
         starts = {topic_id: dict.fromkeys(sorted(topic.partitions), OPEN) for topic_id, topic in topics.items()}
 
         def done(outcomes: Mapping[TopicPartition, Outcome]) -> None:
@@ -169,7 +169,7 @@ class KeptStates:
         topics = group.state.initialized
         return {each: sorted(topics[each].partitions) for each in records.uuid_order(topics)}
 
-    def alter(self, group_id: str, starts: Mapping[bytes, Mapping[int, int]], reply: PartitionsReply) -> None:
+    def alter_offsets(self, group_id: str, starts: Mapping[bytes, Mapping[int, int]], reply: PartitionsReply) -> None:
         """AlterShareGroupOffsets, of topics and partitions that exist; a group comes into being by it.
 
         :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND for one of another kind, NON_EMPTY_GROUP
@@ -183,7 +183,7 @@ class KeptStates:
 
         def ask(error: type[KafkaError] | None) -> None:
             if error is not None:
-                self.give_up(group, topics)
+                self.unmark_initializing(group, topics)
                 reply(error)
                 return
             there = self._environment.groups.get(group_id)
@@ -195,11 +195,11 @@ class KeptStates:
                 told = {at: outcome.error for at, outcome in outcomes.items()}
                 self._initialized(there, topics, outcomes, lambda failure: reply(told if failure is None else failure))
 
-            self.begin(there, topics)  # who joins now must not have it begin anywhere else
+            self.mark_initializing(there, topics)  # who joins now must not have it begin anywhere else
             self._environment.persister().initialize(group_id, starts, there.epoch, initialized)
 
-        self.begin(group, topics)
-        self._commit(group, group.state.about_to_have(topics), ask)
+        self.mark_initializing(group, topics)
+        self._commit(group, group.state.with_initializing(topics), ask)
 
     def _to_be_altered(self, group_id: str) -> ShareGroup:
         """The group, which nobody is in; one that there is not is about to be."""
@@ -215,7 +215,7 @@ class KeptStates:
             raise NonEmptyGroup
         return group
 
-    def forget_topics(self, group_id: str, topic_ids: Collection[bytes], reply: TopicsReply) -> None:
+    def delete_offsets(self, group_id: str, topic_ids: Collection[bytes], reply: TopicsReply) -> None:
         """DeleteShareGroupOffsets, of topics that exist: UNKNOWN_TOPIC_OR_PARTITION where the group has none of it.
 
         :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
@@ -230,44 +230,44 @@ class KeptStates:
             reply(errors)
             return
 
-        def forgotten(outcomes: Mapping[TopicPartition, Outcome]) -> None:
+        def deleted(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             for (topic_id, _), outcome in outcomes.items():
                 errors[topic_id] = errors[topic_id] or outcome.error
-            self._forgotten(group, outcomes, lambda error: reply(errors if error is None else error))
+            self._deleted(group, outcomes, lambda error: reply(errors if error is None else error))
 
-        self._forget(group, doomed, _without_initialized(state, doomed), forgotten, reply)
+        self._delete_state(group, doomed, _without_initialized(state, doomed), deleted, reply)
 
     # --------------------------------------------------------------- groups
 
-    def delete(self, group: Group, written: Written) -> None:
+    def delete_group(self, group: Group, written: Written) -> None:
         """Take away the state of all partitions of a share group that nobody is in, and then the group."""
         assert isinstance(group, ShareGroup)
         state = group.state
         doomed = list(dict.fromkeys([*state.initialized, *state.initializing, *state.deleting]))
 
-        def forgotten(outcomes: Mapping[TopicPartition, Outcome]) -> None:
+        def deleted(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             error = next((each.error for each in outcomes.values() if each.error is not None), None)
             if error is None and not group.is_empty:  # somebody came while it was being done
                 error = NonEmptyGroup
             if error is not None:
-                self._forgotten(group, outcomes, lambda failure: written(failure or error))
+                self._deleted(group, outcomes, lambda failure: written(failure or error))
             elif not self._is_here(group):
                 written(GroupIdNotFound)
             elif group.state.initialized or group.state.initializing:
-                self.delete(group, written)  # somebody came, had state made, and left again
+                self.delete_group(group, written)  # somebody came, had state made, and left again
             else:
                 self._environment.ledger.commit(group.group_id, group.tombstones(), written)
 
         if doomed:
-            self._forget(group, doomed, KeptState(), forgotten, written)
+            self._delete_state(group, doomed, StateMetadata(), deleted, written)
         else:
-            forgotten({})
+            deleted({})
 
-    def _forget(
+    def _delete_state(
         self,
         group: ShareGroup,
         doomed: Collection[bytes],
-        left: KeptState,
+        left: StateMetadata,
         done: Done,
         refused: Callable[[type[KafkaError]], object],
     ) -> None:
@@ -286,7 +286,7 @@ class KeptStates:
 
         self._commit(group, state, ask)
 
-    def _forgotten(self, group: ShareGroup, outcomes: Mapping[TopicPartition, Outcome], written: Written) -> None:
+    def _deleted(self, group: ShareGroup, outcomes: Mapping[TopicPartition, Outcome], written: Written) -> None:
         """Write down of what there is no state any more: what was made before it was deleted is gone, too."""
         if not self._is_here(group):
             written(GroupIdNotFound)
@@ -300,9 +300,9 @@ class KeptStates:
         )
         self._commit_change(group, state, written)
 
-    def _partitions(self, state: KeptState, doomed: Iterable[bytes]) -> Iterable[TopicPartition]:
+    def _partitions(self, state: StateMetadata, doomed: Iterable[bytes]) -> Iterable[TopicPartition]:
         """All partitions of those topics that may have state; of what was to be deleted before, all that there are."""
-        topics, named = self._environment.image().topics_by_id, state.named()
+        topics, named = self._environment.image().topics_by_id, state.partitions()
         for topic_id in doomed:
             partitions = set(named.get(topic_id, ()))
             if topic_id in state.deleting and topic_id in topics:
@@ -315,5 +315,5 @@ def _each(topics: Mapping[bytes, Topic]) -> list[TopicPartition]:
     return [(topic_id, partition) for topic_id, topic in topics.items() for partition in topic.partitions]
 
 
-def _without_initialized(state: KeptState, doomed: Collection[bytes]) -> KeptState:
+def _without_initialized(state: StateMetadata, doomed: Collection[bytes]) -> StateMetadata:
     return state._replace(initialized={each: topic for each, topic in state.initialized.items() if each not in doomed})
