@@ -99,6 +99,7 @@ class ClassicGroup:
         self.sync_deadline: Deadline | None = None
         """When those who have not asked for their assignment are out."""
         self._supporters: dict[str, int] = {}
+        self._has_warned_of_subscription = False
 
     # ------------------------------------------------------------------ state
 
@@ -309,7 +310,10 @@ class ClassicGroup:
             try:
                 topics = [subscribed_topics(member.metadata(self.protocol_name)) for member in self.members.values()]
             except MalformedMessage as error:
-                logger.warning("group %s: a member has %s: it may read anything", self.group_id, error)
+                # Such a client sends it again with every rebalance.
+                level = logging.DEBUG if self._has_warned_of_subscription else logging.WARNING
+                self._has_warned_of_subscription = True
+                logger.log(level, "group %s: cannot read a member's subscription: %s", self.group_id, error)
             else:
                 self.subscribed_topics = frozenset().union(*topics)
 
