@@ -1,4 +1,4 @@
-"""The offsets that groups commit, and the records of ``__consumer_offsets`` that keep them.
+"""The offsets that groups commit, and their records in ``__consumer_offsets``.
 
-Knows nothing of who is in a group, of requests or of logs: a group is a name here.
+Knows nothing of members, requests or logs: a group is only an id here.
 """

@@ -1,6 +1,6 @@
-"""What each group has committed, in memory: group, topic, partition -> offset.
+"""The committed offsets of all groups, in memory, by group, topic and partition.
 
-Knows nothing of records, of members, or of who may commit.
+Knows nothing of records or members, nor of who may commit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,26 +12,30 @@ NO_OFFSET = -1
 NO_LEADER_EPOCH = -1
 NO_EXPIRY = -1
 LATEST_EXPIRY = 2**63 - 1
-"""The last timestamp that a record has room for: what is to be kept for longer is kept until then."""
+"""The largest timestamp that a record can hold: an offset with a longer retention expires then."""
 
 
 class CommittedOffset(NamedTuple):
-    """Where a group goes on reading one partition (Kafka's ``OffsetAndMetadata``)."""
+    """A committed offset (Kafka's ``OffsetAndMetadata``)."""
 
     offset: int
-    """The next offset to read; clients may commit -1, or one past the end."""
+    """The next offset to read. Clients may commit -1, or an offset past the end."""
     leader_epoch: int
-    """Of the last record that was read, or -1."""
+    """The leader epoch of the last record that was read, or -1."""
     metadata: str
-    """What the client wants to remember; empty rather than null."""
+    """A text of the client's own; empty instead of null."""
     commit_timestamp_ms: int
     expire_timestamp_ms: int = NO_EXPIRY
-    """When it goes, if the commit said so itself (OffsetCommit 2-4), or -1: then the group's retention decides."""
+    """When the offset expires if the commit brought its own retention (OffsetCommit 2-4); -1 if the broker's applies.
+    """
     topic_id: bytes = ZERO_UUID
-    """16 bytes; all zero where it is not known."""
+    """16 bytes; all zero if the id is unknown."""
 
     def is_expired(self, base_timestamp_ms: int, now_ms: int, retention_ms: int) -> bool:
-        """Whether nobody has needed it for long enough; ``base_timestamp_ms`` is when the wait began."""
+        """Returns whether the offset has expired.
+
+        :param base_timestamp_ms: the time from which the broker's retention counts
+        """
         if self.expire_timestamp_ms != NO_EXPIRY:
             return now_ms >= self.expire_timestamp_ms
         return now_ms - base_timestamp_ms >= retention_ms
@@ -44,7 +48,7 @@ NOTHING: Topics = {}
 
 
 class CommittedOffsets:
-    """All that has been committed, by group. Knows nothing of transactions (``group_offsets.py``).
+    """The committed offsets by group. Knows nothing of transactions, which ``group_offsets.py`` adds.
 
     >>> offsets = CommittedOffsets()
     >>> offsets.put("readers", "songs", 0, CommittedOffset(7, -1, "", 1_700_000_000_000))
@@ -58,20 +62,21 @@ class CommittedOffsets:
         self._groups: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
 
     def of(self, group_id: str) -> Topics:
-        """By topic, then partition; empty for a group that has committed nothing. Not to be changed."""
+        """Returns a group's offsets by topic and partition, which must not be changed; empty if it has committed none.
+        """
         return self._groups.get(group_id, NOTHING)
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """The one, or None."""
+        """Returns the committed offset of one partition; None if there is none."""
         partitions = self.of(group_id).get(topic)
         return partitions.get(partition) if partitions is not None else None
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Commit; what was there is gone."""
+        """Commits an offset, and replaces the one before it."""
         self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """Forget one; harmless when there is none."""
+        """Removes an offset, if there is one."""
         topics = self._groups.get(group_id)
         if topics is None or topic not in topics:
             return
@@ -82,15 +87,15 @@ class CommittedOffsets:
             del self._groups[group_id]
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Removes all offsets."""
         self._groups.clear()
 
     def positions(self, group_id: str) -> Iterator[tuple[str, int]]:
-        """Each (topic, partition) of the group. The offsets may change meanwhile."""
+        """Yields each (topic, partition) of the group. The offsets may be changed meanwhile."""
         for topic, partitions in list(self.of(group_id).items()):
             for partition in list(partitions):
                 yield topic, partition
 
     def groups_of(self, topic: str) -> list[str]:
-        """The groups that have committed an offset of that topic."""
+        """Returns the groups that have committed an offset of the topic."""
         return [group_id for group_id, topics in self._groups.items() if topic in topics]

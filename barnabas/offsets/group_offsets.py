@@ -1,6 +1,6 @@
-"""All offsets of all groups: what is committed, and what transactions may still commit, kept in step.
+"""All offsets of all groups: those that are committed, and those that are pending in open transactions.
 
-Knows nothing of records, of members, or of who may commit.
+Knows nothing of records or members, nor of who may commit.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,7 +10,9 @@ from barnabas.offsets.pending import PendingOffsets, Position, Transaction
 
 
 class GroupOffsets(CommittedOffsets):
-    """Told of each change in the order of the log, it shows what the log says; only what is committed is shown.
+    """Committed and pending offsets. Only committed ones are returned.
+
+    Every change has to be made in the order of the log.
 
     >>> offsets = GroupOffsets()
     >>> transaction = Transaction(partition=3, producer_id=1000)
@@ -27,19 +29,19 @@ class GroupOffsets(CommittedOffsets):
         self._pending = PendingOffsets()
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Commit; what was there is gone, and what transactions wrote there before can no longer become visible."""
+        """Commits an offset. Pending offsets of the partition that are older can no longer become committed."""
         super().put(group_id, topic, partition, committed)
         if self._pending:
-            self._pending.outdate(group_id, topic, partition)
+            self._pending.supersede(group_id, topic, partition)
 
     def put_pending(
         self, transaction: Transaction, group_id: str, topic: str, partition: int, offset: CommittedOffset
     ) -> None:
-        """Commit, if the transaction does."""
+        """Adds an offset that is committed if the transaction commits."""
         self._pending.put(transaction, group_id, topic, partition, offset)
 
     def end(self, transaction: Transaction, is_commit: bool) -> None:
-        """The marker of a transaction is in the log; harmless when it has no offsets here."""
+        """Ends a transaction: its marker is in the log. Does nothing if the transaction has no offsets here."""
         if not is_commit:
             self._pending.abort(transaction)
             return
@@ -47,15 +49,15 @@ class GroupOffsets(CommittedOffsets):
             super().put(group_id, topic, partition, offset)
 
     def unstable(self, group_id: str) -> Collection[Position]:
-        """The positions that some transaction is about to change. Not to be changed."""
+        """Returns the positions with a pending offset, which must not be changed."""
         return self._pending.of(group_id)
 
     def has(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether there is anything to take away, be it committed or pending."""
+        """Returns whether the partition has an offset, committed or pending."""
         return self.get(group_id, topic, partition) is not None or (topic, partition) in self.unstable(group_id)
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """Forget one, and what transactions would make of it; harmless when there is none."""
+        """Removes the committed and the pending offsets of a partition."""
         super().remove(group_id, topic, partition)
         if self._pending:
             self._pending.remove(group_id, topic, partition)
@@ -65,13 +67,13 @@ class GroupOffsets(CommittedOffsets):
         self._pending.clear()
 
     def positions(self, group_id: str) -> Iterator[Position]:
-        """Each (topic, partition) of the group: the committed ones, then others that are pending."""
+        """Yields each (topic, partition) of the group: first the committed ones, then those that are only pending."""
         yield from super().positions(group_id)
         for topic, partition in self._pending.positions(group_id):
             if self.get(group_id, topic, partition) is None:
                 yield topic, partition
 
     def groups_of(self, topic: str) -> list[str]:
-        """The groups that have an offset of that topic, be it committed or pending."""
+        """Returns the groups that have an offset of the topic, committed or pending."""
         found = super().groups_of(topic)
         return list(dict.fromkeys([*found, *self._pending.groups_of(topic)])) if self._pending else found

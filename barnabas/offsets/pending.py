@@ -1,8 +1,8 @@
-"""The offsets of transactions that have not ended: who has written which, and which can still become visible.
+"""The pending offsets: those that open transactions have written.
 
-Knows nothing of records, of members, nor of what has been committed but that something was. Rules of Apache Kafka's
-``OffsetMetadataManager``: of the offsets of one partition, the one whose record is later in the log counts, and not
-the one whose transaction ends later; otherwise compaction, which keeps the last record, would change what is committed.
+Knows nothing of records and members. Follows Apache Kafka's ``OffsetMetadataManager``: of two offsets of a partition
+the one whose record is later in the log is committed in the end, not the one whose transaction ends later. Compaction
+keeps the last record, so anything else would change committed offsets.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,21 +15,21 @@ Position = tuple[str, int]
 
 
 class Producer(NamedTuple):
-    """A transactional producer, in one of its incarnations."""
+    """A transactional producer with its epoch."""
 
     id: int
     epoch: int
 
 
 class Transaction(NamedTuple):
-    """What a producer has open in one partition of ``__consumer_offsets``, which is ended by a marker there."""
+    """The open transaction of a producer in one partition of ``__consumer_offsets``; a marker there ends it."""
 
     partition: int
     producer_id: int
 
 
 class PendingOffset(NamedTuple):
-    """An offset, and whose it is."""
+    """An offset and the partition that it belongs to."""
 
     group_id: str
     topic: str
@@ -38,13 +38,14 @@ class PendingOffset(NamedTuple):
 
 
 Writers = dict[Transaction, CommittedOffset | None]
-"""The transactions with an offset of one partition, the latest record last; None where something committed is later."""
+"""The transactions with an offset of one partition, in the order of their records. None if a later offset is committed.
+"""
 
 NOWHERE: dict[Position, Writers] = {}
 
 
 class PendingOffsets:
-    """By group and position, and by transaction.
+    """Pending offsets by group and position, and by transaction.
 
     >>> pending = PendingOffsets()
     >>> transaction = Transaction(partition=3, producer_id=1000)
@@ -67,39 +68,42 @@ class PendingOffsets:
     # ------------------------------------------------------------- looking
 
     def of(self, group_id: str) -> Collection[Position]:
-        """The positions of the group that some transaction is about to change. Not to be changed."""
+        """Returns the positions of the group with a pending offset, which must not be changed."""
         return self._groups.get(group_id, NOWHERE)
 
     def positions(self, group_id: str) -> list[Position]:
-        """The same, as they are now."""
+        """Returns a copy of the positions of the group with a pending offset."""
         return list(self.of(group_id))
 
     def groups_of(self, topic: str) -> list[str]:
-        """The groups with a pending offset of that topic."""
+        """Returns the groups with a pending offset of the topic."""
         return [group_id for group_id, at in self._groups.items() if any(name == topic for name, _ in at)]
 
     # ------------------------------------------------------------ changing
 
     def put(self, transaction: Transaction, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
-        """The transaction would commit this; what it wrote of that partition before is gone."""
+        """Adds a pending offset, and replaces the transaction's former one of that partition."""
         position = (topic, partition)
         writers = self._groups.setdefault(group_id, {}).setdefault(position, {})
         writers.pop(transaction, None)
         writers[transaction] = offset
         self._transactions.setdefault(transaction, {})[group_id, position] = None
 
-    def outdate(self, group_id: str, topic: str, partition: int) -> None:
-        """Something later is committed there. The position stays unstable, as in Apache Kafka, until those end."""
+    def supersede(self, group_id: str, topic: str, partition: int) -> None:
+        """Marks the pending offsets of a partition as older than a committed one: they will not be committed.
+
+        The position stays unstable until their transactions end, as in Apache Kafka.
+        """
         writers = self._groups.get(group_id, NOWHERE).get((topic, partition), {})
         for transaction in writers:
             writers[transaction] = None
 
     def commit(self, transaction: Transaction) -> list[PendingOffset]:
-        """End it well: those of its offsets that are committed now, for nothing later is."""
+        """Ends the transaction, and returns those of its offsets that become committed."""
         return list(self._end(transaction, is_commit=True))
 
     def abort(self, transaction: Transaction) -> None:
-        """End it: nothing of it remains."""
+        """Ends the transaction, and drops its offsets."""
         for _ in self._end(transaction, is_commit=False):
             pass
 
@@ -118,7 +122,7 @@ class PendingOffsets:
                 self._drop(group_id, position)
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """Whoever wrote it: none of it becomes visible, and nothing is unstable any more."""
+        """Drops the pending offsets of a partition. The position is no longer unstable."""
         position = (topic, partition)
         if position not in self.of(group_id):
             return
@@ -136,6 +140,6 @@ class PendingOffsets:
             del self._groups[group_id]
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Drops all pending offsets."""
         self._groups.clear()
         self._transactions.clear()

@@ -1,23 +1,23 @@
-"""Committed offsets as records of ``__consumer_offsets``: key and value, there and back.
+"""The records of committed offsets in ``__consumer_offsets``: keys and values.
 
-Knows nothing of logs or batches, nor of the records of members that stand in the same topic (``groups/records.py``).
+Knows nothing of logs and batches, nor of the records of groups in the same topic (``groups/records.py``).
 """
 
 from barnabas.offsets.committed import NO_EXPIRY, CommittedOffset
 from barnabas.wire.messages.group_records import OffsetCommitKey, OffsetCommitValue, encode_key, encode_value
 
 Record = tuple[bytes, bytes | None]
-"""Key and value; a value of None is a tombstone."""
+"""Key and value; None as the value is a tombstone."""
 
 VERSION = 4
-"""Carries the topic's id (Kafka 4.1)."""
+"""The version that has the topic's id (Kafka 4.1)."""
 
 VERSION_WITH_EXPIRY = 1
-"""The only one that carries an expiry, and no leader epoch: for a commit that brings its own retention."""
+"""The only version that has an expiry, for commits with their own retention. It has no leader epoch."""
 
 
 def commit_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
-    """The record of a commit (Kafka's ``GroupCoordinatorRecordHelpers.newOffsetCommitRecord``)."""
+    """Returns the record of a committed offset (Kafka's ``GroupCoordinatorRecordHelpers.newOffsetCommitRecord``)."""
     value = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -31,12 +31,12 @@ def commit_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> Record:
-    """The record that takes a commit away."""
+    """Returns the record that removes a committed offset."""
     return _key(group_id, topic, partition), None
 
 
 def committed_offset(value: OffsetCommitValue) -> CommittedOffset:
-    """What a value of any version says; fields that the version lacks have their defaults."""
+    """Returns the offset in a value of any version. Fields that the version lacks have their defaults."""
     return CommittedOffset(
         value.offset,
         value.leader_epoch,

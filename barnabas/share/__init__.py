@@ -1,4 +1,4 @@
-"""Share groups' records: what became of each that a group was given, and the coordinator that keeps it (KIP-932).
+"""The records of share groups (KIP-932): which are acquired, which are done, and the coordinator that stores that.
 
-Knows nothing of who is in a group, nor of requests and files.
+Knows nothing of the members of a group, nor of requests and files.
 """

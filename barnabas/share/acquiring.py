@@ -1,9 +1,9 @@
-"""Acquiring records for a member: which of those that were read, and in what portions (``SharePartition.acquire``).
+"""Acquires records for a member, out of the batches that were read (``SharePartition.acquire``).
 
-Knows nothing of what is in a batch of the log but its offsets. What a client gets are whole batches of the log; beside
-them it is told which offsets in there are its own. Those that are given for the first time come in whole batches too
-(*batch optimized*), or as few as were asked for (*record limit*, KIP-1206); those that come again in the batches in
-which they were given before.
+Knows nothing of a batch of the log but its offsets. A client receives whole batches of the log, and beside them the
+offsets that it has acquired. Records that are delivered for the first time are acquired in whole batches (*batch
+optimized*), or at most as many as the client asks for (*record limit*, KIP-1206). Records that are delivered again are
+acquired in the batches in which they were acquired before.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from barnabas.share.partition import SharePartition
 from barnabas.share.states import RecordState
 
 
-class Read(Protocol):
+class LogBatch(Protocol):
     """A batch of the log."""
 
     base_offset: int
@@ -24,7 +24,7 @@ class Read(Protocol):
 
 
 class Acquired(NamedTuple):
-    """Records that are the member's, and how often they have been given now."""
+    """Records that the member has acquired, and how often they have been delivered."""
 
     first_offset: int
     last_offset: int
@@ -32,33 +32,33 @@ class Acquired(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a member asks for."""
+    """The request of a member."""
 
     member_id: str
-    max_records: int  #: may be exceeded by the rest of a batch, unless ``is_record_limit``
-    batch_size: int  #: of new records, about how many to a portion
+    max_records: int  #: the rest of a batch may exceed it, unless ``is_record_limit``
+    batch_size: int  #: about how many new records are acquired as one batch
     is_record_limit: bool = False
 
 
-def acquire(share: SharePartition, wanted: Wanted, fetch_offset: int, read: Sequence[Read]) -> list[Acquired]:
-    """Give the member what may be given of what was read from ``fetch_offset`` on; in the order of offsets."""
+def acquire(share: SharePartition, wanted: Wanted, fetch_offset: int, read: Sequence[LogBatch]) -> list[Acquired]:
+    """Acquires, and returns in offset order, what the member may have of what was read from ``fetch_offset`` on."""
     if not read or wanted.max_records <= 0 or share.is_fenced:
         return []
     return _Acquisition(share, wanted, fetch_offset, read).run()
 
 
 def throttled_from(limit: int) -> int:
-    """From which delivery count on records are given in smaller and smaller portions.
+    """Returns the delivery count from which records are acquired in ever smaller batches.
 
-    So that one that cannot be processed does not take the whole batch with it past the limit.
+    A record that cannot be processed then does not take its whole batch past the delivery limit.
     """
     return max(2, (limit + 1) // 2)
 
 
 class _Acquisition:
-    """One go at it."""
+    """One call of :func:`acquire`."""
 
-    def __init__(self, share: SharePartition, wanted: Wanted, fetch_offset: int, read: Sequence[Read]) -> None:
+    def __init__(self, share: SharePartition, wanted: Wanted, fetch_offset: int, read: Sequence[LogBatch]) -> None:
         limits = share.limits()
         self._share = share
         self._wanted = wanted
@@ -70,7 +70,7 @@ class _Acquisition:
         self._until: float | None = None
         self._left = min(wanted.max_records, limits.record_locks - share.in_flight_count)
         if self._left <= 0 and fetch_offset < share.next_offset:
-            # There is no room for new ones. Those that come again have theirs.
+            # No new records can be in flight. Those that are delivered again are in flight already.
             self._left = min(wanted.max_records, share.next_offset - fetch_offset)
             self._last = min(self._last, share.next_offset - 1)
         self._acquired: list[Acquired] = []
@@ -83,17 +83,17 @@ class _Acquisition:
         first = max(self._base, share.start_offset)
         known = share.overlapping(first, self._last)
         for batch in known:
-            if self._left <= 0 or not self._again(batch):
+            if self._left <= 0 or not self._acquire_known(batch):
                 break
         else:
             first = max(first, share.next_offset)
             if self._left > 0 and first <= self._last:
-                self._new(first, self._last)
+                self._acquire_new(first, self._last)
         share.advance()
         return self._acquired
 
     def _archive_missing(self) -> None:
-        """What should have been read and was not has been compacted away since it was given last."""
+        """Archives what was in flight and is missing from the batches that were read: it has been compacted away."""
         if self._fetch_offset >= self._base:
             return
         for batch in self._share.overlapping(self._fetch_offset, self._base - 1):
@@ -102,19 +102,19 @@ class _Acquisition:
                     run.archive()
             if batch.is_unread:
                 self._share.remove(batch)
-                self._keep(batch, batch.first, batch.last)
+                self._put_back(batch, batch.first, batch.last)
 
-    def _keep(self, unread: InFlightBatch, first: int, last: int) -> None:
-        """Put back what is between two offsets of an unread batch that was taken out."""
+    def _put_back(self, unread: InFlightBatch, first: int, last: int) -> None:
+        """Puts the part of a removed unread batch between two offsets back."""
         for run in unread.within(first, last) if first <= last else ():
             self._share.insert(InFlightBatch(run, is_unread=run.is_available))
 
     # ------------------------------------------------------------ again
 
-    def _again(self, batch: InFlightBatch) -> bool:
-        """Give what is available of a batch that is known. False: nothing that comes after it is to be given."""
+    def _acquire_known(self, batch: InFlightBatch) -> bool:
+        """Acquires what is available of a batch in flight. Returns False if nothing behind it may be acquired."""
         if batch.is_unread:
-            self._first_of_unread(batch)
+            self._acquire_unread(batch)
             return True
         is_throttled = self._is_throttled(batch)
         if is_throttled and self._acquired:
@@ -123,14 +123,14 @@ class _Acquisition:
         is_too_much = self._wanted.is_record_limit and batch.count > self._left
         if is_covered and not batch.is_split and not is_too_much and not is_throttled:
             if batch.whole.is_available:
-                self._take(batch.whole)
-                self._tell(batch.first, batch.last, batch.whole.delivery_count)
+                self._lock(batch.whole)
+                self._add(batch.first, batch.last, batch.whole.delivery_count)
             return True
         if not batch.is_split:
             if not batch.whole.is_available:
                 return True
             batch.is_split = True
-        return not (self._some_of(batch) and is_throttled)
+        return not (self._acquire_some(batch) and is_throttled)
 
     def _is_throttled(self, batch: InFlightBatch) -> bool:
         counts = [
@@ -140,8 +140,8 @@ class _Acquisition:
         ]
         return max(counts, default=0) >= throttled_from(self._delivery_limit)
 
-    def _some_of(self, batch: InFlightBatch) -> int:
-        """Give records of a batch one by one: how many."""
+    def _acquire_some(self, batch: InFlightBatch) -> int:
+        """Acquires single records of a batch in flight, and returns how many."""
         limit, threshold, size = self._delivery_limit, throttled_from(self._delivery_limit), batch.count
         taken = 0
         most = self._left if self._wanted.is_record_limit else size
@@ -149,39 +149,39 @@ class _Acquisition:
         for run in batch.within(max(self._base, batch.first, self._share.start_offset), min(self._last, batch.last)):
             if not run.is_available:
                 continue
-            is_last_chance = limit > 2 and run.delivery_count == limit - 1
-            if is_last_chance and taken:
+            is_last_delivery = limit > 2 and run.delivery_count == limit - 1
+            if is_last_delivery and taken:
                 break
             if portion is None and run.delivery_count >= threshold:
                 portion = max(1, size >> (run.delivery_count - threshold + 1))
                 if taken < portion:
                     most = min(most, portion)
-            count = min(run.count, most - taken, 1 if is_last_chance else run.count)
+            count = min(run.count, most - taken, 1 if is_last_delivery else run.count)
             for piece in batch.within(run.first, run.first + count - 1):
-                self._take(piece)
-                self._tell(piece.first, piece.last, piece.delivery_count, goes_on=taken > 0)
+                self._lock(piece)
+                self._add(piece.first, piece.last, piece.delivery_count, extends=taken > 0)
             taken += count
-            if is_last_chance or taken >= most:
+            if is_last_delivery or taken >= most:
                 break
         return taken
 
     # ------------------------------------------------------------ for the first time
 
-    def _first_of_unread(self, batch: InFlightBatch) -> None:
-        """Records in a hole of what was kept are as good as new."""
+    def _acquire_unread(self, batch: InFlightBatch) -> None:
+        """Acquires records of an unread batch, as new ones."""
         share = self._share
         first, last = max(batch.first, self._base, share.start_offset), min(batch.last, self._last)
         share.remove(batch)
-        self._keep(batch, batch.first, first - 1)
-        self._keep(batch, last + 1, batch.last)
-        given_to = self._new(first, last)
-        if given_to < last:
-            share.insert(InFlightBatch(Run(given_to + 1, last, RecordState.AVAILABLE, 0), is_unread=True))
+        self._put_back(batch, batch.first, first - 1)
+        self._put_back(batch, last + 1, batch.last)
+        last_acquired = self._acquire_new(first, last)
+        if last_acquired < last:
+            share.insert(InFlightBatch(Run(last_acquired + 1, last, RecordState.AVAILABLE, 0), is_unread=True))
 
-    def _new(self, first: int, last: int) -> int:
-        """Give records that nothing is known of, in portions that end where batches of the log do.
+    def _acquire_new(self, first: int, last: int) -> int:
+        """Acquires new records, in batches that end where batches of the log end.
 
-        As many as are wanted, and the rest of the batch. The last offset that is known from now on.
+        Acquires as many as are wanted and the rest of the batch. Returns the last offset that is in flight now.
         """
         share, left = self._share, self._left
         if left < last - first + 1:
@@ -193,20 +193,20 @@ class _Acquisition:
             if self._wanted.is_record_limit and batch.count > left:
                 (run,) = batch.within(start, start + left - 1)
                 share.may_have_available = True
-            self._take(run)
-            self._tell(run.first, run.last, run.delivery_count)
+            self._lock(run)
+            self._add(run.first, run.last, run.delivery_count)
         share.next_offset = max(share.next_offset, last + 1)
         return last
 
     def _end_of_batch(self, offset: int) -> int:
-        """The last offset of the batch with that one in it; that one where it is in none."""
+        """Returns the last offset of the batch with that offset; the offset itself if no batch has it."""
         for batch in self._read:
             if batch.base_offset <= offset <= batch.last_offset:
                 return batch.last_offset
         return offset
 
     def _portions(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Where records from one offset to another are parted."""
+        """Returns the batches into which new records are divided, by their first and last offsets."""
         portions = []
         if not self._wanted.is_record_limit and last - first + 1 > self._wanted.batch_size:
             for batch in self._read:
@@ -220,15 +220,18 @@ class _Acquisition:
 
     # ------------------------------------------------------------ giving
 
-    def _take(self, run: Run) -> None:
+    def _lock(self, run: Run) -> None:
         if self._until is None:
             self._until = self._share.lock()
         run.acquire(self._wanted.member_id, self._until)
 
-    def _tell(self, first: int, last: int, delivery_count: int, *, goes_on: bool = False) -> None:
-        """``goes_on``: it is of the same batch as what was given before, and told with it where it is like it."""
+    def _add(self, first: int, last: int, delivery_count: int, *, extends: bool = False) -> None:
+        """Adds records to the result.
+
+        :param extends: they are of the same batch as the last ones, and join them if they have the same delivery count
+        """
         self._left -= last - first + 1
-        if goes_on:
+        if extends:
             before = self._acquired[-1]
             if before.last_offset + 1 == first and before.delivery_count == delivery_count:
                 self._acquired[-1] = before._replace(last_offset=last)
@@ -237,9 +240,9 @@ class _Acquisition:
 
 
 def without_aborted(
-    share: SharePartition, member_id: str, acquired: Sequence[Acquired], aborted: Sequence[Read]
+    share: SharePartition, member_id: str, acquired: Sequence[Acquired], aborted: Sequence[LogBatch]
 ) -> list[Acquired]:
-    """What is left for a reader of committed transactions, once the batches of aborted ones have been archived."""
+    """Archives the batches of aborted transactions, and returns what is left of the acquired records."""
     for batch in aborted:
         for known in share.overlapping(batch.base_offset, batch.last_offset):
             for run in known.within(max(batch.base_offset, known.first), min(batch.last_offset, known.last)):
@@ -252,8 +255,8 @@ def without_aborted(
     return left
 
 
-def _outside(records: Acquired, batch: Read) -> list[Acquired]:
-    """The parts of ``records`` before and behind a batch."""
+def _outside(records: Acquired, batch: LogBatch) -> list[Acquired]:
+    """Returns the parts of the records before and behind a batch."""
     first, last, count = records
     pieces = (first, min(last, batch.base_offset - 1)), (max(first, batch.last_offset + 1), last)
     return [Acquired(start, end, count) for start, end in pieces if start <= end]

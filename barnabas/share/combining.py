@@ -1,7 +1,7 @@
-"""What is known of offsets, and what is new, made into one list in which no offset is twice.
+"""Merges state batches into one list in which no offset occurs twice.
 
-Knows nothing of where either comes from. The answer is that of Kafka's ``PersisterStateBatchCombiner``, which is not
-always the shortest: neighbours that say the same may stay apart where one of them came out of a conflict.
+Knows nothing of where the batches come from. The result is that of Kafka's ``PersisterStateBatchCombiner``, which is
+not always the shortest: adjacent batches with the same state may stay apart if one of them comes out of a conflict.
 """
 
 from bisect import bisect_left, bisect_right
@@ -13,27 +13,27 @@ from operator import attrgetter
 from barnabas.share.messages import UNKNOWN_START_OFFSET, StateBatch
 
 Ranked = tuple[int, int, int, int]
-"""First and last offset, delivery count, delivery state: a batch in the order in which Kafka sorts them."""
+"""A batch in Kafka's sort order: first offset, last offset, delivery count, delivery state."""
 
-PATIENCE, AT_LEAST = 16, 10_000
-"""Steps for each batch, and for all. What a leader writes takes one or two each; what is tangled to do harm takes as
-many as there are batches."""
+STEPS_PER_BATCH, MIN_STEPS = 16, 10_000
+"""Limits of the steps that merging may take. A leader's writes take one or two steps for each batch. Batches that
+overlap each other on purpose take as many steps for each as there are batches."""
 
 
 class Tangled(ValueError):
-    """So many batches overlap each other that nobody would wait for what they come to."""
+    """Merging takes too many steps, because too many batches overlap each other."""
 
 
 FIRST_OFFSET, LAST_OFFSET = attrgetter("first_offset"), attrgetter("last_offset")
 
 
 def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:
-    """The batches in order, without what is below ``start_offset`` (-1: all of it counts).
+    """Returns the batches in offset order, without offsets below ``start_offset`` (-1: no limit).
 
-    Where two say something else of an offset, the one that knows of more deliveries is right, and of as many the one
-    whose state is the later. A batch that ends before it begins says nothing.
+    Where two batches have the same offset, the higher delivery count wins, then the higher state. A batch that ends
+    before it begins is ignored.
 
-    :raises Tangled: there is no end to it; not where the batches are two lists in which no offset is twice
+    :raises Tangled: merging takes too many steps, which never happens with two lists that are free of overlaps
 
     >>> combine([StateBatch(0, 9, 0, 1), StateBatch(4, 5, 2, 1), StateBatch(10, 12, 0, 1)], 2)  # doctest: +ELLIPSIS
     (StateBatch(first_offset=2, last_offset=3, ...), StateBatch(first_offset=4, ...), StateBatch(first_offset=6, ...))
@@ -42,7 +42,7 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
     if start_offset != UNKNOWN_START_OFFSET:
         left = [(max(each[0], start_offset), *each[1:]) for each in left if each[1] >= start_offset]
     left = list(dict.fromkeys(left))
-    steps = max(PATIENCE * len(left), AT_LEAST)
+    steps = max(STEPS_PER_BATCH * len(left), MIN_STEPS)
     heapify(left)
     done: list[Ranked] = []
     before = heappop(left) if left else None
@@ -59,7 +59,7 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
         steps -= 1
         if steps < 0:
             raise Tangled
-        for piece in _united(before, after) if agree else _parted(before, after):
+        for piece in _merge(before, after) if agree else _split(before, after):
             heappush(left, piece)
         before = heappop(left)
         while left and left[0] == before:
@@ -70,9 +70,11 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
 def add(
     known: tuple[StateBatch, ...], batches: Sequence[StateBatch], start_offset: int
 ) -> tuple[tuple[StateBatch, ...], bool]:
-    """What :func:`combine` makes of both, and whether that is settled, at a cost of what is near the new batches.
+    """Merges new batches into merged ones. The cost depends on the batches near the new ones alone.
 
-    ``known`` is settled: it came from here or from :func:`combine`, and no neighbours in it say the same.
+    Returns what :func:`combine` returns for both, and whether that is settled.
+
+    :param known: a settled result of this function or of :func:`combine`
     """
     if start_offset != UNKNOWN_START_OFFSET:
         known = known[bisect_left(known, start_offset, key=LAST_OFFSET) :]
@@ -81,7 +83,7 @@ def add(
         batches = [each for each in batches if each.last_offset >= start_offset]
     if not batches:
         return known, True
-    # What touches a new batch may become one with it; and none that does not, as it touches nobody who says the same.
+    # A new batch merges only with batches that it touches. Those do not touch others with the same state.
     lowest = max(min(each.first_offset for each in batches), start_offset)
     highest = max(each.last_offset for each in batches)
     begin = bisect_left(known, lowest - 1, key=LAST_OFFSET)
@@ -91,16 +93,16 @@ def add(
 
 
 def is_settled(batches: Sequence[StateBatch]) -> bool:
-    """Whether no two that touch say the same."""
+    """Returns whether no two adjacent batches have the same state and delivery count."""
     return not any(before[1] + 1 == after[0] and before[2:] == after[2:] for before, after in pairwise(batches))
 
 
-def _united(before: Ranked, after: Ranked) -> list[Ranked]:
+def _merge(before: Ranked, after: Ranked) -> list[Ranked]:
     return [(before[0], max(before[1], after[1]), *before[2:])]
 
 
-def _parted(before: Ranked, after: Ranked) -> list[Ranked]:
-    """Of two that overlap and do not agree: the one that is right, whole, and what the other says besides."""
+def _split(before: Ranked, after: Ranked) -> list[Ranked]:
+    """Splits two batches that overlap and differ: the one that wins stays whole, the other loses the common offsets."""
     if after[2:] < before[2:]:
         beyond = (max(after[0], before[1] + 1), *after[1:])
         return [before, beyond] if beyond[0] <= beyond[1] else [before]

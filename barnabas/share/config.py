@@ -1,6 +1,6 @@
-"""The broker's settings that the share coordinator goes by.
+"""The broker's configs that the share coordinator depends on.
 
-Knows nothing of where they come from but their names and Kafka's defaults.
+Knows nothing of where their values come from.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ class Settings(Protocol):
 
 
 class ShareCoordinatorConfig(NamedTuple):
-    """Kafka's names with underscores; times in milliseconds."""
+    """Kafka's names in snake case; times in milliseconds."""
 
     share_coordinator_snapshot_update_records_per_snapshot: int = 500
     share_coordinator_cold_partition_snapshot_interval_ms: int = 300_000
@@ -22,5 +22,5 @@ class ShareCoordinatorConfig(NamedTuple):
 
     @classmethod
     def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
-        """Each of them by its dotted name."""
+        """Returns the values under their dotted names."""
         return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})

@@ -1,6 +1,6 @@
-"""Asks about several share partitions, and waits until all are answered for.
+"""Runs a command for several share partitions, and waits for all outcomes.
 
-Knows nothing of what is asked.
+Knows nothing of what the command is.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from barnabas.share.messages import Outcome, Outcomes, Reply, SharePartitionKey,
 
 Ask = Callable[[SharePartitionKey, Reply], object]
 Done = Callable[[Outcomes], object]
-"""Called once, when all partitions have an outcome: at once, or when what was written is safe."""
+"""Called once, when every partition has an outcome."""
 
 
 def gather(group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], done: Done) -> None:
-    """Ask about each in turn. Of a partition that is asked about twice the later outcome counts."""
+    """Runs the command of each partition in turn. Of two outcomes for one partition the later one counts."""
     outcomes: list[Outcome | None] = [None] * len(asks)
     left = len(asks)
 

@@ -1,8 +1,8 @@
-"""Records in flight: ranges of offsets that share a state, and the batches that they were acquired in.
+"""Records in flight: runs of offsets with the same state, and the batches in which they were acquired.
 
-Knows nothing of where they are read from, nor of what is written about them. Apache Kafka keeps a state for a batch
-(``InFlightBatch``) or, once its records go separate ways, one for each offset; here a batch is cut into *runs* only
-where they differ, so that cost goes with what members say, not with how many records there are.
+Knows nothing of where they are read from, nor of what is written about them. Apache Kafka stores one state for a batch
+(``InFlightBatch``), or one for each offset once its records have different states. Here a batch is split into *runs*
+where the states differ, so that the cost depends on the acknowledgements, not on the number of records.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,11 +15,11 @@ from barnabas.share.states import FINAL_STATES, RecordState
 AVAILABLE, ACQUIRED, ARCHIVED = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVED
 
 FIRST = attrgetter("first")
-"""By what runs, and batches, are looked up: there may be as many of them as records."""
+"""The key by which runs and batches are searched: there may be as many as there are records."""
 
 
-class Before(NamedTuple):
-    """What a run goes back to when a change cannot be written."""
+class Former(NamedTuple):
+    """The state to which a run returns if a change cannot be written."""
 
     state: RecordState
     delivery_count: int
@@ -27,9 +27,9 @@ class Before(NamedTuple):
 
 
 class Run:
-    """Neighbouring records of one batch with one state, one holder, one lock."""
+    """Adjacent records of one batch with the same state, member and lock."""
 
-    __slots__ = ("before", "change", "delivery_count", "first", "last", "locked_until", "member_id", "state")
+    __slots__ = ("change", "delivery_count", "first", "former", "last", "locked_until", "member_id", "state")
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class Run:
         self.last = last
         self.state = state
         self.delivery_count = delivery_count
-        self.member_id = member_id  #: whose it is; None unless it is acquired
-        self.locked_until = locked_until  #: in seconds of the clock's ``monotonic``; of an acquired one
-        self.change: Change | None = None  #: under way: written, and not known to be safe
-        self.before = Before(state, delivery_count, member_id)
+        self.member_id = member_id  #: the member that has acquired the run; None in other states
+        self.locked_until = locked_until  #: when the lock ends, in seconds of ``Clock.monotonic``
+        self.change: Change | None = None  #: the change that is being written
+        self.former = Former(state, delivery_count, member_id)
 
     def __repr__(self) -> str:
         return f"<{self.first}-{self.last} {self.state.name.lower()} {self.delivery_count} {self.member_id or ''}>"
@@ -62,7 +62,7 @@ class Run:
 
     @property
     def is_complete(self) -> bool:
-        """Its delivery is complete, and nothing will undo that."""
+        """Whether its delivery is complete, and written."""
         return self.change is None and self.state in FINAL_STATES
 
     def acquire(self, member_id: str, locked_until: float) -> None:
@@ -72,18 +72,18 @@ class Run:
         self.locked_until = locked_until
 
     def leave(self, state: RecordState) -> None:
-        """It is nobody's any more."""
+        """Takes the run from its member."""
         self.state = state
         self.member_id = None
 
     def archive(self) -> None:
-        """Whatever was about to become of it: it is not to be given any more."""
+        """Archives the run, whatever is being written about it."""
         self.leave(ARCHIVED)
         self.change = None
 
 
 class Change:
-    """Transitions that are written together, and undone together when they could not be."""
+    """Transitions that are written together, and undone together if they cannot be written."""
 
     __slots__ = ("runs",)
 
@@ -91,32 +91,32 @@ class Change:
         self.runs: list[Run] = []
 
     def move(self, run: Run, state: RecordState, delivery_count: int) -> None:
-        """Let the run be in that state, as far as the next look goes."""
-        run.before = Before(run.state, run.delivery_count, run.member_id)
+        """Changes a run, until the change is complete or undone."""
+        run.former = Former(run.state, run.delivery_count, run.member_id)
         run.leave(state)
         run.delivery_count = delivery_count
         run.change = self
         self.runs.append(run)
 
     def complete(self) -> None:
-        """It is written."""
+        """Ends the change: it is written."""
         for run in self.runs:
             if run.change is self:
                 run.change = None
 
     def undo(self, now: float, delivery_count_limit: int) -> None:
-        """It is not: the runs are whose they were, or, where their lock has ended meanwhile, nobody's."""
+        """Undoes the change: it cannot be written. A run whose lock has ended meanwhile is released."""
         for run in self.runs:
             if run.change is not self:
                 continue
             run.change = None
-            run.state, run.delivery_count, run.member_id = run.before
+            run.state, run.delivery_count, run.member_id = run.former
             if run.state is ACQUIRED and run.locked_until <= now:
                 run.leave(ARCHIVED if run.delivery_count >= delivery_count_limit else AVAILABLE)
 
 
 class InFlightBatch:
-    """What was acquired, or read back, in one go; its runs lie behind one another without a hole."""
+    """Records that were acquired, or loaded, as one batch. Its runs follow each other without a gap."""
 
     __slots__ = ("first", "is_split", "is_unread", "last", "runs")
 
@@ -124,8 +124,8 @@ class InFlightBatch:
         self.first = run.first
         self.last = run.last
         self.runs = [run]
-        self.is_split = False  #: whether its records go separate ways, as Apache Kafka would see it
-        #: whether nothing is known of it: a hole in what was kept, whose records nobody acknowledged
+        self.is_split = False  #: whether Apache Kafka would store a state for each offset
+        #: whether nobody has read it: a gap in the state that was loaded
         self.is_unread = is_unread
 
     def __repr__(self) -> str:
@@ -137,23 +137,23 @@ class InFlightBatch:
 
     @property
     def whole(self) -> Run:
-        """The one run of a batch that is not split."""
+        """The only run of a batch that is not split."""
         return self.runs[0]
 
     def within(self, first: int, last: int) -> list[Run]:
-        """The runs from ``first`` to ``last``, both included; those that reach beyond are cut."""
+        """Returns the runs from ``first`` to ``last``, both included. Splits those that reach beyond."""
         self._cut(first)
         self._cut(last + 1)
         return self.runs[bisect_left(self.runs, first, key=FIRST) : bisect_right(self.runs, last, key=FIRST)]
 
     def _cut(self, at: int) -> None:
-        """Let a run begin at that offset."""
+        """Splits the run with that offset, so that one begins there."""
         index = bisect_left(self.runs, at, key=FIRST)
         run = self.runs[index - 1]
         if index == 0 or run.last < at:
             return
         rest = Run(at, run.last, run.state, run.delivery_count, run.member_id, run.locked_until)
-        rest.before, rest.change = run.before, run.change
+        rest.former, rest.change = run.former, run.change
         if run.change is not None:
             run.change.runs.append(rest)
         run.last = at - 1
@@ -161,7 +161,7 @@ class InFlightBatch:
         self.is_split = True
 
     def merge(self) -> None:
-        """Runs whose delivery is complete alike are one."""
+        """Merges adjacent runs whose delivery is complete in the same way."""
         merged: list[Run] = []
         for run in self.runs:
             if merged and run.is_complete and merged[-1].is_complete and run.state is merged[-1].state:
@@ -171,7 +171,7 @@ class InFlightBatch:
         self.runs = merged
 
     def completed(self, start: int) -> Iterator[int]:
-        """How many records of each run from ``start`` on have a final state, written or about to be."""
+        """Yields for each run how many of its records from ``start`` on have a final state, written or not."""
         for run in self.runs:
             if run.state in FINAL_STATES and run.last >= start:
                 yield run.last - max(run.first, start) + 1

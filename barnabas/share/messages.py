@@ -1,6 +1,6 @@
-"""What is said to the share coordinator, and what it says back.
+"""The commands of the share coordinator and their results.
 
-Knows nothing of the wire, nor of records of ``__share_group_state``.
+Knows nothing of the wire, nor of the records in ``__share_group_state``.
 """
 
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from barnabas.errors import KafkaError
 
 UNKNOWN_START_OFFSET = -1
-"""Nothing has been read of the share partition: ``share.auto.offset.reset`` decides where it begins."""
+"""No record of the share partition has been read: ``share.auto.offset.reset`` decides where it begins."""
 UNKNOWN_COUNT = -1
-"""Of records whose delivery is complete: whoever wrote the state did not know (WriteShareGroupState 0)."""
+"""The delivery-complete count of a state whose writer did not know it (WriteShareGroupState 0)."""
 NO_EPOCH = -1
-"""Of a leader that does not say its epoch; or of a state that nobody has made."""
+"""The epoch of a leader that does not give one, and of a state that does not exist."""
 
 
 class SharePartitionKey(NamedTuple):
-    """Which share partition: a partition as one group reads it."""
+    """A share partition: one partition as one group reads it."""
 
     group_id: str
     topic_id: bytes
@@ -25,45 +25,45 @@ class SharePartitionKey(NamedTuple):
 
 
 class StateBatch(NamedTuple):
-    """What became of the records from one offset to another, both of them included."""
+    """The state of the records between two offsets, both included."""
 
     first_offset: int
     last_offset: int
     delivery_state: int
-    """0 available, 2 acknowledged, 4 archived (Kafka's ``RecordState``); what is acquired is never written."""
+    """0 available, 2 acknowledged, 4 archived (Kafka's ``RecordState``). Acquired records are not written."""
     delivery_count: int
 
 
 class SharePartitionState(NamedTuple):
-    """What is kept of a share partition."""
+    """The stored state of a share partition."""
 
     state_epoch: int = NO_EPOCH
     leader_epoch: int = NO_EPOCH
     start_offset: int = UNKNOWN_START_OFFSET
     delivery_complete_count: int = UNKNOWN_COUNT
-    """Records from the start offset on that are acknowledged or archived."""
+    """How many records from the start offset on are acknowledged or archived."""
     batches: tuple[StateBatch, ...] = ()
-    """In the order of their offsets; no two overlap. A summary has none."""
+    """In offset order, without overlaps. Empty in a summary."""
 
 
 UNINITIALIZED = SharePartitionState(state_epoch=0, leader_epoch=0)
-"""The summary of a share partition that nobody has initialized (``PartitionFactory``)."""
+"""The summary of a share partition without state (``PartitionFactory``)."""
 
 
 class Outcome(NamedTuple):
-    """What became of a command about one share partition."""
+    """The outcome of a command for one share partition."""
 
     error: type[KafkaError] | None
     message: str | None = None
-    """What Kafka says beside the error, for whoever answers a request."""
+    """The text for the response, beside the error."""
     state: SharePartitionState = SharePartitionState()
-    """What was asked for, where something was and there is no error."""
+    """The result of a read that succeeded."""
 
 
 Reply = Callable[[Outcome], object]
-"""Called once: at once, or when what was written is safe."""
+"""Called once, when the outcome is known and what was written is durable."""
 
 TopicPartition = tuple[bytes, int]
-"""A topic's id and the number of a partition."""
+"""A topic id and a partition."""
 
 Outcomes = dict[TopicPartition, Outcome]

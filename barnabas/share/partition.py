@@ -1,12 +1,12 @@
-"""One partition as one share group reads it: which records are whose, which are done with (Kafka's ``SharePartition``).
+"""A share partition: the records of one partition that one group has in flight (Kafka's ``SharePartition``).
 
-Knows nothing of requests, sessions, logs, nor of where its state is kept: that it is handed, and hands on to be
-written. Records are acquired for a member under a lock that ends by itself; a member accepts, releases, rejects or
-renews them. What lies below the *start offset* is done with, once and for all.
+Knows nothing of requests, sessions and logs, nor of where the state is stored: it is loaded from what the caller
+passes, and written by a callback. Records are acquired for a member under a lock with a time limit. The member accepts,
+releases, rejects or renews them. Everything below the *start offset* is done.
 
-These of Apache Kafka's rules are kept otherwise, where only chance would tell: holes in the state that was read back
-are batches like others, which nobody has read; what a log start offset that moves leaves behind is archived at once,
-and not when its lock ends; all locks that end at one moment are written at once.
+Three rules differ from Apache Kafka, without effect on what a client may rely on. Gaps in a loaded state are batches
+that nobody has read. Records below a new log start offset are archived at once, not when their lock ends. All locks
+that end at the same moment are written as one change.
 """
 
 from bisect import bisect_right
@@ -22,8 +22,8 @@ from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.states import ACKNOWLEDGED_AS, RENEW, RecordState
 
 NOT_FOUND = "None of these records is in flight."
-FIRST_IS_PAST = "The first of these records was never given to the group."
-LAST_IS_PAST = "The last of these records was never given to the group."
+FIRST_NEVER_ACQUIRED = "The first of these records was never given to the group."
+LAST_NEVER_ACQUIRED = "The last of these records was never given to the group."
 NOT_ACQUIRED = "Nobody has these records."
 OFFSET_NOT_ACQUIRED = "Nobody has some of these records."
 NOT_THE_OWNER = "Another member has these records."
@@ -31,14 +31,14 @@ NO_RENEWAL = "Members of this group get no more time for their records."
 NOT_THE_OWNER_OF_OFFSET = "Another member has some of these records."
 
 Done = Callable[[KafkaError | None], object]
-"""Called once, at once or when what was written is safe; with the error where nothing has changed."""
+"""Called once, when the change is durable, or with the error if nothing has changed."""
 
 Write = Callable[[int, int, Sequence[StateBatch], Done], object]
-"""Keep a start offset, how many records beyond it are done with, and what became of some."""
+"""Writes a start offset, the number of records behind it that are done, and the state of some records."""
 
 
 class Limits(NamedTuple):
-    """The settings of the group, as they are at the moment."""
+    """The current configs of the group."""
 
     lock_seconds: float  #: ``share.record.lock.duration.ms``
     delivery_count: int  #: ``share.delivery.count.limit``
@@ -47,15 +47,15 @@ class Limits(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """What a member says of the records from one offset to another, both included."""
+    """What a member says of the records between two offsets, both included."""
 
     first_offset: int
     last_offset: int
-    types: Sequence[int]  #: one for all of them, or one for each
+    types: Sequence[int]  #: one for all records, or one for each
 
 
 class SharePartition:
-    """The records of one partition that one group has in flight, and where it goes on."""
+    """The records of one partition that one group has in flight, and its start offset."""
 
     def __init__(
         self,
@@ -68,8 +68,9 @@ class SharePartition:
         write: Write,
         changed: Callable[[], object] = lambda: None,
     ) -> None:
-        """``start_offset``: that of the state, or where a group begins that has none. ``changed``: there may be
-        something to acquire that was not a moment ago."""
+        """:param start_offset: that of the state, or where a group without one begins
+        :param changed: called when there may be records to acquire that were not available before
+        """
         self.limits = limits
         self._clock = clock
         self._deadlines = deadlines
@@ -79,9 +80,9 @@ class SharePartition:
         self._locks_end_at = float("inf")
         self.is_fenced = False
         self.start_offset = start_offset
-        self.next_offset = start_offset  #: the first that was never acquired, nor known of
-        self.batches: list[InFlightBatch] = []  #: in the order of their offsets
-        self.may_have_available = False  #: whether it is worth looking for one
+        self.next_offset = start_offset  #: the first offset that was never in flight
+        self.batches: list[InFlightBatch] = []  #: in offset order
+        self.may_have_available = False  #: False if it is certain that no record is available
         self._load(state.batches)
 
     def __repr__(self) -> str:
@@ -101,7 +102,7 @@ class SharePartition:
         self.advance()
 
     def fence(self) -> None:
-        """Somebody else leads this share partition from now on: nothing is given, taken or written here any more."""
+        """Stops: another leader has the share partition. Nothing can be acquired, acknowledged or written any more."""
         self.is_fenced = True
         self._deadline.cancel()
         self._changed()
@@ -110,16 +111,16 @@ class SharePartition:
 
     @property
     def in_flight_count(self) -> int:
-        """How many records lie between what is done with and what was never given."""
+        """How many records lie between the start offset and the next offset."""
         return self.next_offset - self.start_offset
 
     @property
     def delivery_complete_count(self) -> int:
-        """How many records from the start offset on are done with."""
+        """How many records from the start offset on are acknowledged or archived."""
         return sum(count for batch in self.batches for count in batch.completed(self.start_offset))
 
     def next_fetch_offset(self) -> int:
-        """Where to read next: the first record that is available, or that was never given."""
+        """Returns the offset to read next: the first record that is available or was never in flight."""
         if self.may_have_available:
             for batch in self.batches:
                 for run in batch.runs:
@@ -129,17 +130,17 @@ class SharePartition:
         return self.next_offset
 
     def can_acquire(self) -> bool:
-        """Whether there is room for one more, or one that has its room already."""
+        """Returns whether a record can be acquired: one is available, or there is room for one more in flight."""
         return self.next_fetch_offset() != self.next_offset or self.in_flight_count < self.limits().record_locks
 
     def overlapping(self, first: int, last: int) -> list[InFlightBatch]:
-        """The batches that have something between two offsets, both included."""
+        """Returns the batches with an offset from ``first`` to ``last``, both included."""
         at = max(bisect_right(self.batches, first, key=FIRST) - 1, 0)
         end = bisect_right(self.batches, last, key=FIRST)
         return [batch for batch in self.batches[at:end] if batch.last >= first]
 
     def insert(self, batch: InFlightBatch) -> None:
-        """Put a batch where its offsets belong."""
+        """Inserts a batch in offset order."""
         self.batches.insert(bisect_right(self.batches, batch.first, key=FIRST), batch)
 
     def remove(self, batch: InFlightBatch) -> None:
@@ -148,7 +149,7 @@ class SharePartition:
     # ------------------------------------------------------------ locks
 
     def lock(self) -> float:
-        """Until when what is acquired now is locked; whoever holds it then has lost it."""
+        """Returns when a lock that is taken now ends, and sets the deadline for it."""
         seconds = self.limits().lock_seconds
         until = self._clock.monotonic() + seconds
         if until < self._locks_end_at:
@@ -157,7 +158,7 @@ class SharePartition:
         return until
 
     def _locks_end(self) -> None:
-        """Whoever has held records for too long has them no more, whether or not that can be written."""
+        """Releases records whose lock has ended. They stay released even if that cannot be written."""
         now = self._clock.monotonic()
         self._locks_end_at = float("inf")
         over: list[Run] = []
@@ -174,15 +175,15 @@ class SharePartition:
             self._deadlines.set(self._deadline, self._locks_end_at - now)
         if over:
             self.may_have_available = True
-            self._keep(over, lambda error: self._advance_and_tell())
+            self._write_runs(over, lambda error: self._advance_and_tell())
 
     # ------------------------------------------------------------ acknowledging
 
     def acknowledge(self, member_id: str, acknowledgements: Sequence[Acknowledgement], done: Done) -> None:
-        """Take in what a member says of records: all of it, or, where something is wrong with it, nothing.
+        """Applies a member's acknowledgements: all of them, or none if one is refused.
 
-        ``done`` gets INVALID_RECORD_STATE for records that are not the member's, INVALID_REQUEST for such as were never
-        given to anybody, and what keeping it failed by. A type that is none is for the caller to find.
+        ``done`` gets INVALID_RECORD_STATE for records that the member has not acquired, INVALID_REQUEST for offsets
+        that were never in flight, or the error of the write. The caller checks that the types are valid.
         """
         if self.is_fenced:
             done(NotLeaderOrFollower())
@@ -198,18 +199,18 @@ class SharePartition:
             return
         self._commit(change, done)
 
-    def _acknowledge(self, member_id: str, said: Acknowledgement, change: Change) -> None:
-        for batch in self._acknowledged(said):
+    def _acknowledge(self, member_id: str, acknowledgement: Acknowledgement, change: Change) -> None:
+        for batch in self._batches_of(acknowledgement):
             if not batch.is_split:
                 if batch.whole.member_id is None:
                     raise InvalidRecordState(NOT_ACQUIRED)
                 if batch.whole.member_id != member_id:
                     raise InvalidRecordState(NOT_THE_OWNER)
-                is_covered = said.first_offset <= batch.first and batch.last <= said.last_offset
-                batch.is_split = not is_covered or len(said.types) > 1
-            first = max(said.first_offset, batch.first, self.start_offset)
-            last = min(said.last_offset, batch.last)
-            for kind, start, end in self._types(said, first, last):
+                is_covered = acknowledgement.first_offset <= batch.first and batch.last <= acknowledgement.last_offset
+                batch.is_split = not is_covered or len(acknowledgement.types) > 1
+            first = max(acknowledgement.first_offset, batch.first, self.start_offset)
+            last = min(acknowledgement.last_offset, batch.last)
+            for kind, start, end in self._types(acknowledgement, first, last):
                 for run in batch.within(start, end):
                     self._acknowledge_run(member_id, run, kind, change)
 
@@ -227,40 +228,40 @@ class SharePartition:
         change.move(run, self._released(run) if state is RecordState.AVAILABLE else state, run.delivery_count)
 
     def _released(self, run: Run) -> RecordState:
-        """What a run is that nobody has any more: it has been given often enough, perhaps."""
+        """Returns the state of a run that is released: archived if the delivery limit is reached."""
         is_over = run.delivery_count >= self.limits().delivery_count
         return RecordState.ARCHIVED if is_over else RecordState.AVAILABLE
 
-    def _acknowledged(self, said: Acknowledgement) -> list[InFlightBatch]:
-        """The batches that an acknowledgement speaks of."""
-        first, last = said.first_offset, said.last_offset
+    def _batches_of(self, acknowledgement: Acknowledgement) -> list[InFlightBatch]:
+        """Returns the batches with the offsets of an acknowledgement."""
+        first, last = acknowledgement.first_offset, acknowledgement.last_offset
         at = bisect_right(self.batches, first, key=FIRST) - 1
         if at < 0:
             if not (first < self.start_offset <= last and self.batches):
                 raise InvalidRecordState(NOT_FOUND)
             at = 0
         end = bisect_right(self.batches, last, key=FIRST)
-        spoken_of = self.batches[at:end]
-        if not spoken_of or spoken_of[-1].last < first:
-            raise InvalidRequest(FIRST_IS_PAST)
-        if spoken_of[-1].last < last:
-            raise InvalidRequest(LAST_IS_PAST)
-        return [batch for batch in spoken_of if batch.last >= max(first, self.start_offset)]
+        batches = self.batches[at:end]
+        if not batches or batches[-1].last < first:
+            raise InvalidRequest(FIRST_NEVER_ACQUIRED)
+        if batches[-1].last < last:
+            raise InvalidRequest(LAST_NEVER_ACQUIRED)
+        return [batch for batch in batches if batch.last >= max(first, self.start_offset)]
 
     @staticmethod
-    def _types(said: Acknowledgement, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """The stretches between two offsets of which the same is said: what, and from where to where."""
-        if len(said.types) == 1:
-            yield said.types[0], first, last
+    def _types(acknowledgement: Acknowledgement, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+        """Yields the ranges of the acknowledgement between two offsets: type, first and last offset of each."""
+        if len(acknowledgement.types) == 1:
+            yield acknowledgement.types[0], first, last
             return
-        wanted = said.types[first - said.first_offset : last - said.first_offset + 1]
+        wanted = acknowledgement.types[first - acknowledgement.first_offset : last - acknowledgement.first_offset + 1]
         for kind, same in groupby(wanted):
             count = sum(1 for _ in same)
             yield kind, first, first + count - 1
             first += count
 
     def release(self, member_id: str, done: Done) -> None:
-        """The member goes: all that it holds is for others."""
+        """Releases all records of a member that leaves."""
         change = Change()
         for batch in self.batches:
             for run in batch.runs:
@@ -275,38 +276,38 @@ class SharePartition:
             done(None)
             return
 
-        def kept(error: KafkaError | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None:
                 self._undo(change)
             else:
                 change.complete()
-                self._settle(change.runs)
+                self._note_available(change.runs)
                 self.advance()
             done(error)
             self._changed()
 
-        self._keep(change.runs, kept)
+        self._write_runs(change.runs, written)
 
     def _undo(self, change: Change) -> None:
         change.undo(self._clock.monotonic(), self.limits().delivery_count)
         if change.runs:
-            self._settle(change.runs)
+            self._note_available(change.runs)
             self._relock(change.runs)
 
-    def _settle(self, runs: Sequence[Run]) -> None:
-        """Some are available again, perhaps."""
+    def _note_available(self, runs: Sequence[Run]) -> None:
+        """Notes whether one of the runs is available."""
         if any(run.state is RecordState.AVAILABLE for run in runs):
             self.may_have_available = True
 
     def _relock(self, runs: Sequence[Run]) -> None:
-        """Runs that are acquired again have locks that nobody may be waiting for."""
+        """Sets the deadline for the locks of runs that are acquired again."""
         ends = min((run.locked_until for run in runs if run.state is RecordState.ACQUIRED), default=float("inf"))
         if ends < self._locks_end_at and not self.is_fenced:
             self._locks_end_at = ends
             self._deadlines.set(self._deadline, ends - self._clock.monotonic())
 
-    def _keep(self, runs: Sequence[Run], done: Done) -> None:
-        if self.is_fenced:  # whoever leads it now knows better
+    def _write_runs(self, runs: Sequence[Run], done: Done) -> None:
+        if self.is_fenced:  # the next leader has the state now
             done(NotLeaderOrFollower())
             return
         batches = [StateBatch(run.first, run.last, int(run.state), run.delivery_count) for run in runs]
@@ -319,22 +320,22 @@ class SharePartition:
         self._changed()
 
     def advance(self) -> None:
-        """What is done with at the beginning is behind us; batches that are done with are forgotten."""
-        start, done_with = self.start_offset, 0
+        """Moves the start offset over records that are done, and drops batches that are done."""
+        start, completed = self.start_offset, 0
         for batch in self.batches:
             batch.merge()
             first_open = next((run for run in batch.runs if not run.is_complete and run.last >= start), None)
             if first_open is not None:
                 start = max(start, first_open.first)
                 break
-            done_with += 1
+            completed += 1
         else:
             start = self.next_offset
         self.start_offset = start
-        del self.batches[:done_with]
+        del self.batches[:completed]
 
     def log_start_moved(self, offset: int) -> None:
-        """There is nothing below that offset any more. It is written down with whatever is written next."""
+        """Archives everything below the new log start offset. It is written with the next change."""
         if offset <= self.start_offset:
             return
         self.start_offset = offset

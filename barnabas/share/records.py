@@ -1,7 +1,7 @@
-"""What is kept of a share partition as records of ``__share_group_state``, there and back.
+"""The state of share partitions as records of ``__share_group_state``.
 
-Knows nothing of logs or batches. A snapshot says everything; an update what a write has brought since, and to which
-snapshot that belongs (``ShareCoordinatorRecordHelpers``).
+Knows nothing of logs and batches. A snapshot has the whole state, an update the changes since a snapshot
+(``ShareCoordinatorRecordHelpers``).
 """
 
 import base64
@@ -17,11 +17,11 @@ from barnabas.wire.messages.share_records import (
 )
 
 Pair = tuple[ShareKey, ShareSnapshotValue | ShareUpdateValue | None]
-"""A record, decoded; a snapshot without a value takes the share partition away."""
+"""A decoded record. A snapshot key without a value is a tombstone."""
 
 
 def coordinator_key(key: SharePartitionKey) -> str:
-    """The share partition as FindCoordinator names it; its hash decides which partition of the topic keeps it.
+    """Returns the key by which FindCoordinator finds the share partition. Its hash chooses the partition of the topic.
 
     >>> coordinator_key(SharePartitionKey("g", bytes(15) + b"a", 3))
     'g:AAAAAAAAAAAAAAAAAAAAYQ:3'
@@ -42,7 +42,10 @@ def snapshot(
     created_ms: int,
     written_ms: int,
 ) -> Pair:
-    """All that is known. ``created_ms`` is older than ``written_ms`` where nothing was new to be told."""
+    """Returns a snapshot, with the whole state.
+
+    :param created_ms: earlier than ``written_ms`` if the snapshot repeats an unchanged state
+    """
     value = ShareSnapshotValue(
         snapshot_epoch=snapshot_epoch,
         state_epoch=state_epoch,
@@ -70,7 +73,7 @@ def update(
     delivery_complete_count: int,
     batches: Sequence[StateBatch],
 ) -> Pair:
-    """What is new. A start offset of -1 leaves it where it is."""
+    """Returns an update, with the changes. A start offset of -1 does not change it."""
     value = ShareUpdateValue(
         snapshot_epoch=snapshot_epoch,
         leader_epoch=leader_epoch,
@@ -87,12 +90,12 @@ def update(
 
 
 def tombstone(key: SharePartitionKey) -> Pair:
-    """There is nothing to be known any more."""
+    """Returns the record that deletes the state."""
     return ShareSnapshotKey(group_id=key.group_id, topic_id=key.topic_id, partition=key.partition), None
 
 
 def batches_of(value: ShareSnapshotValue | ShareUpdateValue) -> list[StateBatch]:
-    """The batches that a record tells of."""
+    """Returns the batches of a record's value."""
     return [
         StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
         for each in value.state_batches

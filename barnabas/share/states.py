@@ -1,6 +1,6 @@
-"""What becomes of a record that a share group is given, as data (Kafka's ``RecordState``).
+"""The states of a record in a share group, and their transitions, as data (Kafka's ``RecordState``).
 
-Knows nothing of offsets, members or time.
+Knows nothing of offsets, members and time.
 """
 
 from enum import IntEnum
@@ -8,12 +8,12 @@ from typing import Final
 
 
 class RecordState(IntEnum):
-    """Its numbers are those that are written into ``__share_group_state``."""
+    """The values are those in ``__share_group_state``."""
 
-    AVAILABLE = 0  #: for whoever comes next
-    ACQUIRED = 1  #: a member has it, until its lock ends; never written
+    AVAILABLE = 0  #: can be acquired
+    ACQUIRED = 1  #: a member has it until its lock ends; this state is not written
     ACKNOWLEDGED = 2  #: accepted
-    ARCHIVED = 4  #: rejected, given too often, a gap, aborted, or below the start of the log
+    ARCHIVED = 4  #: rejected, delivered too often, a gap, aborted, or below the log start offset
 
 
 PREVIOUS_STATES: Final = {
@@ -22,13 +22,13 @@ PREVIOUS_STATES: Final = {
     RecordState.ACKNOWLEDGED: {RecordState.ACQUIRED},
     RecordState.ARCHIVED: {RecordState.AVAILABLE, RecordState.ACQUIRED},
 }
-"""From which states a record may come to each."""
+"""The states from which each state can be reached."""
 
 FINAL_STATES: Final = frozenset((RecordState.ACKNOWLEDGED, RecordState.ARCHIVED))
-"""Its delivery is complete: it is never given again."""
+"""The states of records whose delivery is complete."""
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
-"""What a member says of a record (``AcknowledgeType``); a gap is an offset at which it found none."""
+"""How a member acknowledges a record (``AcknowledgeType``). A gap is an offset without a record."""
 
 ACKNOWLEDGED_AS: Final = {
     GAP: RecordState.ARCHIVED,
@@ -36,4 +36,4 @@ ACKNOWLEDGED_AS: Final = {
     RELEASE: RecordState.AVAILABLE,
     REJECT: RecordState.ARCHIVED,
 }
-"""The state that each acknowledgement asks for; a renewal (KIP-1222) asks for none, but for time."""
+"""The state that each type leads to. A renewal (KIP-1222) extends the lock, and leads to none."""

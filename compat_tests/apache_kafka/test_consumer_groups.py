@@ -13,6 +13,7 @@ import pytest
 
 from compat_tests.running import BarnabasProcess
 
+from . import compare
 from .apache import ApacheKafka
 from .batches import contents
 from .hand_over import SETTINGS as HAND_OVER
@@ -31,6 +32,11 @@ MEMBERS = {"a": None, "b": None, "c": "i", "d": "j"}
 EPOCH, TARGETS, REGEX = 3, 6, 16
 """Records that hold a hash of topic ids, or times: as many bytes from the end as are each broker's own."""
 OWN_BYTES = {EPOCH: 8, TARGETS: 8, REGEX: 17}
+
+UNORDERED = frozenset().union(
+    *(compare.UNORDERED[api] for api in ("ConsumerGroupDescribe", "ConsumerGroupHeartbeat", "JoinGroup", "ListGroups"))
+)
+"""The arrays of these tests' answers whose order means nothing."""
 
 UNSUPPORTED_VERSION = 35
 
@@ -73,21 +79,21 @@ class Client:
         return self.without_ids(answer)
 
     def without_ids(self, answer: Any) -> Any:
-        """By the names of the topics, and without what either says beside an error."""
+        """Returns the answer with names instead of topic ids, without error messages, and with sorted arrays.
+
+        Only the arrays whose order means nothing are sorted.
+        """
         names = {topic_id: name for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
         if isinstance(answer, dict):
-            return {name: self.without_ids(each) for name, each in answer.items() if name != "ErrorMessage"}
+            found = {name: self.without_ids(each) for name, each in answer.items() if name != "ErrorMessage"}
+            return {name: sorted(each, key=repr) if name in UNORDERED and each else each for name, each in found.items()}
         if isinstance(answer, list):
             return [self.without_ids(each) for each in answer]
         return names.get(answer, answer) if isinstance(answer, bytes) else answer
 
     def everything(self, bootstrap: str) -> Any:
         """All that is told of the groups."""
-        answers = self.without_ids(self.ask(bootstrap, shown("~g", "~h", "~p"), listed()))
-        for group in answers[0]["Groups"]:
-            group["Members"].sort(key=lambda member: member["MemberId"])
-        answers[1]["Groups"].sort(key=lambda group: group["GroupId"])
-        return answers
+        return self.without_ids(self.ask(bootstrap, shown("~g", "~h", "~p"), listed()))
 
     def records(self, bootstrap: str) -> list[list[tuple[str, str | None]]]:
         """What each partition of the log has, in its order, without what is each broker's own."""

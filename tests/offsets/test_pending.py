@@ -20,7 +20,7 @@ def test_nobody_has_written_anything():
     assert pending.commit(ONE) == []
     pending.abort(ONE)
     pending.remove("g", "t", 0)
-    pending.outdate("g", "t", 0)
+    pending.supersede("g", "t", 0)
     assert (pending.positions("g"), pending.groups_of("t")) == ([], [])
 
 
@@ -61,7 +61,7 @@ def test_what_is_earlier_than_something_committed_does_not_count():
     assert pending.commit(ONE) == []
     assert not pending
     pending.put(ONE, "g", "t", 0, offset(3))
-    pending.outdate("g", "t", 0)
+    pending.supersede("g", "t", 0)
     assert pending.positions("g") == [("t", 0)]
     assert pending.commit(ONE) == []
 
