@@ -13,7 +13,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.errors import GroupIdNotFound, InvalidGroupId, KafkaError
 from barnabas.groups.streams.configuring import ConfiguredTopology, InternalTopic
 from barnabas.groups.streams.member import Member
-from barnabas.groups.streams.messages import Described
+from barnabas.groups.streams.messages import DescribedGroup as GroupDescription
 from barnabas.groups.streams.tasks import Target, Tasks
 from barnabas.groups.streams.topology import Topology
 from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
@@ -85,7 +85,7 @@ def _refused(group_id: str, error: KafkaError) -> DescribedGroup:
 # ---------------------------------------------------------------- the topology
 
 
-def _topology(group: Described) -> DescribedGroup.Topology | None:
+def _topology(group: GroupDescription) -> DescribedGroup.Topology | None:
     if group.configured is not None:
         return DescribedGroup.Topology(epoch=group.configured.epoch, subtopologies=_decided(group.configured))
     if group.topology is not None:

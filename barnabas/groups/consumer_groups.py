@@ -1,4 +1,4 @@
-"""All groups of the consumer protocol: what is asked of them, and what they are told.
+"""All groups of the consumer protocol: what is asked of them, and what they are new_records.
 
 Knows nothing of requests, nor of how the log keeps records. Follows Apache Kafka's ``GroupMetadataManager``, as far as
 it is about consumer groups.
@@ -48,18 +48,18 @@ class ConsumerGroups:
         self._replay = Replay(environment.groups, self.directory.new_group)
         self.appliers = self._replay.appliers
 
-    def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
+    def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """ConsumerGroupHeartbeat: answered when what it changes is written."""
         try:
-            checks.check_shape(beat, names_of(self._environment.config()["group.consumer.assignors"]))
-            if beat.member_epoch in (LEAVING, LEAVING_STATIC):
-                self.leaving.leave(beat, reply)
+            checks.check_shape(request, names_of(self._environment.config()["group.consumer.assignors"]))
+            if request.member_epoch in (LEAVING, LEAVING_STATIC):
+                self.leaving.leave(request, reply)
             else:
-                self.membership.heartbeat(beat, reply)
+                self.membership.heartbeat(request, reply)
         except KafkaError as error:
             reply(HeartbeatResult.refused(error))
         finally:
-            # Members of a classic group that has become one of these have been told to join again.
+            # Members of a classic group that has become one of these have been new_records to join again.
             self._environment.classic.give_answers()
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -108,8 +108,8 @@ class ConsumerGroups:
     def start(self) -> None:
         """All that the log holds has been applied: sessions begin, and so do rebalances that a stop has cut short."""
         self.leaving.start()
-        self._downgrading.resume(self._replay.ended or {})
-        self._replay.ended = None
+        self._downgrading.resume(self._replay.deleted or {})
+        self._replay.deleted = None
 
     def topics_changed(self, names: Collection[str]) -> None:
         """Topics of these names were made, deleted, or have more partitions: who reads them hears of it at the next

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from barnabas.groups.streams.configuring import ConfiguredSubtopology, InternalTopic
-from barnabas.groups.streams.sticky import Spec, assign
+from barnabas.groups.streams.sticky import MemberSpec, assign
 from barnabas.groups.streams.tasks import Target, tasks_of
 
 from .apache import CURRENT, KafkaUnavailable, java_command
@@ -80,7 +80,7 @@ class Chance:
             for each, found in sorted(self.subtopologies.items())
         }
         specs = {
-            member_id: Spec(
+            member_id: MemberSpec(
                 member["process"], Target(tasks_of(member["active"].items()), tasks_of(member["standby"].items()))
             )
             for member_id, member in self.members.items()

@@ -26,29 +26,31 @@ TRIMMED: Final = "".join(map(chr, range(33)))
 """What Java's ``String.trim`` takes away."""
 
 
-def check_shape(beat: Heartbeat, assignors: Sequence[str]) -> None:
+def check_shape(request: Heartbeat, assignors: Sequence[str]) -> None:
     """:raises InvalidRequest: what it says cannot be meant
     :raises UnsupportedAssignor: it asks for an assignor that groups here may not use
     """
-    if beat.brings_id or beat.member_epoch != JOINING:
-        _demand(not _is_blank(beat.member_id), "a member id is needed")
-    _demand(not _is_blank(beat.group_id), "a group id is needed")
-    _demand(beat.instance_id is None or not _is_blank(beat.instance_id), "an instance id is not empty")
-    _demand(beat.rack_id is None or not _is_blank(beat.rack_id), "a rack id is not empty")
-    if beat.member_epoch == JOINING:
-        _demand(beat.rebalance_timeout_ms != -1, "whoever joins has to say how long it takes to give up partitions")
-        _demand(beat.owned is not None and not beat.owned, "whoever joins has an empty list of partitions")
+    if request.brings_id or request.member_epoch != JOINING:
+        _demand(not _is_blank(request.member_id), "a member id is needed")
+    _demand(not _is_blank(request.group_id), "a group id is needed")
+    _demand(request.instance_id is None or not _is_blank(request.instance_id), "an instance id is not empty")
+    _demand(request.rack_id is None or not _is_blank(request.rack_id), "a rack id is not empty")
+    if request.member_epoch == JOINING:
+        _demand(request.rebalance_timeout_ms != -1, "whoever joins has to say how long it takes to give up partitions")
+        _demand(request.owned is not None and not request.owned, "whoever joins has an empty list of partitions")
         _demand(
-            beat.topic_names is not None or beat.topic_regex is not None,
+            request.topic_names is not None or request.topic_regex is not None,
             "whoever joins has to say what it subscribes to, by names or by a pattern",
         )
-    elif beat.member_epoch == LEAVING_STATIC:
-        _demand(beat.instance_id is not None, "only a static member goes in order to come back")
+    elif request.member_epoch == LEAVING_STATIC:
+        _demand(request.instance_id is not None, "only a static member goes in order to come back")
     else:
-        _demand(beat.member_epoch > LEAVING_STATIC, f"{beat.member_epoch} is no epoch")
-    if beat.server_assignor is not None and beat.server_assignor not in assignors:
-        raise UnsupportedAssignor(f"{beat.server_assignor} is not one of the assignors here: {', '.join(assignors)}.")
-    texts = (beat.group_id, beat.member_id, beat.instance_id, beat.rack_id, beat.topic_regex)
+        _demand(request.member_epoch > LEAVING_STATIC, f"{request.member_epoch} is no epoch")
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise UnsupportedAssignor(
+            f"{request.server_assignor} is not one of the assignors here: {', '.join(assignors)}."
+        )
+    texts = (request.group_id, request.member_id, request.instance_id, request.rack_id, request.topic_regex)
     if not has_place_for(*texts):
         raise UnknownServerError("a text of that length cannot be kept")
 
@@ -68,33 +70,37 @@ def check_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:
         raise GroupMaxSizeReached(f"The group has {max_size} members, and may not have more.")
 
 
-def check_epoch(member: Member, beat: Heartbeat) -> None:
-    """:raises FencedMemberEpoch: what the member last heard is not what it was last told"""
-    if beat.member_epoch == member.epoch:
+def check_epoch(member: Member, request: Heartbeat) -> None:
+    """:raises FencedMemberEpoch: what the member last heard is not what it was last new_records"""
+    if request.member_epoch == member.epoch:
         return
-    if beat.member_epoch == member.previous_epoch and member.epoch > beat.member_epoch and member.has_all(beat.owned):
+    if (
+        request.member_epoch == member.previous_epoch
+        and member.epoch > request.member_epoch
+        and member.has_all(request.owned)
+    ):
         return  # the answer that took it to this epoch may have been lost
     raise FencedMemberEpoch(
-        f"Member {member.member_id} is in epoch {member.epoch}, not in {beat.member_epoch}: it has to give up all its "
+        f"Member {member.member_id} is in epoch {member.epoch}, not in {request.member_epoch}: it has to give up all its "
         "partitions, and to join again."
     )
 
 
-def static_member(group: ConsumerGroup, beat: Heartbeat) -> Member:
+def static_member(group: ConsumerGroup, request: Heartbeat) -> Member:
     """The member with that instance id, where it has that member id, too.
 
     :raises UnknownMemberId: nobody has that instance id
     :raises FencedInstanceId: another member has it by now
     """
-    member = group.static_member(beat.instance_id)
+    member = group.static_member(request.instance_id)
     if member is None:
-        raise UnknownMemberId(f"Nobody in group {group.group_id} has the instance id {beat.instance_id}.")
-    if member.member_id != beat.member_id:
-        raise FencedInstanceId(f"{beat.instance_id} is member {member.member_id} now, not {beat.member_id}.")
+        raise UnknownMemberId(f"Nobody in group {group.group_id} has the instance id {request.instance_id}.")
+    if member.member_id != request.member_id:
+        raise FencedInstanceId(f"{request.instance_id} is member {member.member_id} now, not {request.member_id}.")
     return member
 
 
-def check_released(member: Member, beat: Heartbeat) -> None:
+def check_released(member: Member, request: Heartbeat) -> None:
     """:raises UnreleasedInstanceId: the member that has this instance id has not said that it goes"""
     if member.classic is None and member.epoch != LEAVING_STATIC:
-        raise UnreleasedInstanceId(f"{beat.instance_id} is member {member.member_id}, which has not gone.")
+        raise UnreleasedInstanceId(f"{request.instance_id} is member {member.member_id}, which has not gone.")

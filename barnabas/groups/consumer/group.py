@@ -229,7 +229,7 @@ class ConsumerGroup:
             topics.add(self.resolved.get(regex, UNRESOLVED).topics, -1)
         return topics
 
-    def lonely_regexes(self, members: Iterable[Member]) -> list[str]:
+    def regexes_only_of(self, members: Iterable[Member]) -> list[str]:
         """The patterns by which nobody else subscribes."""
         counts = Counts()
         for member in members:

@@ -41,27 +41,29 @@ class Leaving:
         self._downgrade = downgrade
         self._environment = directory.environment
 
-    def leave(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
+    def leave(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """A member says that it goes.
 
         :raises KafkaError: the answer; nothing has changed
         """
-        group = self._directory.require(beat.group_id)
-        member = group.require(beat.member_id) if beat.instance_id is None else checks.static_member(group, beat)
-        if beat.member_epoch == LEAVING_STATIC:
-            told = [records.assignment_record(group.group_id, _gone_for_a_while(member))]
+        group = self._directory.require(request.group_id)
+        member = (
+            group.require(request.member_id) if request.instance_id is None else checks.static_member(group, request)
+        )
+        if request.member_epoch == LEAVING_STATIC:
+            new_records = [records.assignment_record(group.group_id, _gone_temporarily(member))]
         else:
             logger.info("group %s: member %s leaves", group.group_id, member.member_id)
-            told = None
-        result = HeartbeatResult(member_id=beat.member_id, member_epoch=beat.member_epoch)
+            new_records = None
+        result = HeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch)
 
         def done(error: type[KafkaError] | None) -> None:
             reply(result if error is None else HeartbeatResult.refused(error()))
 
-        if told is None:
+        if new_records is None:
             self.remove(group, [member], done)
         else:
-            self._environment.ledger.commit(group.group_id, told, done)
+            self._environment.ledger.commit(group.group_id, new_records, done)
 
     def remove(self, group: ConsumerGroup, members: Sequence[Member], done: Written) -> None:
         """Take members away; if nobody is left who speaks the consumer protocol, the group is a classic one then."""
@@ -73,12 +75,14 @@ class Leaving:
     def tombstones(self, group: ConsumerGroup, members: Iterable[Member]) -> list[Pair]:
         """The records that take members away, and raise the group's epoch for it."""
         members = list(members)
-        told = [pair for member in members for pair in records.tombstones_of_member(group.group_id, member.member_id)]
-        lonely = group.lonely_regexes(members)
-        told += [records.regex_record(group.group_id, regex, None) for regex in lonely]
-        metadata_hash = self._directory.topics.hash_of(group.topics_without(members, lonely))
-        told.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
-        return told
+        new_records = [
+            pair for member in members for pair in records.tombstones_of_member(group.group_id, member.member_id)
+        ]
+        unused_regexes = group.regexes_only_of(members)
+        new_records += [records.regex_record(group.group_id, regex, None) for regex in unused_regexes]
+        metadata_hash = self._directory.topics.hash_of(group.topics_without(members, unused_regexes))
+        new_records.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        return new_records
 
     def fence(self, group_id: str, member_id: str, why: str, deadline: Deadline | None = None) -> None:
         """Take a member away that does not do its part; harmless when it is not here.
@@ -156,7 +160,7 @@ class Leaving:
                 self.expect_revocation(group_id, member)
 
 
-def _gone_for_a_while(member: Member) -> Member:
+def _gone_temporarily(member: Member) -> Member:
     """A static member that is going to come back: its partitions stay its own, as of no epoch."""
     return member._replace(
         epoch=LEAVING_STATIC,

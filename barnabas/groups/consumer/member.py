@@ -54,22 +54,22 @@ class Member(NamedTuple):
     revoking: Epochs = NOTHING
     """What it has to give up, and has not said yet that it did."""
 
-    def updated(self, beat: Heartbeat) -> Self:
+    def updated(self, request: Heartbeat) -> Self:
         """The member as it says it is."""
         names = self.topic_names
-        if beat.topic_names is not None and (names := frozenset(beat.topic_names)) == self.topic_names:
+        if request.topic_names is not None and (names := frozenset(request.topic_names)) == self.topic_names:
             names = self.topic_names
         return self._replace(
-            instance_id=self.instance_id if beat.instance_id is None else beat.instance_id,
-            rack_id=self.rack_id if beat.rack_id is None else beat.rack_id,
-            client_id=beat.client_id,
-            client_host=beat.client_host,
+            instance_id=self.instance_id if request.instance_id is None else request.instance_id,
+            rack_id=self.rack_id if request.rack_id is None else request.rack_id,
+            client_id=request.client_id,
+            client_host=request.client_host,
             topic_names=names,
-            topic_regex=self.topic_regex if beat.topic_regex is None else beat.topic_regex,
+            topic_regex=self.topic_regex if request.topic_regex is None else request.topic_regex,
             rebalance_timeout_ms=(
-                self.rebalance_timeout_ms if beat.rebalance_timeout_ms == -1 else beat.rebalance_timeout_ms
+                self.rebalance_timeout_ms if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms
             ),
-            server_assignor=self.server_assignor if beat.server_assignor is None else beat.server_assignor,
+            server_assignor=self.server_assignor if request.server_assignor is None else request.server_assignor,
             classic=None,
         )
 

@@ -18,8 +18,8 @@ from barnabas.groups.consumer.group import NEVER, ConsumerGroup
 from barnabas.groups.consumer.leaving import Leaving
 from barnabas.groups.consumer.member import NO_TARGET, Member
 from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply, HeartbeatResult
-from barnabas.groups.consumer.reconciliation import Aim, Owned, reconcile
-from barnabas.groups.consumer.targets import Aimed, assign
+from barnabas.groups.consumer.reconciliation import Owned, ReconcileContext, reconcile
+from barnabas.groups.consumer.targets import MemberTarget, assign
 from barnabas.groups.ledger import Pair, log_failure
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 class Upgrade(Protocol):
     """Turns a classic group into a consumer group when its first member of the consumer protocol joins."""
 
-    def upgrade(self, classic: ClassicGroup, told: list[Pair], /) -> ConsumerGroup:
+    def upgrade(self, classic: ClassicGroup, new_records: list[Pair], /) -> ConsumerGroup:
         """Returns the consumer group, and adds the records that make it.
 
         :raises GroupIdNotFound: the group stays a classic one
@@ -52,31 +52,33 @@ class Membership:
 
     # ------------------------------------------------------------- heartbeats
 
-    def heartbeat(self, beat: Heartbeat, reply: HeartbeatReply) -> None:
+    def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """A member comes, or is still there.
 
         :raises KafkaError: the answer; nothing has changed
         """
         environment = self.environment
-        told: list[Pair] = []
-        found = environment.groups.get(beat.group_id)
+        new_records: list[Pair] = []
+        found = environment.groups.get(request.group_id)
         group = (
-            self._joined(beat.group_id, told) if beat.member_epoch == JOINING else self.directory.require(beat.group_id)
+            self._group_to_join(request.group_id, new_records)
+            if request.member_epoch == JOINING
+            else self.directory.require(request.group_id)
         )
-        checks.check_room(group, beat.member_id, environment.config()["group.consumer.max.size"])
-        if not beat.member_id:
-            beat = beat._replace(member_id=self.new_member_id())
-        former = self._former(group, beat, told)
-        member = former.updated(beat)
+        checks.check_room(group, request.member_id, environment.config()["group.consumer.max.size"])
+        if not request.member_id:
+            request = request._replace(member_id=self.new_member_id())
+        former = self._former(group, request, new_records)
+        member = former.updated(request)
 
         has_new_topics = member.topic_names != former.topic_names
         if not member.is_described_as(former):
-            told.append(records.member_record(group.group_id, member))
+            new_records.append(records.member_record(group.group_id, member))
         regex = regexes.change(
             group,
             former,
             member,
-            told,
+            new_records,
             now_ms=environment.clock.time_ms(),
             new_topics_at=self.new_topics_at,
             refresh_interval_ms=lambda: environment.config()["group.consumer.regex.refresh.interval.ms"],
@@ -84,21 +86,23 @@ class Membership:
         is_due = has_new_topics or regex.is_known
         if isinstance(found, ClassicGroup) and found.members:
             is_due = is_due or self._upgrade.needs_assignment(found, group)
-        epoch = self.next_epoch(group, former, member, told, is_due=is_due)
-        aimed = self.target(group, epoch, former, member, told)
-        member = self.reconcile(group, member, aimed, has_new_topics or regex.has_changed, beat.owned, told)
+        epoch = self.next_epoch(group, former, member, new_records, is_due=is_due)
+        member_target = self.target(group, epoch, former, member, new_records)
+        member = self.reconcile(
+            group, member, member_target, has_new_topics or regex.has_changed, request.owned, new_records
+        )
         interval_ms: int = environment.group_settings(group.group_id)["consumer.heartbeat.interval.ms"]
         result = HeartbeatResult(
             member_id=member.member_id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=interval_ms,
-            assignment=_assignment(member) if beat.is_full or member.assigned != former.assigned else None,
+            assignment=_assignment(member) if request.is_full or member.assigned != former.assigned else None,
         )
 
         def done(error: type[KafkaError] | None) -> None:
             reply(result if error is None else HeartbeatResult.refused(error()))
 
-        self.environment.ledger.commit(group.group_id, told, done)
+        self.environment.ledger.commit(group.group_id, new_records, done)
         if isinstance(found, ClassicGroup):
             self._leaving.expect_all(group.group_id)
         else:
@@ -106,9 +110,9 @@ class Membership:
         if not member.is_where(former):
             self._leaving.expect_revocation(group.group_id, member)
         if regex.due:
-            self._look_up(group.group_id, regex.due)
+            self._resolve_regexes(group.group_id, regex.due)
 
-    def _joined(self, group_id: str, told: list[Pair]) -> ConsumerGroup:
+    def _group_to_join(self, group_id: str, new_records: list[Pair]) -> ConsumerGroup:
         """The group that somebody comes to; perhaps a new one, of which nobody hears before it is written.
 
         A classic group becomes one of this kind; an empty one gives way.
@@ -122,8 +126,8 @@ class Membership:
             return self.directory.new_group(group_id)
         if isinstance(group, ClassicGroup):
             if not group.is_empty:
-                return self._upgrade.upgrade(group, told)
-            told.append(records.classic_group_tombstone(group_id))
+                return self._upgrade.upgrade(group, new_records)
+            new_records.append(records.classic_group_tombstone(group_id))
             return self.directory.new_group(group_id)
         raise wrong_kind(group_id)
 
@@ -135,30 +139,36 @@ class Membership:
             member_id = base64.urlsafe_b64encode(digits).decode().rstrip("=")
         return member_id
 
-    def _former(self, group: ConsumerGroup, beat: Heartbeat, told: list[Pair]) -> Member:
+    def _former(self, group: ConsumerGroup, request: Heartbeat, new_records: list[Pair]) -> Member:
         """The member as it was before this heartbeat; a new one that knows nothing yet; or a static one's successor."""
-        if beat.member_epoch != JOINING:
-            member = group.require(beat.member_id) if beat.instance_id is None else checks.static_member(group, beat)
-            checks.check_epoch(member, beat)
+        if request.member_epoch != JOINING:
+            member = (
+                group.require(request.member_id)
+                if request.instance_id is None
+                else checks.static_member(group, request)
+            )
+            checks.check_epoch(member, request)
             return member
-        if beat.instance_id is None or (member_before := group.static_member(beat.instance_id)) is None:
-            return group.members.get(beat.member_id) or Member(beat.member_id)
-        checks.check_released(member_before, beat)
-        return self.replace(group, member_before, beat.member_id, told)
+        if request.instance_id is None or (member_before := group.static_member(request.instance_id)) is None:
+            return group.members.get(request.member_id) or Member(request.member_id)
+        checks.check_released(member_before, request)
+        return self.replace(group, member_before, request.member_id, new_records)
 
-    def replace(self, group: ConsumerGroup, member: Member, member_id: str, told: list[Pair]) -> Member:
+    def replace(self, group: ConsumerGroup, member: Member, member_id: str, new_records: list[Pair]) -> Member:
         """The instance is back under a new member id: what it is to have and what it has are its own."""
         successor = member._replace(member_id=member_id, epoch=0, previous_epoch=0)
-        told += records.tombstones_of_member(group.group_id, member.member_id)
-        told.append(records.member_record(group.group_id, successor))
-        told.append(records.target_record(group.group_id, member_id, group.target.get(member.member_id, NO_TARGET)))
-        told.append(records.assignment_record(group.group_id, successor))
+        new_records += records.tombstones_of_member(group.group_id, member.member_id)
+        new_records.append(records.member_record(group.group_id, successor))
+        new_records.append(
+            records.target_record(group.group_id, member_id, group.target.get(member.member_id, NO_TARGET))
+        )
+        new_records.append(records.assignment_record(group.group_id, successor))
         return successor
 
     # ------------------------------------------------------------------ steps
 
     def next_epoch(
-        self, group: ConsumerGroup, former: Member, member: Member, told: list[Pair], *, is_due: bool
+        self, group: ConsumerGroup, former: Member, member: Member, new_records: list[Pair], *, is_due: bool
     ) -> int:
         """The group's epoch when ``former`` has become ``member``: one more if that, or the topics, ask for it."""
         now_ms = self.environment.clock.time_ms()
@@ -169,20 +179,22 @@ class Membership:
         metadata_hash = self.topics.hash_of(group.topics_with(known, member))
         if is_due or metadata_hash != group.metadata_hash:
             epoch += 1
-            told.append(records.epoch_record(group.group_id, epoch, metadata_hash))
+            new_records.append(records.epoch_record(group.group_id, epoch, metadata_hash))
             logger.info("group %s: epoch %d", group.group_id, epoch)
         group.refreshed(now_ms, epoch)
         if group.keeps_partition_metadata:
-            told.append(records.partition_metadata_tombstone(group.group_id))
+            new_records.append(records.partition_metadata_tombstone(group.group_id))
         return epoch
 
-    def target(self, group: ConsumerGroup, epoch: int, former: Member, member: Member, told: list[Pair]) -> Aimed:
+    def target(
+        self, group: ConsumerGroup, epoch: int, former: Member, member: Member, new_records: list[Pair]
+    ) -> MemberTarget:
         """What the member is to have: worked out anew if the group's epoch asks for it, but not all the time."""
         if epoch > group.assignment_epoch and self._may_assign(group):
             assignor = self.assignor_of(group, former, member)
             now_ms = self.environment.clock.time_ms()
-            return assign(group, epoch, member, self.topics, assignor, now_ms, told)
-        return Aimed(group.assignment_epoch, group.target_of(member))
+            return assign(group, epoch, member, self.topics, assignor, now_ms, new_records)
+        return MemberTarget(group.assignment_epoch, group.target_of(member))
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
         """Not all the time: the last assignment is old enough for another one."""
@@ -212,33 +224,35 @@ class Membership:
         self,
         group: ConsumerGroup,
         member: Member,
-        aimed: Aimed,
+        member_target: MemberTarget,
         has_subscription_changed: bool,
         owned: Owned,
-        told: list[Pair],
+        new_records: list[Pair],
     ) -> Member:
         """The member one step further on its way."""
-        if not has_subscription_changed and member.is_reconciled_to(aimed.epoch):
+        if not has_subscription_changed and member.is_reconciled_to(member_target.epoch):
             return member
         is_subscribed = self.topics.subscription_of(member, group.resolved)
-        aim = Aim(aimed.epoch, aimed.target, group.is_free, is_subscribed, has_subscription_changed)
-        further = reconcile(member, aim, owned)
+        context = ReconcileContext(
+            member_target.epoch, member_target.target, group.is_free, is_subscribed, has_subscription_changed
+        )
+        further = reconcile(member, context, owned)
         if further != member:
-            told.append(records.assignment_record(group.group_id, further))
+            new_records.append(records.assignment_record(group.group_id, further))
         return further
 
-    def _look_up(self, group_id: str, due: Iterable[str]) -> None:
+    def _resolve_regexes(self, group_id: str, due: Iterable[str]) -> None:
         """Find out what patterns stand for, now that those who subscribe by them are written down."""
         group = self.directory.find(group_id)
         if group is None:
             return
         now_ms = self.environment.clock.time_ms()
-        told, epoch = regexes.look_up(group, list(due), self.topics, now_ms)
+        new_records, epoch = regexes.resolve(group, list(due), self.topics, now_ms)
         if epoch != group.epoch:
             group.refreshed(now_ms, epoch)
-        self.environment.ledger.commit(group_id, told, log_failure(group_id, "which topics patterns stand for"))
+        self.environment.ledger.commit(group_id, new_records, log_failure(group_id, "which topics patterns stand for"))
 
 
 def _assignment(member: Member) -> list[tuple[bytes, list[int]]]:
-    """What the member is told that it has: without what it has to give up."""
+    """What the member is new_records that it has: without what it has to give up."""
     return [(topic_id, sorted(member.assigned[topic_id])) for topic_id in member.assigned]

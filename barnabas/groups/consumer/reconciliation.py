@@ -16,7 +16,7 @@ Owned = Mapping[bytes, Sequence[int]] | None
 """What a member says it has; None where it does not say."""
 
 
-class Aim(NamedTuple):
+class ReconcileContext(NamedTuple):
     """Where a member is to go, and what is in its way."""
 
     epoch: int
@@ -30,25 +30,25 @@ class Aim(NamedTuple):
     """With this heartbeat: what it no longer subscribes to goes at once, whatever the target says."""
 
 
-def reconcile(member: Member, aim: Aim, owned: Owned) -> Member:
+def reconcile(member: Member, context: ReconcileContext, owned: Owned) -> Member:
     """The member one step further; the same one where there is no way on.
 
     :raises FencedMemberEpoch: it is in a state that a newer broker put it in
     """
     if member.state is STABLE:
-        if member.epoch != aim.epoch:
-            return _next(member, aim, owned, member.epoch)
-        return _without_unsubscribed(member, aim, owned) if aim.has_subscription_changed else member
+        if member.epoch != context.epoch:
+            return _next(member, context, owned, member.epoch)
+        return _without_unsubscribed(member, context, owned) if context.has_subscription_changed else member
     if member.state is UNREVOKED and _has_any(owned, member.revoking):
-        return _without_unsubscribed(member, aim, owned) if aim.has_subscription_changed else member
+        return _without_unsubscribed(member, context, owned) if context.has_subscription_changed else member
     if member.state is UNKNOWN:
         if owned is None or owned:
             raise FencedMemberEpoch(
                 "The member is in a state that this broker does not know. It has to give up all its partitions, "
                 "and to join again."
             )
-        return _next(member, aim, owned, aim.epoch)
-    return _next(member, aim, owned, member.epoch)
+        return _next(member, context, owned, context.epoch)
+    return _next(member, context, owned, member.epoch)
 
 
 def _has_any(owned: Owned, partitions: Epochs) -> bool:
@@ -58,9 +58,9 @@ def _has_any(owned: Owned, partitions: Epochs) -> bool:
     return any(not partitions.get(topic_id, {}).keys().isdisjoint(theirs) for topic_id, theirs in owned.items())
 
 
-def _without_unsubscribed(member: Member, aim: Aim, owned: Owned) -> Member:
+def _without_unsubscribed(member: Member, context: ReconcileContext, owned: Owned) -> Member:
     """The member without what it no longer subscribes to, in its epoch."""
-    gone = [topic_id for topic_id in member.assigned if not aim.is_subscribed(topic_id)]
+    gone = [topic_id for topic_id in member.assigned if not context.is_subscribed(topic_id)]
     if not gone:
         return member
     assigned = {topic_id: have for topic_id, have in member.assigned.items() if topic_id not in gone}
@@ -72,14 +72,14 @@ def _without_unsubscribed(member: Member, aim: Aim, owned: Owned) -> Member:
     return member.at(member.epoch, member.state, assigned, member.revoking)
 
 
-def _next(member: Member, aim: Aim, owned: Owned, epoch: int) -> Member:
+def _next(member: Member, context: ReconcileContext, owned: Owned, epoch: int) -> Member:
     """The next step towards the target, from ``epoch``."""
     assigned: dict[bytes, Mapping[int, int]] = {}
     revoking: dict[bytes, dict[int, int]] = {}
     arriving: dict[bytes, list[int]] = {}
     has_unreleased = False
-    for topic_id in dict.fromkeys((*aim.target, *member.assigned)):
-        wanted = aim.target.get(topic_id, frozenset()) if aim.is_subscribed(topic_id) else frozenset()
+    for topic_id in dict.fromkeys((*context.target, *member.assigned)):
+        wanted = context.target.get(topic_id, frozenset()) if context.is_subscribed(topic_id) else frozenset()
         has = member.assigned.get(topic_id, {})
         kept = {partition: since for partition, since in has.items() if partition in wanted}
         if kept:
@@ -89,12 +89,12 @@ def _next(member: Member, aim: Aim, owned: Owned, epoch: int) -> Member:
         if len(kept) < len(wanted):
             own = member.revoking.get(topic_id, {})
             missing = [partition for partition in wanted if partition not in kept]
-            free = [partition for partition in missing if partition in own or aim.is_free(topic_id, partition)]
+            free = [partition for partition in missing if partition in own or context.is_free(topic_id, partition)]
             has_unreleased |= len(free) < len(missing)
             if free:
                 arriving[topic_id] = free
     if revoking and _has_any(owned, revoking):
         return member.at(epoch, UNREVOKED, assigned, revoking)
     for topic_id, partitions in arriving.items():
-        assigned[topic_id] = {**assigned.get(topic_id, {}), **dict.fromkeys(partitions, aim.epoch)}
-    return member.at(aim.epoch, UNRELEASED if has_unreleased else STABLE, assigned, NOTHING)
+        assigned[topic_id] = {**assigned.get(topic_id, {}), **dict.fromkeys(partitions, context.epoch)}
+    return member.at(context.epoch, UNRELEASED if has_unreleased else STABLE, assigned, NOTHING)

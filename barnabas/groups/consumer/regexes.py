@@ -39,7 +39,7 @@ def change(
     group: ConsumerGroup,
     former: Member,
     member: Member,
-    told: list[Pair],
+    new_records: list[Pair],
     *,
     now_ms: int,
     new_topics_at: int,
@@ -54,7 +54,7 @@ def change(
     has_changed, is_known, is_due = old != new, False, False
     if has_changed:
         if old and group.regexes.get(old) == 1:
-            told.append(records.regex_record(group.group_id, old, None))
+            new_records.append(records.regex_record(group.group_id, old, None))
         if new and new not in group.regexes:
             matching(new, ())
             is_due = True
@@ -80,10 +80,10 @@ def change(
     return Change(has_changed, is_known, list(regexes) if is_due else ())
 
 
-def look_up(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_ms: int) -> tuple[list[Pair], int]:
+def resolve(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_ms: int) -> tuple[list[Pair], int]:
     """The records of which topics the patterns stand for, and the group's epoch after them."""
     image = topics.image()
-    told: list[Pair] = []
+    new_records: list[Pair] = []
     subscribed, has_changed = Counts(group.topics), False
     for regex in _in_order(regexes):
         if regex not in group.regexes:
@@ -98,12 +98,12 @@ def look_up(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_
             has_changed = True
             subscribed.add(found, 1)
             subscribed.add(former, -1)
-        told.append(records.regex_record(group.group_id, regex, ResolvedRegex(found, image.offset, now_ms)))
+        new_records.append(records.regex_record(group.group_id, regex, ResolvedRegex(found, image.offset, now_ms)))
     metadata_hash = topics.hash_of(subscribed)
     if not has_changed and metadata_hash == group.metadata_hash:
-        return told, group.epoch
-    told.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
-    return told, group.epoch + 1
+        return new_records, group.epoch
+    new_records.append(records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+    return new_records, group.epoch + 1
 
 
 def _in_order(regexes: Collection[str]) -> list[str]:

@@ -39,7 +39,7 @@ class Replay:
     def __init__(self, groups: dict[str, Group], new_group: Callable[[str], ConsumerGroup]) -> None:
         self._groups = groups
         self._new_group = new_group
-        self.ended: dict[str, int] | None = {}
+        self.deleted: dict[str, int] | None = {}
         """While a log is read: the groups that a tombstone took away, and the epochs that they were in."""
         self.appliers: dict[type[CoordinatorKey], Applier] = {
             ConsumerGroupMetadataKey: self._group,
@@ -71,8 +71,8 @@ class Replay:
             group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
         elif (gone := self._find(key.group_id)) is not None:
             del self._groups[key.group_id]
-            if self.ended is not None:
-                self.ended[key.group_id] = gone.epoch
+            if self.deleted is not None:
+                self.deleted[key.group_id] = gone.epoch
             gone.bury()
 
     def _partition_metadata(

@@ -17,7 +17,7 @@ from barnabas.groups.ledger import Pair
 logger = logging.getLogger(__name__)
 
 
-class Aimed(NamedTuple):
+class MemberTarget(NamedTuple):
     """A member's part in the target assignment."""
 
     epoch: int
@@ -25,9 +25,15 @@ class Aimed(NamedTuple):
 
 
 def assign(
-    group: ConsumerGroup, epoch: int, member: Member, topics: Topics, assignor: str, now_ms: int, told: list[Pair]
-) -> Aimed:
-    """The target assignment of a group in which ``member`` is what it is to become; what is new in it goes to ``told``.
+    group: ConsumerGroup,
+    epoch: int,
+    member: Member,
+    topics: Topics,
+    assignor: str,
+    now_ms: int,
+    new_records: list[Pair],
+) -> MemberTarget:
+    """The target assignment of a group in which ``member`` is what it is to become; what is new in it goes to ``new_records``.
 
     Nothing has changed yet: the group is as it was.
     """
@@ -48,9 +54,9 @@ def assign(
         if (target := found.get(member_id, NO_TARGET)) is not (known := group.target.get(member_id)) and target != known
     ]
     for member_id in hash_map_order(changed):
-        told.append(records.target_record(group.group_id, member_id, found.get(member_id, NO_TARGET)))
-    told.append(records.target_epoch_record(group.group_id, epoch, now_ms))
+        new_records.append(records.target_record(group.group_id, member_id, found.get(member_id, NO_TARGET)))
+    new_records.append(records.target_epoch_record(group.group_id, epoch, now_ms))
     logger.info(
         "group %s: %d of %d members are to have others in epoch %d", group.group_id, len(changed), len(members), epoch
     )
-    return Aimed(epoch, found.get(member.member_id, NO_TARGET))
+    return MemberTarget(epoch, found.get(member.member_id, NO_TARGET))

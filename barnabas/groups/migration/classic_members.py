@@ -66,12 +66,12 @@ class ClassicMembers:
         if not join.member_id and join.group_instance_id is None and join.knows_member_id_required:
             reply(JoinResult.refused(MemberIdRequired, member_id))
             return
-        told: list[Pair] = []
+        new_records: list[Pair] = []
         replaced = self._replaced(group, join)
-        former = self._former(group, join, member_id, replaced, told)
+        former = self._former(group, join, member_id, replaced, new_records)
         subscription = self._subscription(join)
         member = _updated(former, join, subscription)
-        epoch, member = self._advance(group, former, member, subscription, told)
+        epoch, member = self._advance(group, former, member, subscription, new_records)
         result = JoinResult(NONE, member.member_id, member.epoch, CONSUMER_PROTOCOL, preferred(join.protocols)[0])
 
         def done(error: type[KafkaError] | None) -> None:
@@ -82,9 +82,9 @@ class ClassicMembers:
             reply(JoinResult.refused(error))
 
         if replaced is not None and self._downgrading.is_due(group, [replaced], member):
-            self._downgrading.replace(group, replaced, member, epoch, told, done)
+            self._downgrading.replace(group, replaced, member, epoch, new_records, done)
             return
-        self._environment.ledger.commit(group.group_id, told, done)
+        self._environment.ledger.commit(group.group_id, new_records, done)
         self._expect_sync(group.group_id, member)
 
     @staticmethod
@@ -93,11 +93,11 @@ class ClassicMembers:
         return None if join.member_id else group.static_member(join.group_instance_id)
 
     def _former(
-        self, group: ConsumerGroup, join: Join, member_id: str, replaced: Member | None, told: list[Pair]
+        self, group: ConsumerGroup, join: Join, member_id: str, replaced: Member | None, new_records: list[Pair]
     ) -> Member:
         """The member as it was before; a new one that is nothing yet; or a static one's successor."""
         if replaced is not None:
-            return self._membership.replace(group, replaced, member_id, told)
+            return self._membership.replace(group, replaced, member_id, new_records)
         if join.group_instance_id is not None and join.member_id:
             return _require(group, join.member_id, join.group_instance_id)
         return group.members.get(member_id) or Member(member_id)
@@ -109,19 +109,19 @@ class ClassicMembers:
             raise UnknownServerError(str(error)) from error
 
     def _advance(
-        self, group: ConsumerGroup, former: Member, member: Member, subscription: Subscription, told: list[Pair]
+        self, group: ConsumerGroup, former: Member, member: Member, subscription: Subscription, new_records: list[Pair]
     ) -> tuple[int, Member]:
         """The group's epoch, and the member one step further on its way, as a heartbeat would take it."""
         membership = self._membership
         has_new_topics = member.topic_names != former.topic_names
         if not member.is_described_as(former):
-            told.append(records.member_record(group.group_id, member))
-        lonely = group.lonely_regexes([former])
-        told += [records.regex_record(group.group_id, regex, None) for regex in lonely]
-        epoch = membership.next_epoch(group, former, member, told, is_due=has_new_topics or bool(lonely))
-        aimed = membership.target(group, epoch, former, member, told)
+            new_records.append(records.member_record(group.group_id, member))
+        unused_regexes = group.regexes_only_of([former])
+        new_records += [records.regex_record(group.group_id, regex, None) for regex in unused_regexes]
+        epoch = membership.next_epoch(group, former, member, new_records, is_due=has_new_topics or bool(unused_regexes))
+        member_target = membership.target(group, epoch, former, member, new_records)
         has_changed = has_new_topics or former.topic_regex != member.topic_regex
-        return epoch, membership.reconcile(group, member, aimed, has_changed, subscription.owned, told)
+        return epoch, membership.reconcile(group, member, member_target, has_changed, subscription.owned, new_records)
 
     def _expect_sync(self, group_id: str, member: Member) -> None:
         """It has joined: its session begins anew, and it has its rebalance time-out to ask for its assignment."""
@@ -129,9 +129,9 @@ class ClassicMembers:
         if group is None or member.member_id not in group.members:
             return
         self._expect_heartbeat(group, member)
-        self._forget(group.joins, member)
+        self._cancel(group.joins, member)
         deadline = Deadline(self._sync_is_late, group_id, member.member_id)
-        self._forget(group.syncs, member)
+        self._cancel(group.syncs, member)
         group.syncs[member.member_id] = deadline
         self._environment.deadlines.set(deadline, member.rebalance_timeout_ms / 1000)
 
@@ -145,12 +145,12 @@ class ClassicMembers:
         except KafkaError as error:
             return error.code
         self._expect_heartbeat(group, member)
-        if _has_to_join(group, member) or self._has_to_lead(group):
+        if _must_rejoin(group, member) or self._needs_assignment(group):
             self._expect_join(group, member)
             return RebalanceInProgress.code
         return NONE
 
-    def _has_to_lead(self, group: ConsumerGroup) -> bool:
+    def _needs_assignment(self, group: ConsumerGroup) -> bool:
         """Whether members have to join for another assignment to be made: with nobody else here, nothing else does.
 
         Apache Kafka 4.3.1 tells them nothing; where a group may not become a classic one, what its last member of the
@@ -163,7 +163,7 @@ class ClassicMembers:
         self._leaving.expect_heartbeat(group.group_id, member.member_id, member.classic.session_timeout_ms)
 
     def _expect_join(self, group: ConsumerGroup, member: Member) -> None:
-        """It was told to join again: from the first time on it has its rebalance time-out for it."""
+        """It was new_records to join again: from the first time on it has its rebalance time-out for it."""
         if member.member_id in group.joins:
             return
         deadline = Deadline(self._join_is_late, group.group_id, member.member_id)
@@ -181,7 +181,7 @@ class ClassicMembers:
             self._leaving.fence(group_id, member_id, "it has not asked for its assignment", group.syncs.get(member_id))
 
     @staticmethod
-    def _forget(deadlines: dict[str, Deadline], member: Member) -> None:
+    def _cancel(deadlines: dict[str, Deadline], member: Member) -> None:
         deadline = deadlines.pop(member.member_id, None)
         if deadline is not None:
             deadline.cancel()
@@ -208,7 +208,7 @@ class ClassicMembers:
         except MalformedMessage:
             reply(SyncResult.refused(UnknownServerError))
             return
-        self._forget(group.syncs, member)
+        self._cancel(group.syncs, member)
         self._expect_heartbeat(group, member)
         reply(SyncResult(NONE, sync.protocol_type, sync.protocol_name, assignment))
 
@@ -305,17 +305,17 @@ def _protocol_of(member: Member) -> tuple[str, bytes]:
     return preferred(member.classic.protocols)
 
 
-def _has_to_join(group: ConsumerGroup, member: Member) -> bool:
+def _must_rejoin(group: ConsumerGroup, member: Member) -> bool:
     """Whether there is something for the member to hear, or to say.
 
     That is a new assignment; that it has given up what it had to; or that what it waits for is free.
     """
     if member.epoch < group.assignment_epoch or member.state is UNREVOKED:
         return True
-    return member.state is UNRELEASED and not _waits(group, member)
+    return member.state is UNRELEASED and not _awaits_partitions(group, member)
 
 
-def _waits(group: ConsumerGroup, member: Member) -> bool:
+def _awaits_partitions(group: ConsumerGroup, member: Member) -> bool:
     """Whether others still have some of what it is to have (Kafka's ``waitingOnUnreleasedPartition``)."""
     for topic_id, partitions in group.target_of(member).items():
         has = member.assigned.get(topic_id, {})

@@ -47,15 +47,15 @@ class Downgrading:
         """Some members go, the others are a classic group that rebalances at once."""
         gone = {member.member_id for member in leaving}
         staying = [group.members[each] for each in timeline_order(group.members) if each not in gone]
-        told = tombstones_of_group(
+        new_records = tombstones_of_group(
             group.group_id,
             timeline_order(group.members),
             timeline_order(group.target),
             timeline_order(group.resolved),
         )
-        restored = self._commit(group, staying, group.epoch, told, done)
+        restored = self._commit(group, staying, group.epoch, new_records, done)
         if restored is not None:
-            self._call_together(restored)
+            self._start_rebalance(restored)
 
     def replace(
         self,
@@ -63,29 +63,31 @@ class Downgrading:
         leaving: Member,
         joining: Member,
         epoch: int,
-        told: list[Pair],
+        new_records: list[Pair],
         done: Written,
     ) -> None:
         """A static member is back, by the classic protocol, and no other speaks the consumer protocol.
 
-        ``told`` are the records that have put it into the place of what it was. As it has all that this had, nobody has
-        to join again, unless the group was on its way to another assignment: that one may not be told while somebody
+        ``new_records`` are the records that have put it into the place of what it was. As it has all that this had, nobody has
+        to join again, unless the group was on its way to another assignment: that one may not be new_records while somebody
         still has what it is to give up.
         """
         names = {leaving.member_id: joining.member_id}
         others = [each for each in timeline_order(group.members) if each != leaving.member_id]
         members = [*(group.members[each] for each in others), joining]
-        told = told + tombstones_of_group(
+        new_records = new_records + tombstones_of_group(
             group.group_id,
             [names.get(each, each) for each in timeline_order(group.members)],
             # Some have been given a target by those records that had none before.
-            dict.fromkeys([*(names.get(each, each) for each in timeline_order(group.target)), *_targets_in(told)]),
+            dict.fromkeys(
+                [*(names.get(each, each) for each in timeline_order(group.target)), *_targets_in(new_records)]
+            ),
             timeline_order(group.resolved),
         )
         is_settled = epoch == group.assignment_epoch and all(member.is_reconciled_to(epoch) for member in members)
-        restored = self._commit(group, members, epoch, told, done)
+        restored = self._commit(group, members, epoch, new_records, done)
         if restored is not None and not is_settled:
-            self._call_together(restored)
+            self._start_rebalance(restored)
 
     def resume(self, ended: Mapping[str, int]) -> None:
         """The log is read. Classic groups that had just been consumer groups have to rebalance still.
@@ -97,10 +99,10 @@ class Downgrading:
         for group_id, epoch in ended.items():
             group = self._environment.groups.get(group_id)
             if isinstance(group, ClassicGroup) and group.state is State.STABLE and group.generation_id == epoch:
-                self._call_together(group)
+                self._start_rebalance(group)
 
     def _commit(
-        self, group: ConsumerGroup, members: Sequence[Member], epoch: int, told: list[Pair], done: Written
+        self, group: ConsumerGroup, members: Sequence[Member], epoch: int, new_records: list[Pair], done: Written
     ) -> ClassicGroup | None:
         """Write what the group is from now on; it, where that was possible."""
         environment, rebalance = self._environment, self._environment.classic
@@ -114,7 +116,7 @@ class Downgrading:
             each.member_id: assignment_of(group.target_of(each), versions[each.member_id], image) for each in members
         }
         logger.info("group %s: becomes a classic group in generation %d", group.group_id, epoch)
-        environment.ledger.commit(group.group_id, [*told, group_pair(made, assignments)], done)
+        environment.ledger.commit(group.group_id, [*new_records, group_pair(made, assignments)], done)
         restored = environment.groups.get(group.group_id)
         if not isinstance(restored, ClassicGroup):
             return None
@@ -123,7 +125,7 @@ class Downgrading:
             # The record keeps what the member said under the protocol that was chosen, and nothing else; and what it
             # was to have, not what it has: that counts should the group be a consumer group again before all have come.
             restored.change_protocols(member, made.members[each.member_id].protocols)
-            member.assignment = assignment_of(_has(each), versions[each.member_id], image)
+            member.assignment = assignment_of(_owned(each), versions[each.member_id], image)
             rebalance.expect_heartbeat(member)
         return restored
 
@@ -148,14 +150,14 @@ class Downgrading:
         made.protocol_name = made.select_protocol()
         return made
 
-    def _call_together(self, restored: ClassicGroup) -> None:
+    def _start_rebalance(self, restored: ClassicGroup) -> None:
         rebalance = self._environment.classic
         rebalance.prepare(restored, "it was a consumer group until now")
         rebalance.give_answers()
 
 
 def _version_for(metadata: bytes) -> int:
-    """In which version a member is told its assignment under the protocol that all of them support.
+    """In which version a member is new_records its assignment under the protocol that all of them support.
 
     It joined by the one that it likes best: under another it may have said what nobody can read, and that must not keep
     the member that goes from going.
@@ -166,7 +168,7 @@ def _version_for(metadata: bytes) -> int:
         return OLDEST
 
 
-def _has(member: Member) -> dict[bytes, set[int]]:
+def _owned(member: Member) -> dict[bytes, set[int]]:
     """What is in the member's hands, with what it has to give up."""
     has: dict[bytes, set[int]] = {}
     for partitions in (member.assigned, member.revoking):
@@ -175,9 +177,9 @@ def _has(member: Member) -> dict[bytes, set[int]]:
     return has
 
 
-def _targets_in(told: Iterable[Pair]) -> list[str]:
+def _targets_in(new_records: Iterable[Pair]) -> list[str]:
     return [
         key.member_id
-        for key, value in told
+        for key, value in new_records
         if isinstance(key, ConsumerGroupTargetAssignmentMemberKey) and value is not None
     ]

@@ -1,4 +1,4 @@
-"""What classic members of a consumer group say and are told, in the protocol that is embedded in the classic one.
+"""What classic members of a consumer group say and are topic_partitions, in the protocol that is embedded in the classic one.
 
 Knows nothing of groups. Topics have names there, and ids everywhere else.
 """
@@ -66,12 +66,12 @@ def by_id(named: Iterable[tuple[str, Sequence[int]]], image: ClusterView) -> dic
 def assignment_of(partitions: Mapping[bytes, Iterable[int]], version: int, image: ClusterView) -> bytes:
     """An assignment of these partitions, in that version; topics that are not there any more are left out."""
     kind = ConsumerProtocolAssignment.TopicPartition
-    told = [
+    topic_partitions = [
         kind(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions[topic_id]))
         for topic_id in in_order(partitions)
         if topic_id in image.topics_by_id
     ]
-    assignment = ConsumerProtocolAssignment(assigned_partitions=told)
+    assignment = ConsumerProtocolAssignment(assigned_partitions=topic_partitions)
     return assignment.encode_prefixed(version)
 
 

@@ -32,11 +32,11 @@ class Upgrading:
         self._directory = directory
         self._environment = directory.environment
 
-    def upgrade(self, classic: ClassicGroup, told: list[Pair]) -> ConsumerGroup:
-        """What the group is from now on, once the records that go to ``told`` are written.
+    def upgrade(self, classic: ClassicGroup, new_records: list[Pair]) -> ConsumerGroup:
+        """What the group is from now on, once the records that go to ``new_records`` are written.
 
         All members are in the epoch that was the group's generation, and have what they were last assigned. Those that
-        wait are told to join again.
+        wait are new_records to join again.
 
         :raises GroupIdNotFound: it stays what it is
         """
@@ -44,7 +44,7 @@ class Upgrading:
         # Before the first rebalance is over nothing is chosen; then it is what would be.
         protocol = classic.protocol_name or (classic.select_protocol() if classic.members else "")
         try:
-            members = _without_doubles(self._member(classic, each, protocol) for each in classic.members.values())
+            members = _without_duplicates(self._member(classic, each, protocol) for each in classic.members.values())
         except MalformedMessage as error:
             raise _refused(classic, "a member's subscription or assignment cannot be read") from error
         except CustomAssignment as error:
@@ -52,9 +52,9 @@ class Upgrading:
             raise _refused(classic, why) from error
         logger.info("group %s: becomes a consumer group in epoch %d", classic.group_id, classic.generation_id)
         changes = self._records(classic, {each.member_id: each for each in members})
-        told.append(records.classic_group_tombstone(classic.group_id))
-        told += changes
-        self._send_on(classic)
+        new_records.append(records.classic_group_tombstone(classic.group_id))
+        new_records += changes
+        self._answer_waiting(classic)
         made: dict[str, Group] = {}
         appliers = Replay(made, self._directory.new_group).appliers
         for key, value in changes:
@@ -122,7 +122,7 @@ class Upgrading:
             *(records.assignment_record(group_id, member) for member in in_order),
         ]
 
-    def _send_on(self, classic: ClassicGroup) -> None:
+    def _answer_waiting(self, classic: ClassicGroup) -> None:
         """Whoever waits for a rebalance of the classic group waits for nothing."""
         rebalance = self._environment.classic
         for member in classic.members.values():
@@ -130,7 +130,7 @@ class Upgrading:
             rebalance.answer_sync(member, SyncResult.refused(RebalanceInProgress))
 
 
-def _without_doubles(members: Iterable[Member]) -> list[Member]:
+def _without_duplicates(members: Iterable[Member]) -> list[Member]:
     """What the leader gave to two, or two say that they have, is one's: the other hears of it when it joins again."""
     taken: set[tuple[bytes, int]] = set()
     found = []

@@ -57,12 +57,12 @@ def readable(target: Partitions, subscribed: Sequence[str], image: ClusterView) 
     return {topic_id: partitions for topic_id, partitions in target.items() if topic_id in wanted}
 
 
-def unassigned(group: ShareGroup, image: ClusterView) -> bool:
+def has_unassigned_partitions(group: ShareGroup, image: ClusterView) -> bool:
     """Whether share partitions have a state, but were not there yet when it was last worked out who reads what.
 
     Not while it is to be worked out again anyhow.
     """
-    if group.epoch != group.assignment_epoch or group.is_empty or group.covered is group.state:
+    if group.epoch != group.assignment_epoch or group.is_empty or group.assigned_state is group.state:
         return False
     given: dict[bytes, set[int]] = {}
     for target in group.target.values():
@@ -74,6 +74,6 @@ def unassigned(group: ShareGroup, image: ClusterView) -> bool:
         for topic_id, topic in group.state.initialized.items()
         if topic_id in wanted
     ):
-        group.covered = group.state
+        group.assigned_state = group.state
         return False
     return True

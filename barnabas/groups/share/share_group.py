@@ -49,7 +49,7 @@ class ShareGroup:
         """When each member is out, unless it is heard of."""
         self.refresh_at_ms = ALWAYS_DUE
         """When the topics are to be looked at again."""
-        self.covered: StateMetadata | None = None
+        self.assigned_state: StateMetadata | None = None
         """The state when it was last found that all of its partitions are meant for somebody."""
         self.initializing_since_ms: dict[tuple[bytes, int], int] = {}
         """Since when the persister has been asked to make state, by (topic id, partition)."""

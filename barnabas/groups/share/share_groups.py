@@ -24,7 +24,7 @@ from barnabas.groups.group import Group
 from barnabas.groups.ledger import Applier, Pair, Written
 from barnabas.groups.records import has_place_for
 from barnabas.groups.share import records
-from barnabas.groups.share.assigning import ASSIGNOR, assign, hash_of, readable, unassigned
+from barnabas.groups.share.assigning import ASSIGNOR, assign, has_unassigned_partitions, hash_of, readable
 from barnabas.groups.share.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -61,25 +61,25 @@ class ShareGroups:
 
     # ---------------------------------------------------------------- members
 
-    def heartbeat(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
+    def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """ShareGroupHeartbeat; a join and a leave are one, too.
 
         :raises KafkaError: it is not taken
         """
-        _check_shape(ask)
-        if ask.member_epoch == LEAVE_EPOCH:
-            self._leave(ask, reply)
+        _check_shape(request)
+        if request.member_epoch == LEAVE_EPOCH:
+            self._leave(request, reply)
         else:
-            self._beat(ask, reply)
+            self._heartbeat(request, reply)
 
-    def _beat(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
-        group = self._joined(ask)
-        member = self._member(group, ask)
-        beat = _Beat(self._environment, group, member, _updated(member, ask))
-        to_initialize = self.states.uninitialized(group, group.subscribed_topic_names(beat.updated))
+    def _heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
+        group = self._joined(request)
+        member = self._member(group, request)
+        update = _HeartbeatUpdate(self._environment, group, member, _updated(member, request))
+        to_initialize = self.states.uninitialized(group, group.subscribed_topic_names(update.updated))
         if to_initialize:
-            beat.records.append(records.state_record(ask.group_id, group.state.with_initializing(to_initialize)))
-        answer = self._answer(ask, member, beat.updated)
+            update.records.append(records.state_record(request.group_id, group.state.with_initializing(to_initialize)))
+        answer = self._answer(request, member, update.updated)
 
         def written(error: type[KafkaError] | None) -> None:
             if error is not None:
@@ -88,70 +88,70 @@ class ShareGroups:
                 reply(error)
                 return
             reply(answer)
-            there = self._share_group(ask.group_id)
-            if there is group:
+            current = self._share_group(request.group_id)
+            if current is group:
                 self.states.initialize(group, to_initialize)
-            elif there is not None:  # this batch created the group; a later heartbeat may initialize some of them
+            elif current is not None:  # this batch created the group; a later heartbeat may initialize some of them
                 names = [topic.name for topic in to_initialize.values()]
-                self.states.initialize(there, self.states.uninitialized(there, names))
+                self.states.initialize(current, self.states.uninitialized(current, names))
 
-        group.refresh_at_ms = beat.refresh_at_ms
+        group.refresh_at_ms = update.refresh_at_ms
         self.states.mark_initializing(group, to_initialize)
-        self._environment.ledger.commit(ask.group_id, beat.records, written)
-        there = self._share_group(ask.group_id)
-        if there is not None and ask.member_id in there.members:
-            self._expect(there, ask.member_id)
+        self._environment.ledger.commit(request.group_id, update.records, written)
+        current = self._share_group(request.group_id)
+        if current is not None and request.member_id in current.members:
+            self._expect(current, request.member_id)
 
-    def _joined(self, ask: Heartbeat) -> ShareGroup:
+    def _joined(self, request: Heartbeat) -> ShareGroup:
         """The group that the member is in; the first one to join makes it."""
-        if ask.member_epoch == JOIN_EPOCH and ask.group_id not in self._groups:
-            if not self._environment.is_coordinator(ask.group_id):
+        if request.member_epoch == JOIN_EPOCH and request.group_id not in self._groups:
+            if not self._environment.is_coordinator(request.group_id):
                 raise NotCoordinator
-            group = ShareGroup(ask.group_id)
+            group = ShareGroup(request.group_id)
         else:
-            group = self.find(ask.group_id)
+            group = self.find(request.group_id)
         limit: int = self._environment.config()["group.share.max.size"]
-        if ask.member_id not in group.members and len(group.members) >= limit:
+        if request.member_id not in group.members and len(group.members) >= limit:
             raise GroupMaxSizeReached(f"The share group has {limit} members, and may not have more.")
         return group
 
-    def _member(self, group: ShareGroup, ask: Heartbeat) -> ShareMember:
+    def _member(self, group: ShareGroup, request: Heartbeat) -> ShareMember:
         """The member as it was; FENCED_MEMBER_EPOCH where it is told another epoch than it knows of."""
-        member = group.members.get(ask.member_id)
-        if ask.member_epoch == JOIN_EPOCH:
-            return member or ShareMember(ask.member_id)
+        member = group.members.get(request.member_id)
+        if request.member_epoch == JOIN_EPOCH:
+            return member or ShareMember(request.member_id)
         if member is None:
-            raise _unknown(ask)
+            raise _unknown(request)
         # The epoch before is taken, too: the answer with the next one may have been lost.
-        if ask.member_epoch not in (member.epoch, member.previous_epoch):
+        if request.member_epoch not in (member.epoch, member.previous_epoch):
             raise FencedMemberEpoch(
-                f"Member {ask.member_id} says that its epoch is {ask.member_epoch}, but it is {member.epoch}. "
+                f"Member {request.member_id} says that its epoch is {request.member_epoch}, but it is {member.epoch}. "
                 f"It has to give up what it reads and join again."
             )
         return member
 
-    def _answer(self, ask: Heartbeat, member: ShareMember, updated: ShareMember) -> HeartbeatResult:
+    def _answer(self, request: Heartbeat, member: ShareMember, updated: ShareMember) -> HeartbeatResult:
         is_told = (
-            ask.member_epoch == JOIN_EPOCH
-            or ask.subscribed_topic_names is not None
+            request.member_epoch == JOIN_EPOCH
+            or request.subscribed_topic_names is not None
             or updated.assigned != member.assigned
         )
         return HeartbeatResult(
-            ask.member_id,
+            request.member_id,
             updated.epoch,
-            self._environment.group_settings(ask.group_id)["share.heartbeat.interval.ms"],
+            self._environment.group_settings(request.group_id)["share.heartbeat.interval.ms"],
             updated.assigned if is_told else None,
         )
 
-    def _leave(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
-        group = self.find(ask.group_id)
-        if ask.member_id not in group.members:
-            raise _unknown(ask)
+    def _leave(self, request: Heartbeat, reply: HeartbeatReply) -> None:
+        group = self.find(request.group_id)
+        if request.member_id not in group.members:
+            raise _unknown(request)
 
         def written(error: type[KafkaError] | None) -> None:
-            reply(HeartbeatResult(ask.member_id, LEAVE_EPOCH) if error is None else error)
+            reply(HeartbeatResult(request.member_id, LEAVE_EPOCH) if error is None else error)
 
-        self._remove(group, ask.member_id, written)
+        self._remove(group, request.member_id, written)
 
     def _remove(self, group: ShareGroup, member_id: str, written: Written) -> None:
         """Take a member out. What it has read is read by others once it is worked out again who reads what."""
@@ -250,7 +250,7 @@ class ShareGroups:
         return DescribedGroup(group.state_name, group.epoch, group.assignment_epoch, ASSIGNOR, members)
 
 
-class _Beat:
+class _HeartbeatUpdate:
     """What a heartbeat of a member comes to: ``records`` to be written, and how the member is ``updated`` by them."""
 
     def __init__(self, environment: Environment, group: ShareGroup, member: ShareMember, updated: ShareMember) -> None:
@@ -270,7 +270,7 @@ class _Beat:
     def _next_epoch(self, is_subscription_changed: bool) -> int:
         """The group's epoch; it goes up when a subscription, a topic, or what can be assigned has changed."""
         group, image = self._group, self._environment.image()
-        is_raised = is_subscription_changed or unassigned(group, image)
+        is_raised = is_subscription_changed or has_unassigned_partitions(group, image)
         if not is_raised and self._now_ms < group.refresh_at_ms:
             return group.epoch
         self.refresh_at_ms = self._now_ms + REFRESH_INTERVAL_MS
@@ -305,30 +305,30 @@ class _Beat:
             self.records.append(records.assigned_record(self._group.group_id, self.updated))
 
 
-def _check_shape(ask: Heartbeat) -> None:
+def _check_shape(request: Heartbeat) -> None:
     """:raises InvalidRequest: nobody could take it, in whatever group"""
-    if not ask.member_id or len(ask.member_id) > LONGEST_MEMBER_ID:
+    if not request.member_id or len(request.member_id) > LONGEST_MEMBER_ID:
         raise InvalidRequest
-    for value, name in ((ask.member_id, "MemberId"), (ask.group_id, "GroupId"), (ask.rack_id, "RackId")):
+    for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():
             raise InvalidRequest(f"{name} is blank.")
-    if ask.member_epoch == JOIN_EPOCH and not ask.subscribed_topic_names:
+    if request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names:
         raise InvalidRequest("Who joins has to say which topics it subscribes to.")
-    if ask.member_epoch < LEAVE_EPOCH:
-        raise InvalidRequest(f"{ask.member_epoch} is no member epoch.")
-    if not has_place_for(ask.group_id, ask.client_id, ask.rack_id, *(ask.subscribed_topic_names or ())):
+    if request.member_epoch < LEAVE_EPOCH:
+        raise InvalidRequest(f"{request.member_epoch} is no member epoch.")
+    if not has_place_for(request.group_id, request.client_id, request.rack_id, *(request.subscribed_topic_names or ())):
         raise InvalidRequest("A name is longer than can be kept.")
 
 
-def _updated(member: ShareMember, ask: Heartbeat) -> ShareMember:
-    names = ask.subscribed_topic_names
+def _updated(member: ShareMember, request: Heartbeat) -> ShareMember:
+    names = request.subscribed_topic_names
     return member._replace(
-        rack_id=member.rack_id if ask.rack_id is None else ask.rack_id,
-        client_id=ask.client_id,
-        client_host=ask.client_host,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
         subscribed_topic_names=member.subscribed_topic_names if names is None else tuple(sorted(set(names))),
     )
 
 
-def _unknown(ask: Heartbeat) -> UnknownMemberId:
-    return UnknownMemberId(f"{ask.member_id} is no member of group {ask.group_id}.")
+def _unknown(request: Heartbeat) -> UnknownMemberId:
+    return UnknownMemberId(f"{request.member_id} is no member of group {request.group_id}.")

@@ -33,7 +33,7 @@ from barnabas.groups.share.state_metadata import (
 
 logger = logging.getLogger(__name__)
 
-OPEN = -1
+NO_START_OFFSET = -1
 """The start offset of a share partition that nobody has read of: ``share.auto.offset.reset`` decides."""
 
 PartitionsReply = Callable[[PartitionErrors | type[KafkaError]], object]
@@ -73,12 +73,12 @@ class StateManager:
         found = {}
         for name in sorted(topic_names):
             topic = image.topics_by_name.get(name)
-            there = partitions_of(group.state.initialized, topic.id) if topic is not None else frozenset()
-            if topic is None or len(there) >= len(topic.partitions):
+            known = partitions_of(group.state.initialized, topic.id) if topic is not None else frozenset()
+            if topic is None or len(known) >= len(topic.partitions):
                 continue
             partitions = {
                 index
-                for index in topic.partitions.keys() - there
+                for index in topic.partitions.keys() - known
                 if now_ms - group.initializing_since_ms.get((topic.id, index), -patience_ms) >= patience_ms
             }
             if partitions:
@@ -88,10 +88,10 @@ class StateManager:
     def mark_initializing(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
         """Somebody is about to make their state: nobody else has to."""
         now_ms = self._environment.clock.time_ms()
-        group.initializing_since_ms.update((at, now_ms) for at in _each(topics))
+        group.initializing_since_ms.update((at, now_ms) for at in _partitions(topics))
 
     def unmark_initializing(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
-        for at in _each(topics):
+        for at in _partitions(topics):
             group.initializing_since_ms.pop(at, None)
 
     def initialize(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
@@ -99,7 +99,9 @@ class StateManager:
         if not topics:
             return
         self.mark_initializing(group, topics)
-        starts = {topic_id: dict.fromkeys(sorted(topic.partitions), OPEN) for topic_id, topic in topics.items()}
+        starts = {
+            topic_id: dict.fromkeys(sorted(topic.partitions), NO_START_OFFSET) for topic_id, topic in topics.items()
+        }
 
         def done(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             failed = [
@@ -132,16 +134,16 @@ class StateManager:
         if not self._is_here(group):
             written(GroupIdNotFound)
             return
-        there = self._environment.image().topics_by_id
+        by_id = self._environment.image().topics_by_id
         made: dict[bytes, set[int]] = {}
         for (topic_id, partition), outcome in outcomes.items():
-            if outcome.error is None and topic_id in there:
+            if outcome.error is None and topic_id in by_id:
                 made.setdefault(topic_id, set()).add(partition)
         known = group.state.initialized
         settled = [
             at
             for at, outcome in outcomes.items()
-            if outcome.error is None or at[0] not in there or at[1] in partitions_of(known, at[0])
+            if outcome.error is None or at[0] not in by_id or at[1] in partitions_of(known, at[0])
         ]
         fresh = {each: Topic(topics[each].name, frozenset(partitions)) for each, partitions in made.items()}
         state = group.state._replace(
@@ -181,25 +183,27 @@ class StateManager:
             reply({})
             return
 
-        def ask(error: type[KafkaError] | None) -> None:
+        def written(error: type[KafkaError] | None) -> None:
             if error is not None:
                 self.unmark_initializing(group, topics)
                 reply(error)
                 return
-            there = self._environment.groups.get(group_id)
-            if not isinstance(there, ShareGroup):
+            current = self._environment.groups.get(group_id)
+            if not isinstance(current, ShareGroup):
                 reply(GroupIdNotFound)
                 return
 
             def initialized(outcomes: Mapping[TopicPartition, Outcome]) -> None:
                 told = {at: outcome.error for at, outcome in outcomes.items()}
-                self._initialized(there, topics, outcomes, lambda failure: reply(told if failure is None else failure))
+                self._initialized(
+                    current, topics, outcomes, lambda failure: reply(told if failure is None else failure)
+                )
 
-            self.mark_initializing(there, topics)  # who joins now must not have it begin anywhere else
-            self._environment.persister().initialize(group_id, starts, there.epoch, initialized)
+            self.mark_initializing(current, topics)  # who joins now must not have it begin anywhere else
+            self._environment.persister().initialize(group_id, starts, current.epoch, initialized)
 
         self.mark_initializing(group, topics)
-        self._commit(group, group.state.with_initializing(topics), ask)
+        self._commit(group, group.state.with_initializing(topics), written)
 
     def _to_be_altered(self, group_id: str) -> ShareGroup:
         """The group, which nobody is in; one that there is not is about to be."""
@@ -278,13 +282,13 @@ class StateManager:
         )
         state = left._replace(deleting={**left.deleting, **{each: names[each] for each in doomed}})
 
-        def ask(error: type[KafkaError] | None) -> None:
+        def written(error: type[KafkaError] | None) -> None:
             if error is not None:
                 refused(error)
             else:
                 self._environment.persister().delete(group.group_id, partitions, done)
 
-        self._commit(group, state, ask)
+        self._commit(group, state, written)
 
     def _deleted(self, group: ShareGroup, outcomes: Mapping[TopicPartition, Outcome], written: Written) -> None:
         """Write down of what there is no state any more: what was made before it was deleted is gone, too."""
@@ -311,7 +315,7 @@ class StateManager:
                 yield topic_id, partition
 
 
-def _each(topics: Mapping[bytes, Topic]) -> list[TopicPartition]:
+def _partitions(topics: Mapping[bytes, Topic]) -> list[TopicPartition]:
     return [(topic_id, partition) for topic_id, topic in topics.items() for partition in topic.partitions]
 
 

@@ -12,7 +12,7 @@ from barnabas.groups.streams.group import NO_EPOCH, StreamsGroup
 from barnabas.groups.streams.member import Member
 from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.records import target_of, with_current, with_metadata
-from barnabas.groups.streams.tasks import NOTHING
+from barnabas.groups.streams.tasks import NONE_ASSIGNED
 from barnabas.groups.streams.topology import Topology
 from barnabas.wire.coordinator_records import CoordinatorKey
 from barnabas.wire.messages.group_records import (
@@ -113,6 +113,10 @@ class Appliers:
             group.put_member(with_current(group.members.get(key.member_id) or Member(key.member_id), value))
         elif (found := self._find(key.group_id)) is not None and key.member_id in found.members:
             left = found.members[key.member_id]._replace(
-                epoch=NO_EPOCH, previous_epoch=NO_EPOCH, state=MemberState.STABLE, assigned=NOTHING, revoking=NOTHING
+                epoch=NO_EPOCH,
+                previous_epoch=NO_EPOCH,
+                state=MemberState.STABLE,
+                assigned=NONE_ASSIGNED,
+                revoking=NONE_ASSIGNED,
             )
             found.put_member(left)

@@ -11,7 +11,7 @@ from barnabas.groups.environment import TopicView
 from barnabas.groups.streams.states import Status
 from barnabas.groups.streams.topology import Subtopology, TopicInfo, Topology, copartitioned, inputs
 
-NAMED_AT_ONCE = 5
+MAX_NAMED_TOPICS = 5
 """Topics that a status names before it only counts them."""
 
 BROKERS_DEFAULT = -1
@@ -62,7 +62,7 @@ class ConfiguredTopology(NamedTuple):
         return self.problem is None
 
 
-class _NotYet(Exception):
+class _NotReady(Exception):
     def __init__(self, status: Status, detail: str) -> None:
         super().__init__(detail)
         self.problem = Problem(status, detail)
@@ -78,7 +78,7 @@ def configure(topology: Topology, topics: Mapping[str, TopicView]) -> Configured
     """
     try:
         subtopologies, missing = _configured(topology, topics)
-    except _NotYet as error:
+    except _NotReady as error:
         return ConfiguredTopology(topology.epoch, None, {}, error.problem)
     problem = None
     if missing:
@@ -92,7 +92,7 @@ def _configured(
 ) -> tuple[dict[str, ConfiguredSubtopology], dict[str, InternalTopic]]:
     absent = {name for each in topology.subtopologies.values() for name in each.source_topics if name not in topics}
     if absent:
-        raise _NotYet(Status.MISSING_SOURCE_TOPICS, f"Source topics {_named(absent)} are missing.")
+        raise _NotReady(Status.MISSING_SOURCE_TOPICS, f"Source topics {_named(absent)} are missing.")
     decided: dict[str, int] = {}
 
     def partitions_of(topic: str) -> int | None:
@@ -171,7 +171,7 @@ def _enforced(group: set[str], fixed: set[str], flexible: set[str], partitions_o
     for name, count in repartitioned.items():
         if name in fixed and count != shared:
             detail = f"Repartition topic {name} is to have {count} partitions, but what it is read with has {shared}."
-            raise _NotYet(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+            raise _NotReady(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
     return dict.fromkeys(repartitioned, shared)
 
 
@@ -179,7 +179,7 @@ def _same(counts: Mapping[str, int]) -> int:
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
         detail = f"These topics are read together and have different numbers of partitions: {listed}"
-        raise _NotYet(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+        raise _NotReady(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
     return next(iter(counts.values()))
 
 
@@ -240,11 +240,11 @@ def _missing(
             count, wanted = len(topics[name].partitions), expected.pop(name).partitions
             if count != wanted:
                 detail = f"Topic {name} is there with {count} partitions, and should have {wanted}."
-                raise _NotYet(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
+                raise _NotReady(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
     return expected
 
 
 def _named(topics: Mapping[str, object] | set[str]) -> str:
     names = sorted(topics)
-    more = f", and {len(names) - NAMED_AT_ONCE} more" if len(names) > NAMED_AT_ONCE else ""
-    return ", ".join(names[:NAMED_AT_ONCE]) + more
+    more = f", and {len(names) - MAX_NAMED_TOPICS} more" if len(names) > MAX_NAMED_TOPICS else ""
+    return ", ".join(names[:MAX_NAMED_TOPICS]) + more

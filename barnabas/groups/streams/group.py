@@ -13,7 +13,7 @@ from barnabas.groups.ledger import Pair
 from barnabas.groups.messages import OffsetCommit
 from barnabas.groups.streams.configuring import ConfiguredTopology
 from barnabas.groups.streams.member import Member
-from barnabas.groups.streams.messages import Described
+from barnabas.groups.streams.messages import DescribedGroup
 from barnabas.groups.streams.records import group_tombstones
 from barnabas.groups.streams.states import GroupState
 from barnabas.groups.streams.tasks import NO_TARGET, Target
@@ -196,7 +196,7 @@ class StreamsGroup:
         raise StaleMemberEpoch(f"The member does not have task {subtopology}-{partition}.")
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether who says so may ask; KafkaError if not."""
+        """Whether who says so may request; KafkaError if not."""
         if member_id is None and member_epoch < 0:
             return
         member = self.require_member(member_id or "")
@@ -208,11 +208,11 @@ class StreamsGroup:
 
     # ------------------------------------------------------------- inspection
 
-    def describe(self) -> Described:
+    def describe(self) -> DescribedGroup:
         """As StreamsGroupDescribe shows it."""
         is_ready = self.configured is not None and self.configured.is_ready
         described = self.description
-        return Described(
+        return DescribedGroup(
             self.state_name,
             self.epoch,
             self.assignment_epoch,

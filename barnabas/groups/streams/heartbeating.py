@@ -25,7 +25,7 @@ from barnabas.groups.streams.records import (
     topology_record,
 )
 from barnabas.groups.streams.states import Status
-from barnabas.groups.streams.sticky import Spec, assign
+from barnabas.groups.streams.sticky import MemberSpec, assign
 from barnabas.groups.streams.tasks import NO_TARGET, Target, tasks_of
 from barnabas.groups.streams.topology import Topology
 from barnabas.groups.streams.validating import validate_owned
@@ -34,7 +34,7 @@ STANDBY_REPLICAS = "num.standby.replicas"
 """The one config that decides about tasks, as the group's record names it."""
 
 
-class Circumstances(NamedTuple):
+class HeartbeatContext(NamedTuple):
     """What the answer depends on beside the group and the member."""
 
     topics: Mapping[str, TopicView]
@@ -48,7 +48,7 @@ class Circumstances(NamedTuple):
     """Whether the group's first assignment waits for more members; asked once the group has a new epoch."""
 
 
-class Step(NamedTuple):
+class HeartbeatOutcome(NamedTuple):
     """What came of it."""
 
     records: list[Pair]
@@ -58,29 +58,31 @@ class Step(NamedTuple):
     status: list[Problem]
 
 
-def heartbeat(group: StreamsGroup, ask: Heartbeat, around: Circumstances, first: list[Pair]) -> Step:
+def heartbeat(
+    group: StreamsGroup, request: Heartbeat, context: HeartbeatContext, first: list[Pair]
+) -> HeartbeatOutcome:
     """Take the heartbeat; ``first`` are records that have to come before.
 
     :raises KafkaError: it is refused
     """
-    if ask.member_epoch == JOINING and len(group.members) >= around.max_size:
-        raise GroupMaxSizeReached(f"The group has {around.max_size} members, as many as it may have.")
-    former = _member(group, ask)
-    member = _updated(former, ask)
+    if request.member_epoch == JOINING and len(group.members) >= context.max_size:
+        raise GroupMaxSizeReached(f"The group has {context.max_size} members, as many as it may have.")
+    former = _member(group, request)
+    member = _updated(former, request)
     _require_place_for(group, member)
     records = list(first)
     status: list[Problem] = []
     if member != former:
         records.append(member_record(group.group_id, member))
-    topology = _topology(group, ask, records)
+    topology = _topology(group, request, records)
     if group.topology is not None and member.topology_epoch < topology.epoch:
         detail = f"The group has gone on to topology epoch {topology.epoch}, from {member.topology_epoch}."
         status.append(Problem(Status.STALE_TOPOLOGY, detail))
-    metadata_hash, configured = _configured(group, topology, around)
+    metadata_hash, configured = _configured(group, topology, context)
     if configured.is_ready:
-        validate_owned(ask, configured.subtopologies or {})
+        validate_owned(request, configured.subtopologies or {})
     validated = topology.epoch if configured.is_ready else NO_EPOCH
-    configs = {STANDBY_REPLICAS: str(around.standby_replicas)}
+    configs = {STANDBY_REPLICAS: str(context.standby_replicas)}
     epoch = group.epoch
     if (
         member != former
@@ -90,60 +92,62 @@ def heartbeat(group: StreamsGroup, ask: Heartbeat, around: Circumstances, first:
     ):
         epoch += 1
         records.append(group_record(group.group_id, epoch, metadata_hash, validated, configs))
-    target_epoch, target = _target(group, member, epoch, configured, around, records, status)
+    target_epoch, target = _target(group, member, epoch, configured, context, records, status)
     reconciled = member
     if not member.is_reconciled_to(target_epoch):
-        reconciled = next_member(member, target_epoch, target, _owned(ask), group)
+        reconciled = next_member(member, target_epoch, target, _owned(request), group)
         if reconciled != member:
             records.append(current_record(group.group_id, reconciled))
     if configured.problem is not None:
         status.append(configured.problem)
-    return Step(records, former, reconciled, configured, status)
+    return HeartbeatOutcome(records, former, reconciled, configured, status)
 
 
 # ---------------------------------------------------------------- the member
 
 
-def _member(group: StreamsGroup, ask: Heartbeat) -> Member:
+def _member(group: StreamsGroup, request: Heartbeat) -> Member:
     """The member as it was; FENCED_MEMBER_EPOCH where it is not where it believes to be."""
-    if ask.member_epoch == JOINING:
-        return group.members.get(ask.member_id) or Member(ask.member_id)
-    member = group.require_member(ask.member_id)
-    if ask.member_epoch > member.epoch:
-        raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, and has never been in {ask.member_epoch}.")
-    if ask.member_epoch < member.epoch:
+    if request.member_epoch == JOINING:
+        return group.members.get(request.member_id) or Member(request.member_id)
+    member = group.require_member(request.member_id)
+    if request.member_epoch > member.epoch:
+        raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, and has never been in {request.member_epoch}.")
+    if request.member_epoch < member.epoch:
         # It may have missed the answer that gave it its epoch; then it owns nothing that it has to give up.
-        owned = _owned(ask)
-        is_late = ask.member_epoch == member.previous_epoch and owned is not None and owned.is_within(member.assigned)
+        owned = _owned(request)
+        is_late = (
+            request.member_epoch == member.previous_epoch and owned is not None and owned.is_within(member.assigned)
+        )
         if not is_late:
-            raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, not in {ask.member_epoch} any more.")
+            raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, not in {request.member_epoch} any more.")
     return member
 
 
-def knows_its_tasks(ask: Heartbeat, member: Member) -> bool:
+def knows_its_tasks(request: Heartbeat, member: Member) -> bool:
     """Whether the member has been told what it was given until now.
 
     Apache Kafka 4.3 tells tasks once: a member that misses that answer never runs them. Here it is told again, when it
     is an epoch late, or says that it owns less than it was given.
     """
-    if ask.member_epoch != member.epoch:
+    if request.member_epoch != member.epoch:
         return False
-    owned = _owned(ask)
+    owned = _owned(request)
     return owned is None or owned.has_all(member.assigned)
 
 
-def _updated(member: Member, ask: Heartbeat) -> Member:
+def _updated(member: Member, request: Heartbeat) -> Member:
     return member._replace(
-        rack_id=member.rack_id if ask.rack_id is None else ask.rack_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
         rebalance_timeout_ms=member.rebalance_timeout_ms
-        if ask.rebalance_timeout_ms == -1
-        else ask.rebalance_timeout_ms,
-        topology_epoch=member.topology_epoch if ask.topology is None else ask.topology.epoch,
-        client_id=ask.client_id,
-        client_host=ask.client_host,
-        process_id=member.process_id if ask.process_id is None else ask.process_id,
-        client_tags=member.client_tags if ask.client_tags is None else ask.client_tags,
-        user_endpoint=member.user_endpoint if ask.user_endpoint is None else ask.user_endpoint,
+        if request.rebalance_timeout_ms == -1
+        else request.rebalance_timeout_ms,
+        topology_epoch=member.topology_epoch if request.topology is None else request.topology.epoch,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        process_id=member.process_id if request.process_id is None else request.process_id,
+        client_tags=member.client_tags if request.client_tags is None else request.client_tags,
+        user_endpoint=member.user_endpoint if request.user_endpoint is None else request.user_endpoint,
     )
 
 
@@ -153,11 +157,11 @@ def _require_place_for(group: StreamsGroup, member: Member) -> None:
         raise UnknownServerError("ids of that length cannot be kept")
 
 
-def _owned(ask: Heartbeat) -> Target | None:
+def _owned(request: Heartbeat) -> Target | None:
     """What the member says that it owns; None where it does not say."""
-    if ask.active is None or ask.standby is None or ask.warmup is None:
+    if request.active is None or request.standby is None or request.warmup is None:
         return None
-    return Target(_tasks(ask.active), _tasks(ask.standby), _tasks(ask.warmup))
+    return Target(_tasks(request.active), _tasks(request.standby), _tasks(request.warmup))
 
 
 def _tasks(tasks: TaskIds) -> Mapping[str, frozenset[int]]:
@@ -167,28 +171,28 @@ def _tasks(tasks: TaskIds) -> Mapping[str, frozenset[int]]:
 # ---------------------------------------------------------------- the topology
 
 
-def _topology(group: StreamsGroup, ask: Heartbeat, records: list[Pair]) -> Topology:
+def _topology(group: StreamsGroup, request: Heartbeat, records: list[Pair]) -> Topology:
     """The group's: the first that comes is. INVALID_REQUEST for another one."""
-    if ask.topology is None:
+    if request.topology is None:
         if group.topology is None:
             raise UnknownServerError("the group has no topology")
         return group.topology
-    asked = Topology.of(ask.topology)
+    asked = Topology.of(request.topology)
     if group.topology is None:
-        records.append(topology_record(group.group_id, ask.topology))
+        records.append(topology_record(group.group_id, request.topology))
         return asked
     if group.topology.epoch <= asked.epoch and asked != group.topology:
         raise InvalidRequest("The topology of a streams group cannot be changed yet.")
     return group.topology
 
 
-def _configured(group: StreamsGroup, topology: Topology, around: Circumstances) -> tuple[int, ConfiguredTopology]:
+def _configured(group: StreamsGroup, topology: Topology, context: HeartbeatContext) -> tuple[int, ConfiguredTopology]:
     """The topology as it can run, and the hash of the topics that this rests on; looked at anew when these change."""
     configured = group.configured
     if group.topology is not None and configured is not None and not group.is_metadata_stale:
         return group.metadata_hash, configured
     # Also where the hash is the record's: what it came to may be on its way to the log still, and not with the group.
-    return around.hash_of(topology), configure(topology, around.topics)
+    return context.hash_of(topology), configure(topology, context.topics)
 
 
 # ---------------------------------------------------------------- targets
@@ -199,17 +203,17 @@ def _target(
     member: Member,
     epoch: int,
     configured: ConfiguredTopology,
-    around: Circumstances,
+    context: HeartbeatContext,
     records: list[Pair],
     status: list[Problem],
 ) -> tuple[int, Target]:
     """What the member is to run, as of which epoch; where something has changed, everybody's is worked out anew."""
-    if around.initial_delay():
+    if context.initial_delay():
         status.append(Problem(Status.ASSIGNMENT_DELAYED, "The first assignment waits for more members."))
         return group.assignment_epoch, NO_TARGET
     if epoch > group.assignment_epoch:
-        if may_assign(group, around.now_ms, around.assignment_interval_ms):
-            found, targets = assignment(group, epoch, member, configured, around.standby_replicas, around.now_ms)
+        if may_assign(group, context.now_ms, context.assignment_interval_ms):
+            found, targets = assignment(group, epoch, member, configured, context.standby_replicas, context.now_ms)
             records += found
             return epoch, targets[member.member_id]
         status.append(Problem(Status.ASSIGNMENT_DELAYED, "The next assignment waits for the configured interval."))
@@ -234,7 +238,7 @@ def assignment(
     members = dict(group.members)
     if member is not None:
         members[member.member_id] = member
-    specs = {each.member_id: Spec(each.process_id, group.target(each.member_id)) for each in members.values()}
+    specs = {each.member_id: MemberSpec(each.process_id, group.target(each.member_id)) for each in members.values()}
     subtopologies = configured.subtopologies or {} if configured.is_ready else {}
     targets = assign(specs, subtopologies, standby_replicas)
     records = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.groups.streams.member_states import MemberState
-from barnabas.groups.streams.tasks import NOTHING, Held
+from barnabas.groups.streams.tasks import NONE_ASSIGNED, TasksWithEpochs
 
 
 class Endpoint(NamedTuple):
@@ -34,9 +34,9 @@ class Member(NamedTuple):
     """The members of one process share its disk: a task has one copy there, whatever its role."""
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] = {}
-    assigned: Held = NOTHING
+    assigned: TasksWithEpochs = NONE_ASSIGNED
     """What it runs, or has been told to run."""
-    revoking: Held = NOTHING
+    revoking: TasksWithEpochs = NONE_ASSIGNED
     """What it has been told to give up, and has not said that it did."""
 
     def is_reconciled_to(self, epoch: int) -> bool:

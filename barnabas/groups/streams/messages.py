@@ -13,7 +13,7 @@ from barnabas.groups.streams.tasks import Target, Tasks
 from barnabas.groups.streams.topology import Topology
 from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
 
-JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2
+JOINING, LEAVING, LEAVING_STATIC = 0, -1, -2
 """Epochs with which members say what they are up to; the last is a static member's."""
 
 TaskIds = Sequence[tuple[str, Sequence[int]]]
@@ -79,7 +79,7 @@ class HeartbeatResult(NamedTuple):
 HeartbeatReply = Callable[[HeartbeatResult], object]
 
 
-class Described(NamedTuple):
+class DescribedGroup(NamedTuple):
     """A group as StreamsGroupDescribe shows it."""
 
     state: str

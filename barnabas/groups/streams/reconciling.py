@@ -1,4 +1,4 @@
-"""Brings a member step by step from the tasks that it has to those that it is to have.
+"""Brings a member outcome by outcome from the tasks that it has to those that it is to have.
 
 Knows nothing of groups, records or time. A task is given only when nobody else holds it, and what a member has to give
 up it holds until it has said that it did (``CurrentAssignmentBuilder``).
@@ -10,10 +10,10 @@ from typing import NamedTuple, Protocol
 from barnabas.errors import FencedMemberEpoch
 from barnabas.groups.streams.member import Member
 from barnabas.groups.streams.member_states import MemberState
-from barnabas.groups.streams.tasks import NOTHING, Epochs, Held, Target, Tasks
+from barnabas.groups.streams.tasks import NONE_ASSIGNED, Epochs, Target, Tasks, TasksWithEpochs
 
 
-class Holders(Protocol):
+class TaskHolders(Protocol):
     """Who holds tasks now, whether it runs them or is to give them up: processes, by their ids."""
 
     def active_process(self, subtopology: str, partition: int) -> str | None:
@@ -30,8 +30,10 @@ class _Difference(NamedTuple):
     awaits_others: bool
 
 
-def next_member(member: Member, target_epoch: int, target: Target, owned: Target | None, holders: Holders) -> Member:
-    """The member one step on, or the same where it cannot go on.
+def next_member(
+    member: Member, target_epoch: int, target: Target, owned: Target | None, holders: TaskHolders
+) -> Member:
+    """The member one outcome on, or the same where it cannot go on.
 
     :param owned: what the member says that it has; None where it does not say
     :raises FencedMemberEpoch: it is in a state that this broker does not know, and has tasks
@@ -55,7 +57,7 @@ def next_member(member: Member, target_epoch: int, target: Target, owned: Target
 
 
 def _reconciled(
-    member: Member, epoch: int, target_epoch: int, target: Target, owned: Target | None, holders: Holders
+    member: Member, epoch: int, target_epoch: int, target: Target, owned: Target | None, holders: TaskHolders
 ) -> Member:
     process = member.process_id
 
@@ -75,8 +77,8 @@ def _reconciled(
     )
     standby = _difference(had.standby, target.standby, is_copy_held)
     warmup = _difference(had.warmup, target.warmup, is_copy_held)
-    revoked = Held(_with_epochs(active.revoked, had.active, target_epoch), standby.revoked, warmup.revoked)
-    kept = Held(_with_epochs(active.kept, had.active, target_epoch), standby.kept, warmup.kept)
+    revoked = TasksWithEpochs(_with_epochs(active.revoked, had.active, target_epoch), standby.revoked, warmup.revoked)
+    kept = TasksWithEpochs(_with_epochs(active.kept, had.active, target_epoch), standby.kept, warmup.kept)
     if not revoked.is_empty and (owned is None or owned.overlaps(revoked)):
         return member._replace(
             state=MemberState.UNREVOKED_TASKS,
@@ -86,13 +88,13 @@ def _reconciled(
             revoking=revoked,
         )
     awaits_others = active.awaits_others or standby.awaits_others or warmup.awaits_others
-    added = Held(_with_epochs(active.added, {}, target_epoch), standby.added, warmup.added)
+    added = TasksWithEpochs(_with_epochs(active.added, {}, target_epoch), standby.added, warmup.added)
     return member._replace(
         state=MemberState.UNRELEASED_TASKS if awaits_others else MemberState.STABLE,
         epoch=target_epoch,
         previous_epoch=member.epoch,
         assigned=kept.merge(added),
-        revoking=NOTHING,
+        revoking=NONE_ASSIGNED,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from barnabas.groups.ledger import Pair
 from barnabas.groups.streams.member import Endpoint, Member
 from barnabas.groups.streams.member_states import MemberState
-from barnabas.groups.streams.tasks import Epochs, Held, Target, Tasks, tasks_of
+from barnabas.groups.streams.tasks import Epochs, Target, Tasks, TasksWithEpochs, tasks_of
 from barnabas.wire.messages.group_records import (
     StreamsGroupCurrentMemberAssignmentKey,
     StreamsGroupCurrentMemberAssignmentValue,
@@ -145,8 +145,10 @@ def with_current(member: Member, value: StreamsGroupCurrentMemberAssignmentValue
         epoch=epoch,
         previous_epoch=value.previous_member_epoch,
         state=MemberState.of(value.state),
-        assigned=Held(_epochs(value.active_tasks, epoch), _tasks(value.standby_tasks), _tasks(value.warmup_tasks)),
-        revoking=Held(
+        assigned=TasksWithEpochs(
+            _epochs(value.active_tasks, epoch), _tasks(value.standby_tasks), _tasks(value.warmup_tasks)
+        ),
+        revoking=TasksWithEpochs(
             _epochs(value.active_tasks_pending_revocation, epoch),
             _tasks(value.standby_tasks_pending_revocation),
             _tasks(value.warmup_tasks_pending_revocation),

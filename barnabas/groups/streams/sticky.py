@@ -28,7 +28,7 @@ class TaskId(NamedTuple):
         return self.partition, self.subtopology
 
 
-class Spec(NamedTuple):
+class MemberSpec(NamedTuple):
     """What is to be known of a member."""
 
     process_id: str
@@ -37,13 +37,13 @@ class Spec(NamedTuple):
 
 
 def assign(
-    specs: Mapping[str, Spec], subtopologies: Mapping[str, ConfiguredSubtopology], standby_replicas: int
+    specs: Mapping[str, MemberSpec], subtopologies: Mapping[str, ConfiguredSubtopology], standby_replicas: int
 ) -> dict[str, Target]:
     """What each member is to run, by member id; in the order of Apache Kafka's table of members.
 
     >>> def subtopology(tasks):
     ...     return ConfiguredSubtopology(tasks, frozenset(), {}, frozenset(), {})
-    >>> assign({"m": Spec("p", Target()), "n": Spec("p", Target())}, {"0": subtopology(3)}, 0)["m"].active
+    >>> assign({"m": MemberSpec("p", Target()), "n": MemberSpec("p", Target())}, {"0": subtopology(3)}, 0)["m"].active
     {'0': frozenset({0, 2})}
     """
     return _Assigning(specs, subtopologies, standby_replicas).result()
@@ -119,7 +119,7 @@ class _Quota:
 
 class _Assigning:
     def __init__(
-        self, specs: Mapping[str, Spec], subtopologies: Mapping[str, ConfiguredSubtopology], standby_replicas: int
+        self, specs: Mapping[str, MemberSpec], subtopologies: Mapping[str, ConfiguredSubtopology], standby_replicas: int
     ) -> None:
         self._members = hash_map_order(specs)
         self._subtopologies = subtopologies

@@ -18,21 +18,21 @@ from barnabas.groups.streams.appliers import Appliers
 from barnabas.groups.streams.configuring import BROKERS_DEFAULT, InternalTopic, Problem
 from barnabas.groups.streams.endpoints import endpoints_of
 from barnabas.groups.streams.group import StreamsGroup
-from barnabas.groups.streams.heartbeating import STANDBY_REPLICAS, Circumstances, Step
+from barnabas.groups.streams.heartbeating import STANDBY_REPLICAS, HeartbeatContext, HeartbeatOutcome
 from barnabas.groups.streams.member import Member
 from barnabas.groups.streams.member_states import MemberState
 from barnabas.groups.streams.messages import (
     JOINING,
     LEAVING,
-    LEAVING_FOR_A_WHILE,
-    Described,
+    LEAVING_STATIC,
+    DescribedGroup,
     Heartbeat,
     HeartbeatReply,
     HeartbeatResult,
 )
 from barnabas.groups.streams.records import group_record, member_tombstones
 from barnabas.groups.streams.states import Status
-from barnabas.groups.streams.tasks import Held, Tasks
+from barnabas.groups.streams.tasks import Tasks, TasksWithEpochs
 from barnabas.groups.streams.topology import Topology
 from barnabas.groups.streams.validating import validate
 from barnabas.wire.coordinator_records import CoordinatorKey
@@ -60,64 +60,70 @@ class StreamsGroups:
 
     # ------------------------------------------------------------- heartbeats
 
-    def heartbeat(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
+    def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """StreamsGroupHeartbeat: answered when what it leads to is written."""
         try:
-            validate(ask)
-            if ask.member_epoch in (LEAVING, LEAVING_FOR_A_WHILE):
-                self._leave(ask, reply)
+            validate(request)
+            if request.member_epoch in (LEAVING, LEAVING_STATIC):
+                self._leave(request, reply)
             else:
-                self._stay(ask, reply)
+                self._heartbeat(request, reply)
         except KafkaError as error:
             reply(HeartbeatResult.refused(error))
 
-    def _stay(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
-        group, first = self._joined(ask.group_id) if ask.member_epoch == JOINING else (self._find(ask.group_id), [])
-        is_new = self._groups.get(ask.group_id) is not group
-        around = self._circumstances(group)
+    def _heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
+        group, first = (
+            self._group_to_join(request.group_id)
+            if request.member_epoch == JOINING
+            else (self._find(request.group_id), [])
+        )
+        is_new = self._groups.get(request.group_id) is not group
+        context = self._context(group)
         topic_changes = group.topic_changes
-        step = heartbeating.heartbeat(group, ask, around, first)
+        outcome = heartbeating.heartbeat(group, request, context, first)
 
         def written(error: type[KafkaError] | None) -> None:
             if error is not None:
                 reply(HeartbeatResult.refused(error()))
                 return
-            self._watch(ask.group_id, step.member)
+            self._set_deadlines(request.group_id, outcome.member)
             if not is_new:
                 # Topics that have changed while this was written are for the next heartbeat to see.
-                group.configured, group.configured_after = step.configured, topic_changes
-            reply(self._answer(group, ask, step, is_new))
+                group.configured, group.configured_after = outcome.configured, topic_changes
+            reply(self._answer(group, request, outcome, is_new))
 
-        self._environment.ledger.commit(ask.group_id, step.records, written)
+        self._environment.ledger.commit(request.group_id, outcome.records, written)
 
-    def _answer(self, group: StreamsGroup, ask: Heartbeat, step: Step, is_new: bool) -> HeartbeatResult:
+    def _answer(
+        self, group: StreamsGroup, request: Heartbeat, outcome: HeartbeatOutcome, is_new: bool
+    ) -> HeartbeatResult:
         """What the member is told, and what is remembered of it beside its records.
 
         A group is not there before its first records are: what the first heartbeat brings beside them is forgotten.
         """
-        member = step.member
-        if ask.shutdown_application and group.shutdown_requested_by is None:
-            logger.info("group %s: member %s wants the whole application to stop", ask.group_id, ask.member_id)
-            group.shutdown_requested_by = ask.member_id
-        status = list(step.status)
-        if step.configured.missing:
-            self._make_internal_topics(group, step.configured.missing, status)
+        member = outcome.member
+        if request.shutdown_application and group.shutdown_requested_by is None:
+            logger.info("group %s: member %s wants the whole application to stop", request.group_id, request.member_id)
+            group.shutdown_requested_by = request.member_id
+        status = list(outcome.status)
+        if outcome.configured.missing:
+            self._make_internal_topics(group, outcome.configured.missing, status)
         if group.shutdown_requested_by is not None:
             detail = f"Member {group.shutdown_requested_by} has failed, and wants the whole application to stop."
             status.append(Problem(Status.SHUTDOWN_APPLICATION, detail))
-        is_told = ask.member_epoch == JOINING or step.former.assigned != member.assigned
+        is_told = request.member_epoch == JOINING or outcome.former.assigned != member.assigned
         if is_told and member.user_endpoint is not None:
             group.endpoint_epoch += 1
         if not is_told:
-            is_told = not heartbeating.knows_its_tasks(ask, step.former)
+            is_told = not heartbeating.knows_its_tasks(request, outcome.former)
         endpoints = None
-        if group.endpoint_epoch != ask.endpoint_epoch:
+        if group.endpoint_epoch != request.endpoint_epoch:
             others = [each for each in group.members.values() if each.member_id != member.member_id]
-            endpoints = endpoints_of([*others, member], step.configured, self._environment.image().topics_by_name)
+            endpoints = endpoints_of([*others, member], outcome.configured, self._environment.image().topics_by_name)
         return HeartbeatResult(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._setting(ask.group_id, "heartbeat.interval.ms"),
+            heartbeat_interval_ms=self._setting(request.group_id, "heartbeat.interval.ms"),
             status=status,
             tasks=_tasks(member.assigned) if is_told else None,
             endpoint_epoch=0 if is_new else group.endpoint_epoch,
@@ -127,7 +133,7 @@ class StreamsGroups:
             and all(each.status is not Status.STALE_TOPOLOGY for each in status),
         )
 
-    def _joined(self, group_id: str) -> tuple[StreamsGroup, list[Pair]]:
+    def _group_to_join(self, group_id: str) -> tuple[StreamsGroup, list[Pair]]:
         """The group to join, which may not be there yet, and the records that take away what gives way to it."""
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup):
@@ -149,9 +155,9 @@ class StreamsGroups:
             raise NotCoordinator
         raise GroupIdNotFound(f"There is no streams group {group_id}.")
 
-    def _circumstances(self, group: StreamsGroup) -> Circumstances:
+    def _context(self, group: StreamsGroup) -> HeartbeatContext:
         topics = self._environment.image().topics_by_name
-        return Circumstances(
+        return HeartbeatContext(
             topics,
             self._metadata_hash,
             self._environment.clock.time_ms(),
@@ -173,16 +179,16 @@ class StreamsGroups:
 
     # ---------------------------------------------------------------- leaving
 
-    def _leave(self, ask: Heartbeat, reply: HeartbeatReply) -> None:
-        group = self._find(ask.group_id)
-        if ask.shutdown_application and group.shutdown_requested_by is None:
-            group.shutdown_requested_by = ask.member_id
-        member = group.require_member(ask.member_id)
-        logger.info("group %s: member %s leaves", ask.group_id, ask.member_id)
+    def _leave(self, request: Heartbeat, reply: HeartbeatReply) -> None:
+        group = self._find(request.group_id)
+        if request.shutdown_application and group.shutdown_requested_by is None:
+            group.shutdown_requested_by = request.member_id
+        member = group.require_member(request.member_id)
+        logger.info("group %s: member %s leaves", request.group_id, request.member_id)
 
         def written(error: type[KafkaError] | None) -> None:
             if error is None:
-                reply(HeartbeatResult(member_id=ask.member_id, member_epoch=ask.member_epoch, status=()))
+                reply(HeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch, status=()))
             else:
                 reply(HeartbeatResult.refused(error()))
 
@@ -202,7 +208,7 @@ class StreamsGroups:
 
     # -------------------------------------------------------------- deadlines
 
-    def _watch(self, group_id: str, member: Member) -> None:
+    def _set_deadlines(self, group_id: str, member: Member) -> None:
         """Expect to hear of the member again; and that it gives up what it has to."""
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or member.member_id not in group.members:
@@ -315,7 +321,7 @@ class StreamsGroups:
 
     # ------------------------------------------------------------- inspection
 
-    def describe(self, group_id: str) -> Described:
+    def describe(self, group_id: str) -> DescribedGroup:
         """StreamsGroupDescribe, one of them. :raises KafkaError: GROUP_ID_NOT_FOUND or NOT_COORDINATOR"""
         return self._find(group_id).describe()
 
@@ -339,7 +345,7 @@ class StreamsGroups:
         for group in list(self._groups.values()):
             if isinstance(group, StreamsGroup):
                 for member in list(group.members.values()):
-                    self._watch(group.group_id, member)
+                    self._set_deadlines(group.group_id, member)
 
     def topics_changed(self, names: Collection[str]) -> None:
         """Topics of these names were made, deleted, or have more partitions: topologies are fitted to them anew."""
@@ -348,6 +354,6 @@ class StreamsGroups:
                 group.topic_changes += not group.topology.required_topics.isdisjoint(names)
 
 
-def _tasks(held: Held) -> tuple[Tasks, Tasks, Tasks]:
+def _tasks(held: TasksWithEpochs) -> tuple[Tasks, Tasks, Tasks]:
     active = {subtopology: frozenset(partitions) for subtopology, partitions in held.active.items()}
     return active, held.standby, held.warmup

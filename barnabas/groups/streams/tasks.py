@@ -22,7 +22,7 @@ class Target(NamedTuple):
     standby: Tasks = NO_TASKS
     warmup: Tasks = NO_TASKS
 
-    def overlaps(self, held: "Held") -> bool:
+    def overlaps(self, held: "TasksWithEpochs") -> bool:
         """Whether there is a task in both, in the same role."""
         return (
             any(not partitions.isdisjoint(held.active.get(each, ())) for each, partitions in self.active.items())
@@ -34,7 +34,7 @@ class Target(NamedTuple):
     def is_empty(self) -> bool:
         return not (self.active or self.standby or self.warmup)
 
-    def has_all(self, held: "Held") -> bool:
+    def has_all(self, held: "TasksWithEpochs") -> bool:
         """Whether all that is held is here."""
         return (
             all(partitions.keys() <= self.active.get(each, frozenset()) for each, partitions in held.active.items())
@@ -42,7 +42,7 @@ class Target(NamedTuple):
             and all(partitions <= self.warmup.get(each, frozenset()) for each, partitions in held.warmup.items())
         )
 
-    def is_within(self, held: "Held") -> bool:
+    def is_within(self, held: "TasksWithEpochs") -> bool:
         """Whether all of it is held."""
         return (
             all(partitions <= held.active.get(each, {}).keys() for each, partitions in self.active.items())
@@ -51,7 +51,7 @@ class Target(NamedTuple):
         )
 
 
-class Held(NamedTuple):
+class TasksWithEpochs(NamedTuple):
     """What a member runs, or has to give up (``TasksTupleWithEpochs``)."""
 
     active: Epochs = {}
@@ -62,14 +62,14 @@ class Held(NamedTuple):
     def is_empty(self) -> bool:
         return not (self.active or self.standby or self.warmup)
 
-    def merge(self, other: "Held") -> "Held":
+    def merge(self, other: "TasksWithEpochs") -> "TasksWithEpochs":
         active = {each: dict(partitions) for each, partitions in self.active.items()}
         for subtopology, partitions in other.active.items():
             active.setdefault(subtopology, {}).update(partitions)
-        return Held(active, _union(self.standby, other.standby), _union(self.warmup, other.warmup))
+        return TasksWithEpochs(active, _union(self.standby, other.standby), _union(self.warmup, other.warmup))
 
 
-NOTHING = Held()
+NONE_ASSIGNED = TasksWithEpochs()
 NO_TARGET = Target()
 
 

@@ -8,54 +8,54 @@ from collections.abc import Mapping
 
 from barnabas.errors import InvalidRequest, StreamsInvalidTopology
 from barnabas.groups.streams.configuring import ConfiguredSubtopology
-from barnabas.groups.streams.messages import JOINING, LEAVING_FOR_A_WHILE, Heartbeat, TaskIds
+from barnabas.groups.streams.messages import JOINING, LEAVING_STATIC, Heartbeat, TaskIds
 from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
 
 
-def validate(ask: Heartbeat) -> None:
+def validate(request: Heartbeat) -> None:
     """:raises KafkaError: it is not to be looked at any further"""
-    _validate_features(ask)
+    _validate_features(request)
     for name, value in (
-        ("member id", ask.member_id),
-        ("group id", ask.group_id),
-        ("instance id", ask.instance_id),
-        ("rack id", ask.rack_id),
+        ("member id", request.member_id),
+        ("group id", request.group_id),
+        ("instance id", request.instance_id),
+        ("rack id", request.rack_id),
     ):
         if value is not None and not value.strip():
             raise InvalidRequest(f"The {name} must not be empty.")
-    if ask.member_epoch == JOINING:
-        _validate_joining(ask)
-    elif ask.member_epoch < LEAVING_FOR_A_WHILE:
-        raise InvalidRequest(f"{ask.member_epoch} is not a member epoch.")
-    elif ask.member_epoch == LEAVING_FOR_A_WHILE:
+    if request.member_epoch == JOINING:
+        _validate_joining(request)
+    elif request.member_epoch < LEAVING_STATIC:
+        raise InvalidRequest(f"{request.member_epoch} is not a member epoch.")
+    elif request.member_epoch == LEAVING_STATIC:
         raise InvalidRequest("Only a member with an instance id may leave for a while.")
-    roles = (ask.active, ask.standby, ask.warmup)
+    roles = (request.active, request.standby, request.warmup)
     if any(each is None for each in roles) and any(each is not None for each in roles):
         raise InvalidRequest("A member must say which tasks it owns in all roles, or in none.")
-    if ask.member_epoch != JOINING and ask.topology is not None:
+    if request.member_epoch != JOINING and request.topology is not None:
         raise InvalidRequest("Only a member that joins may bring a topology.")
 
 
-def _validate_features(ask: Heartbeat) -> None:
+def _validate_features(request: Heartbeat) -> None:
     """What Kafka's protocol has a place for, and its brokers do not take."""
-    if ask.instance_id is not None:
+    if request.instance_id is not None:
         raise InvalidRequest("Streams groups do not have static members yet.")
-    if ask.tells_offsets:
+    if request.tells_offsets:
         raise InvalidRequest("Offsets of tasks are not taken yet.")
-    if ask.warmup:
+    if request.warmup:
         raise InvalidRequest("There are no warm-up tasks yet.")
-    if ask.topology is not None and any(each.source_topic_regex for each in ask.topology.subtopologies):
+    if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
         raise InvalidRequest("Source topics cannot be given by regular expressions yet.")
 
 
-def _validate_joining(ask: Heartbeat) -> None:
-    if ask.rebalance_timeout_ms == -1:
+def _validate_joining(request: Heartbeat) -> None:
+    if request.rebalance_timeout_ms == -1:
         raise InvalidRequest("A member that joins must say how long it may take to give up tasks.")
-    if any(each is None or each for each in (ask.active, ask.standby, ask.warmup)):
+    if any(each is None or each for each in (request.active, request.standby, request.warmup)):
         raise InvalidRequest("A member that joins owns no tasks, and must say so by empty lists.")
-    if ask.topology is None:
+    if request.topology is None:
         raise InvalidRequest("A member that joins must bring a topology.")
-    validate_changelogs(ask.topology)
+    validate_changelogs(request.topology)
 
 
 def validate_changelogs(topology: StreamsGroupTopologyValue) -> None:
@@ -66,9 +66,9 @@ def validate_changelogs(topology: StreamsGroupTopologyValue) -> None:
                 raise StreamsInvalidTopology(f"Changelog {each.name} must not say how many partitions it has.")
 
 
-def validate_owned(ask: Heartbeat, subtopologies: Mapping[str, ConfiguredSubtopology]) -> None:
+def validate_owned(request: Heartbeat, subtopologies: Mapping[str, ConfiguredSubtopology]) -> None:
     """:raises InvalidRequest: the member owns a task that there is not"""
-    for tasks in (ask.active, ask.standby, ask.warmup):
+    for tasks in (request.active, request.standby, request.warmup):
         _validate_tasks(tasks or (), subtopologies)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.groups.streams.configuring import ConfiguredSubtopology, InternalTopic
-from barnabas.groups.streams.sticky import Spec, assign
+from barnabas.groups.streams.sticky import MemberSpec, assign
 from barnabas.groups.streams.tasks import NO_TARGET
 
 CHANGELOG = {"c": InternalTopic("c", 1, 1, ())}
@@ -29,8 +29,8 @@ def tasks(role):
 @given(subtopologies, members, members, st.integers(0, 2))
 def test_every_task_is_run_once_and_no_process_has_two_copies(told, former, now, standbys):
     topology = configured(told)
-    before = assign({each: Spec(process, NO_TARGET) for each, process in former.items()}, topology, standbys)
-    specs = {each: Spec(process, before.get(each, NO_TARGET)) for each, process in now.items()}
+    before = assign({each: MemberSpec(process, NO_TARGET) for each, process in former.items()}, topology, standbys)
+    specs = {each: MemberSpec(process, before.get(each, NO_TARGET)) for each, process in now.items()}
     found = assign(specs, topology, standbys)
     assert found.keys() == now.keys()
     every = {(each, at) for each, (count, _) in told.items() for at in range(count)}
@@ -46,7 +46,7 @@ def test_every_task_is_run_once_and_no_process_has_two_copies(told, former, now,
 @given(subtopologies, members, st.integers(0, 2))
 def test_what_is_as_it_was_stays_as_it_was(told, now, standbys):
     topology = configured(told)
-    first = assign({each: Spec(process, NO_TARGET) for each, process in now.items()}, topology, standbys)
+    first = assign({each: MemberSpec(process, NO_TARGET) for each, process in now.items()}, topology, standbys)
     active = {each: target.active for each, target in first.items()}
-    again = assign({each: Spec(process, first[each]) for each, process in now.items()}, topology, standbys)
+    again = assign({each: MemberSpec(process, first[each]) for each, process in now.items()}, topology, standbys)
     assert {each: target.active for each, target in again.items()} == active
