@@ -1,7 +1,6 @@
-"""All groups of the consumer protocol: what is asked of them, and what they are new_records.
+"""All consumer groups of a coordinator: heartbeats, descriptions, and changes of topics.
 
-Knows nothing of requests, nor of how the log keeps records. Follows Apache Kafka's ``GroupMetadataManager``, as far as
-it is about consumer groups.
+Knows nothing of requests and logs. Follows the parts of Apache Kafka's ``GroupMetadataManager`` for consumer groups.
 """
 
 from collections.abc import Collection, Mapping
@@ -44,12 +43,12 @@ class ConsumerGroups:
         self.leaving = Leaving(self.directory, downgrading)
         self.membership = Membership(self.directory, self.leaving, Upgrading(self.directory))
         self.classic = ClassicMembers(self.membership, self.leaving, downgrading)
-        """The members that speak the classic protocol."""
+        """The members that use the classic protocol."""
         self._replay = Replay(environment.groups, self.directory.new_group)
         self.appliers = self._replay.appliers
 
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """ConsumerGroupHeartbeat: answered when what it changes is written."""
+        """Handles a ConsumerGroupHeartbeat. Replies once its records are durable."""
         try:
             checks.check_shape(request, names_of(self._environment.config()["group.consumer.assignors"]))
             if request.member_epoch in (LEAVING, LEAVING_STATIC):
@@ -59,13 +58,13 @@ class ConsumerGroups:
         except KafkaError as error:
             reply(HeartbeatResult.refused(error))
         finally:
-            # Members of a classic group that has become one of these have been new_records to join again.
+            # Members of a classic group that has been upgraded are told to rejoin.
             self._environment.classic.give_answers()
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """ConsumerGroupDescribe, one of them.
+        """Describes one group.
 
-        :raises GroupIdNotFound: there is no consumer group of that name
+        :raises GroupIdNotFound: there is no consumer group with that id
         """
         if not group_id:
             raise InvalidGroupId
@@ -97,7 +96,7 @@ class ConsumerGroups:
         )
 
     def _named(self, partitions: Mapping[bytes, Collection[int]]) -> NamedPartitions:
-        """With the names of topics, without those that were deleted."""
+        """Returns the partitions with the names of their topics, without deleted topics."""
         topics = self._environment.image().topics_by_id
         return [
             (topic_id, topics[topic_id].name, sorted(partitions[topic_id]))
@@ -106,14 +105,16 @@ class ConsumerGroups:
         ]
 
     def start(self) -> None:
-        """All that the log holds has been applied: sessions begin, and so do rebalances that a stop has cut short."""
+        """Starts sessions, and rebalances that were interrupted: the log is loaded."""
         self.leaving.start()
         self._downgrading.resume(self._replay.deleted or {})
         self._replay.deleted = None
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Topics of these names were made, deleted, or have more partitions: who reads them hears of it at the next
-        heartbeat, and patterns are looked up again if there are new ones."""
+        """Takes notice of topics that were created, deleted, or have more partitions.
+
+        Their subscribers refresh them with the next heartbeat. New topics make regular expressions due.
+        """
         seen, image = self._seen, self._environment.image()
         self._seen = image
         self.directory.topics.forget(names)

@@ -87,7 +87,7 @@ def log_failure(group_id: str, what: str) -> Written:
 
     def written(error: type[KafkaError] | None) -> None:
         if error is not None:
-            logger.warning("group %s: %s was not written: %s", group_id, what, error.__name__)
+            logger.warning("group %s: cannot write %s: %s", group_id, what, error.__name__)
 
     return written
 

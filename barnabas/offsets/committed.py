@@ -62,7 +62,7 @@ class CommittedOffsets:
         self._groups: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
 
     def of(self, group_id: str) -> Topics:
-        """Returns a group's offsets by topic and partition, which must not be changed; empty if it has committed none."""
+        """Returns a group's offsets by topic and partition, which must not be changed; empty if there are none."""
         return self._groups.get(group_id, NOTHING)
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:

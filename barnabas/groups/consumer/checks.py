@@ -1,7 +1,7 @@
-"""What a heartbeat is refused for before anything is worked out: its shape, and who says that it comes from whom.
+"""The checks of a heartbeat that come first: the values of its fields, and the identity of the member.
 
-Knows nothing of records. Follows the checks of Apache Kafka's ``GroupCoordinatorService`` and ``GroupMetadataManager``,
-in their order.
+Knows nothing of records. The checks and their order are those of Apache Kafka's ``GroupCoordinatorService`` and
+``GroupMetadataManager``.
 """
 
 from collections.abc import Sequence
@@ -23,12 +23,14 @@ from barnabas.groups.consumer.messages import JOINING, LEAVING_STATIC, Heartbeat
 from barnabas.groups.records import has_place_for
 
 TRIMMED: Final = "".join(map(chr, range(33)))
-"""What Java's ``String.trim`` takes away."""
+"""The characters that Java's ``String.trim`` removes."""
 
 
 def check_shape(request: Heartbeat, assignors: Sequence[str]) -> None:
-    """:raises InvalidRequest: what it says cannot be meant
-    :raises UnsupportedAssignor: it asks for an assignor that groups here may not use
+    """Checks the fields of a heartbeat, without looking at its group.
+
+    :raises InvalidRequest: a field is missing or has an invalid value
+    :raises UnsupportedAssignor: the assignor is not one of ``assignors``
     """
     if request.brings_id or request.member_epoch != JOINING:
         _demand(not _is_blank(request.member_id), "a member id is needed")
@@ -65,13 +67,20 @@ def _is_blank(text: str) -> bool:
 
 
 def check_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:
-    """:raises GroupMaxSizeReached: one more would be too many"""
+    """Checks that the group has room for the member.
+
+    :raises GroupMaxSizeReached: the member is new, and the group has ``max_size`` members
+    """
     if len(group.members) >= max_size and member_id not in group.members:
         raise GroupMaxSizeReached(f"The group has {max_size} members, and may not have more.")
 
 
 def check_epoch(member: Member, request: Heartbeat) -> None:
-    """:raises FencedMemberEpoch: what the member last heard is not what it was last new_records"""
+    """Checks the epoch of the heartbeat.
+
+    :raises FencedMemberEpoch: it is neither the member's epoch, nor the previous one with partitions that the member
+        has
+    """
     if request.member_epoch == member.epoch:
         return
     if (
@@ -79,18 +88,18 @@ def check_epoch(member: Member, request: Heartbeat) -> None:
         and member.epoch > request.member_epoch
         and member.has_all(request.owned)
     ):
-        return  # the answer that took it to this epoch may have been lost
+        return  # the response with the new epoch may be lost
     raise FencedMemberEpoch(
-        f"Member {member.member_id} is in epoch {member.epoch}, not in {request.member_epoch}: it has to give up all its "
-        "partitions, and to join again."
+        f"Member {member.member_id} is in epoch {member.epoch}, not in {request.member_epoch}: "
+        "it has to give up all its partitions, and to join again."
     )
 
 
 def static_member(group: ConsumerGroup, request: Heartbeat) -> Member:
-    """The member with that instance id, where it has that member id, too.
+    """Returns the static member that the heartbeat names by its instance id and member id.
 
-    :raises UnknownMemberId: nobody has that instance id
-    :raises FencedInstanceId: another member has it by now
+    :raises UnknownMemberId: no member has that instance id
+    :raises FencedInstanceId: another member id has taken the instance id over
     """
     member = group.static_member(request.instance_id)
     if member is None:
@@ -101,6 +110,9 @@ def static_member(group: ConsumerGroup, request: Heartbeat) -> Member:
 
 
 def check_released(member: Member, request: Heartbeat) -> None:
-    """:raises UnreleasedInstanceId: the member that has this instance id has not said that it goes"""
+    """Checks that the static member with this instance id has left.
+
+    :raises UnreleasedInstanceId: it has not
+    """
     if member.classic is None and member.epoch != LEAVING_STATIC:
         raise UnreleasedInstanceId(f"{request.instance_id} is member {member.member_id}, which has not gone.")

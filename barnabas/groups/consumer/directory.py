@@ -1,6 +1,6 @@
-"""Which consumer groups there are.
+"""Finds the consumer groups among all groups of a coordinator.
 
-Knows nothing of what happens in them.
+Knows nothing of what happens in a group.
 """
 
 from barnabas.errors import GroupIdNotFound, NotCoordinator
@@ -10,7 +10,7 @@ from barnabas.groups.environment import Environment
 
 
 class Directory:
-    """The consumer groups among all groups of a coordinator."""
+    """The consumer groups of a coordinator."""
 
     def __init__(self, environment: Environment, topics: Topics) -> None:
         self.environment = environment
@@ -21,7 +21,10 @@ class Directory:
         return group if isinstance(group, ConsumerGroup) else None
 
     def require(self, group_id: str) -> ConsumerGroup:
-        """:raises GroupIdNotFound: there is no consumer group of that name"""
+        """Returns the consumer group with that id.
+
+        :raises GroupIdNotFound: there is none
+        """
         group = self.environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -35,7 +38,7 @@ class Directory:
         return [group for group in self.environment.groups.values() if isinstance(group, ConsumerGroup)]
 
     def new_group(self, group_id: str) -> ConsumerGroup:
-        """A group that is empty, and not here yet."""
+        """Returns an empty group, which is not added to the coordinator's groups."""
         return ConsumerGroup(group_id, self.topics.id_of)
 
 

@@ -1,7 +1,7 @@
-"""A consumer group: what its records say, and what follows from that.
+"""A consumer group: the state that its records describe (Kafka's ``ConsumerGroup``).
 
-Knows nothing of who is answered what, nor of clocks. Changed by the appliers of records alone (``replay.py``), but for
-what no record keeps: deadlines, and when the topics are looked at next. Follows Apache Kafka's ``ConsumerGroup``.
+Knows nothing of requests and clocks. Only the appliers of records (``replay.py``) change it, except for what is not in
+records: deadlines, and when the topics are refreshed.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,17 +26,17 @@ from barnabas.groups.messages import OffsetCommit
 GROUP_TYPE: Final = "consumer"
 
 FIRST_EPOCH: Final = 1
-"""Of a group of which no record speaks yet."""
+"""The epoch of a group without records."""
 
 REFRESH_INTERVAL_MS: Final = 180_000
-"""So often the topics of a group are looked at, whether or not anything was heard of them."""
+"""How often the topics of a group are refreshed if no change is reported."""
 
 NEVER: Final = 0
-"""When an assignment was made that was never made."""
+"""The timestamp of an assignment that was never made."""
 
 
 class Counts(dict[str, int]):
-    """How many members there are for each of some names; those without any are not in it."""
+    """How many members there are for each name; names without members are left out."""
 
     def add(self, names: Iterable[str], change: int) -> None:
         for name in names:
@@ -48,7 +48,7 @@ class Counts(dict[str, int]):
 
 
 class ConsumerGroup:
-    """The members of a group, what each is to have, and what each has."""
+    """The members of a group, their target assignments, and the partitions that they own."""
 
     type = GROUP_TYPE
     protocol_type = "consumer"
@@ -59,38 +59,38 @@ class ConsumerGroup:
         self.group_id = group_id
         self._topic_id_of = topic_id_of
         self.epoch = FIRST_EPOCH
-        """Goes up with everything that asks for another assignment."""
+        """Rises whenever a new assignment is needed."""
         self.metadata_hash = 0
-        """What was known of the topics when it last went up (KIP-1101)."""
+        """The hash of the subscribed topics in that epoch (KIP-1101)."""
         self.assignment_epoch = FIRST_EPOCH
-        """The group's epoch as of the target assignment."""
+        """The group epoch of the target assignment."""
         self.assignment_time_ms = NEVER
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
-        """Member id by instance id."""
+        """Member ids by instance id."""
         self.target: dict[str, Target] = {}
         self.topics = Counts()
-        """Topics that members subscribe to, by name and by patterns that were resolved."""
+        """The subscribed topics: by name, and those that resolved regular expressions match."""
         self.regexes = Counts()
-        """Patterns that members subscribe by."""
+        """The subscribed regular expressions."""
         self.resolved: dict[str, ResolvedRegex] = {}
         self.assignors = Counts()
         """The assignors that members ask for."""
         self.classic_members = 0
-        """How many members speak the classic protocol."""
+        """How many members use the classic protocol."""
         self.keeps_partition_metadata = False
-        """There is a record of a kind that brokers before 4.1 wrote."""
+        """There is a record of partition metadata, which brokers before 4.1 wrote."""
         self._owners: dict[bytes, dict[int, str]] = {}
 
         self._refresh_at_ms = 0
         self._refreshed_epoch = FIRST_EPOCH
         self.sessions: dict[str, Deadline] = {}
         self.revocations: dict[str, Deadline] = {}
-        """Until when members have to have given up what they have to."""
+        """When members that have to revoke partitions are fenced."""
         self.joins: dict[str, Deadline] = {}
-        """Until when members of the classic protocol have to join again."""
+        """When members of the classic protocol that have to rejoin are fenced."""
         self.syncs: dict[str, Deadline] = {}
-        """Until when those have to ask for their assignment."""
+        """When members of the classic protocol that have to sync are fenced."""
 
     # ------------------------------------------------------------------ state
 
@@ -117,14 +117,17 @@ class ConsumerGroup:
         return topic in self.topics
 
     def is_free(self, topic_id: bytes, partition: int) -> bool:
-        """Whether nobody has that partition."""
+        """Returns whether no member owns the partition."""
         owners = self._owners.get(topic_id)
         return owners is None or partition not in owners
 
     # ---------------------------------------------------------------- members
 
     def require(self, member_id: str) -> Member:
-        """The member; UNKNOWN_MEMBER_ID where there is none."""
+        """Returns the member.
+
+        :raises UnknownMemberId: there is none with that id
+        """
         member = self.members.get(member_id)
         if member is None:
             raise UnknownMemberId(f"Nobody in group {self.group_id} is called {member_id}.")
@@ -135,12 +138,12 @@ class ConsumerGroup:
         return self.members.get(member_id) if member_id is not None else None
 
     def target_of(self, member: Member) -> Target:
-        """What the member is to have; or what its instance is, while that goes by another member id."""
+        """Returns the target assignment of the member, or of the member id whose instance id it takes over."""
         former = self.static_members.get(member.instance_id) if member.instance_id is not None else None
         return self.target.get(former or member.member_id, NO_TARGET)
 
     def put(self, member: Member) -> None:
-        """Take the member in, or its news."""
+        """Adds or updates a member."""
         former = self.members.get(member.member_id)
         self.members[member.member_id] = member
         self._count(former, member)
@@ -151,7 +154,7 @@ class ConsumerGroup:
             self._own(member, member.revoking)
 
     def remove(self, member_id: str) -> None:
-        """Without a word to it; harmless when it is not here."""
+        """Removes a member, if there is one with that id."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._count(member, None)
@@ -188,7 +191,7 @@ class ConsumerGroup:
                     self._owners.pop(topic_id, None)
 
     def assignor(self, former: Member | None = None, member: Member | None = None) -> str | None:
-        """The assignor that most members ask for, were ``former`` to become ``member``; None where nobody asks."""
+        """Returns the assignor that most members ask for, with ``member`` instead of ``former``; None if none asks."""
         counts = Counts(self.assignors)
         for each, change in ((former, -1), (member, 1)):
             if each is not None and each.server_assignor is not None:
@@ -200,7 +203,7 @@ class ConsumerGroup:
     # ---------------------------------------------------------- subscriptions
 
     def resolve(self, regex: str, resolved: ResolvedRegex | None) -> None:
-        """Keep what a pattern stands for; None: forget it."""
+        """Stores what a regular expression matches, or removes it."""
         former = self.resolved.pop(regex, UNRESOLVED)
         if resolved is not None:
             self.resolved[regex] = resolved
@@ -208,7 +211,7 @@ class ConsumerGroup:
         self.topics.add(former.topics, -1)
 
     def topics_with(self, former: Member | None, member: Member) -> Iterable[str]:
-        """Which topics would be subscribed to, were ``former`` to become ``member``."""
+        """Returns the subscribed topics if ``former`` becomes ``member``."""
         names = former.topic_names if former is not None else frozenset()
         regex = (former.topic_regex if former is not None else None) or ""
         if names == member.topic_names and regex == (member.topic_regex or ""):
@@ -221,7 +224,7 @@ class ConsumerGroup:
         return topics
 
     def topics_without(self, members: Iterable[Member], regexes: Iterable[str]) -> Iterable[str]:
-        """Which topics would be subscribed to without these members and patterns."""
+        """Returns the subscribed topics without these members and regular expressions."""
         topics = Counts(self.topics)
         for member in members:
             topics.add(member.topic_names, -1)
@@ -230,7 +233,7 @@ class ConsumerGroup:
         return topics
 
     def regexes_only_of(self, members: Iterable[Member]) -> list[str]:
-        """The patterns by which nobody else subscribes."""
+        """Returns the regular expressions that only these members subscribe by."""
         counts = Counts()
         for member in members:
             if member.topic_regex:
@@ -240,7 +243,10 @@ class ConsumerGroup:
     # ---------------------------------------------------------------- offsets
 
     def validate_offset_commit(self, commit: OffsetCommit) -> None:
-        """:raises KafkaError: who says so may not commit"""
+        """Checks that the member may commit.
+
+        :raises KafkaError: it may not
+        """
         epoch, is_transactional = commit.generation_id, commit.producer is not None
         if epoch < 0 and not self.members:
             return
@@ -260,7 +266,10 @@ class ConsumerGroup:
                 raise self._stale(member, epoch)
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """:raises KafkaError: who says so may not ask how far the group is"""
+        """Checks that the member may fetch the group's offsets.
+
+        :raises KafkaError: it may not
+        """
         if member_id is None and member_epoch < 0:
             return
         member = self.require(member_id or "")
@@ -273,24 +282,25 @@ class ConsumerGroup:
         return error(f"Member {member.member_id} is in epoch {member.epoch}, not in {epoch}.")
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """Offsets of topics that nobody subscribes to are of no use from when they were committed."""
+        """Returns the timestamp of the commit: offsets of topics without subscribers expire from then on."""
         return commit_timestamp_ms
 
     # ----------------------------------------------------------------- topics
 
     def is_refresh_due(self, now_ms: int) -> bool:
-        """Whether the topics are to be looked at: because of what was heard of them, or after a while anyway.
+        """Returns whether the topics have to be refreshed.
 
-        Or because what they were last seen to come to has not been written after all.
+        They have to if a change was reported, if the interval is over, or if the epoch of the last refresh was not
+        written.
         """
         return now_ms >= self._refresh_at_ms or self.epoch < self._refreshed_epoch
 
     def refreshed(self, now_ms: int, epoch: int) -> None:
-        """The topics were looked at; with that comes this epoch of the group."""
+        """Notes that the topics were refreshed, and the group epoch that this led to."""
         self._refresh_at_ms, self._refreshed_epoch = now_ms + REFRESH_INTERVAL_MS, epoch
 
     def request_refresh(self) -> None:
-        """Something was heard of the topics."""
+        """Notes that a subscribed topic has changed."""
         self._refresh_at_ms = 0
 
     # -------------------------------------------------------------- deadlines
@@ -302,12 +312,12 @@ class ConsumerGroup:
                 deadline.cancel()
 
     def bury(self) -> None:
-        """It is no longer here: no deadline of it strikes."""
+        """Cancels all deadlines."""
         for deadlines in (self.sessions, self.revocations, self.joins, self.syncs):
             for deadline in deadlines.values():
                 deadline.cancel()
             deadlines.clear()
 
     def tombstones(self) -> list[Pair]:
-        """The records that take it away, but for its offsets."""
+        """Returns the tombstones of all the group's records but its offsets."""
         return tombstones_of_group(self.group_id, self.members, self.target, self.resolved)

@@ -1,6 +1,7 @@
-"""How members go: by themselves, for a while, or because nothing is heard of them.
+"""How members leave: by request, temporarily as static members, or because they are fenced.
 
-Knows nothing of what becomes of their partitions: the next heartbeat of another member finds the group's epoch raised.
+Knows nothing of what becomes of their partitions. Leaving raises the group epoch, and the next heartbeat of another
+member finds that.
 """
 
 import logging
@@ -20,7 +21,7 @@ from barnabas.groups.ledger import Pair, Written
 logger = logging.getLogger(__name__)
 
 RETRY_S: Final = 0.5
-"""After so long a member is taken away that could not be."""
+"""After how long the removal of a member is tried again if it could not be written."""
 
 
 class Downgrade(Protocol):
@@ -34,7 +35,7 @@ class Downgrade(Protocol):
 
 
 class Leaving:
-    """The ends of memberships, and the deadlines that bring them about."""
+    """Removes members, and keeps the deadlines at which they are fenced."""
 
     def __init__(self, directory: Directory, downgrade: Downgrade) -> None:
         self._directory = directory
@@ -42,9 +43,9 @@ class Leaving:
         self._environment = directory.environment
 
     def leave(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """A member says that it goes.
+        """Handles the heartbeat of a member that leaves.
 
-        :raises KafkaError: the answer; nothing has changed
+        :raises KafkaError: the request is refused
         """
         group = self._directory.require(request.group_id)
         member = (
@@ -66,14 +67,14 @@ class Leaving:
             self._environment.ledger.commit(group.group_id, new_records, done)
 
     def remove(self, group: ConsumerGroup, members: Sequence[Member], done: Written) -> None:
-        """Take members away; if nobody is left who speaks the consumer protocol, the group is a classic one then."""
+        """Removes members. The group becomes a classic group if only members of the classic protocol are left."""
         if self._downgrade.is_due(group, members):
             self._downgrade.downgrade(group, members, done)
         else:
             self._environment.ledger.commit(group.group_id, self.tombstones(group, members), done)
 
     def tombstones(self, group: ConsumerGroup, members: Iterable[Member]) -> list[Pair]:
-        """The records that take members away, and raise the group's epoch for it."""
+        """Returns the records that remove members and raise the group epoch."""
         members = list(members)
         new_records = [
             pair for member in members for pair in records.tombstones_of_member(group.group_id, member.member_id)
@@ -85,9 +86,9 @@ class Leaving:
         return new_records
 
     def fence(self, group_id: str, member_id: str, why: str, deadline: Deadline | None = None) -> None:
-        """Take a member away that does not do its part; harmless when it is not here.
+        """Removes a member that has missed a deadline, if it is still there.
 
-        Where that cannot be written, ``deadline`` strikes again a little later.
+        :param deadline: set again if the removal cannot be written
         """
         group = self._directory.find(group_id)
         member = group.members.get(member_id) if group is not None else None
@@ -96,9 +97,9 @@ class Leaving:
 
         def done(error: type[KafkaError] | None) -> None:
             if error is None:
-                logger.info("group %s: member %s is out: %s", group_id, member_id, why)
+                logger.info("group %s: removed member %s: %s", group_id, member_id, why)
                 return
-            logger.warning("group %s: member %s cannot be taken out: %s", group_id, member_id, error.__name__)
+            logger.warning("group %s: cannot remove member %s: %s", group_id, member_id, error.__name__)
             if deadline is not None:
                 self._environment.deadlines.set(deadline, RETRY_S)
 
@@ -107,7 +108,10 @@ class Leaving:
     # -------------------------------------------------------------- deadlines
 
     def expect_heartbeat(self, group_id: str, member_id: str, timeout_ms: int | None = None) -> None:
-        """The member has a whole session from now on; of its own length if it speaks the classic protocol."""
+        """Restarts the member's session.
+
+        :param timeout_ms: that of a member of the classic protocol; by default the group's session timeout
+        """
         group = self._directory.find(group_id)
         if group is None or member_id not in group.members:
             return
@@ -119,7 +123,7 @@ class Leaving:
         self._environment.deadlines.set(session, timeout_ms / 1000)
 
     def expect_revocation(self, group_id: str, member: Member) -> None:
-        """If the member has to give up partitions, it has its rebalance time-out for it."""
+        """Sets the deadline of a member that has to revoke partitions; cancels that of any other member."""
         group = self._directory.find(group_id)
         if group is None or group.members.get(member.member_id) is None:
             return
@@ -135,22 +139,22 @@ class Leaving:
     def _session_is_over(self, group_id: str, member_id: str) -> None:
         group = self._directory.find(group_id)
         if group is not None:
-            self.fence(group_id, member_id, "its session is over", group.sessions.get(member_id))
+            self.fence(group_id, member_id, "its session timed out", group.sessions.get(member_id))
 
     def _revocation_is_late(self, group_id: str, member_id: str, epoch: int) -> None:
         group = self._directory.find(group_id)
         member = group.members.get(member_id) if group is not None else None
         if group is not None and member is not None and member.epoch == epoch:
-            why = f"it has not given up its partitions of epoch {epoch} in time"
+            why = f"it has not revoked partitions of epoch {epoch} within the rebalance timeout"
             self.fence(group_id, member_id, why, group.revocations.get(member_id))
 
     def start(self) -> None:
-        """All is loaded: sessions begin anew, and so does the time for giving up partitions."""
+        """Starts all sessions and rebalance timeouts: the log is loaded."""
         for group in self._directory.all():
             self.expect_all(group.group_id)
 
     def expect_all(self, group_id: str) -> None:
-        """Nothing was heard of the members so far, for the group is new here: they have all the time that they have."""
+        """Starts the sessions and rebalance timeouts of all members: the group has just been loaded or upgraded."""
         group = self._directory.find(group_id)
         for member in group.members.values() if group is not None else ():
             classic = member.classic
@@ -161,7 +165,7 @@ class Leaving:
 
 
 def _gone_temporarily(member: Member) -> Member:
-    """A static member that is going to come back: its partitions stay its own, as of no epoch."""
+    """Returns a static member that has left temporarily. It keeps its partitions, with epoch 0."""
     return member._replace(
         epoch=LEAVING_STATIC,
         assigned={topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()},

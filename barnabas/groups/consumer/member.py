@@ -1,7 +1,7 @@
-"""One member of a consumer group, as its records describe it.
+"""One member of a consumer group, as its records describe it (Kafka's ``ConsumerGroupMember``).
 
-Knows nothing of the group. Members are values: a change makes a new one, so that a command can work out what would be
-and write it before anything is so. Follows Apache Kafka's ``ConsumerGroupMember``.
+Knows nothing of the group. A member is an immutable value, so that a command can compute the next one and write it
+before anything changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ from barnabas.groups.consumer.member_states import STABLE, MemberState
 from barnabas.groups.consumer.messages import Heartbeat
 
 Epochs = Mapping[bytes, Mapping[int, int]]
-"""By topic id, the partitions that a member has, and in which epoch it was given each (KIP-1251)."""
+"""The partitions that a member owns by topic id, each with the epoch in which it was assigned (KIP-1251)."""
 
 Target = Mapping[bytes, frozenset[int]]
-"""By topic id, the partitions that a member is to have."""
+"""The partitions of a member's target assignment by topic id."""
 
 NOTHING: Final[dict[bytes, dict[int, int]]] = {}
 NO_TARGET: Final[dict[bytes, frozenset[int]]] = {}
@@ -23,15 +23,15 @@ FIRST_PREVIOUS_EPOCH = -1
 
 
 class ClassicProtocols(NamedTuple):
-    """What is known besides of a member that speaks the classic protocol, while its group migrates (KIP-848)."""
+    """What is stored of a member that uses the classic protocol, while its group migrates (KIP-848)."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
-    """The protocols that it supports, the one it likes best first: name and metadata."""
+    """Name and metadata of each supported protocol, in the member's order of preference."""
 
 
 class Member(NamedTuple):
-    """Who it is, what it wants, and what it has."""
+    """A member: its description, its epochs, and its partitions."""
 
     member_id: str
     instance_id: str | None = None
@@ -40,22 +40,22 @@ class Member(NamedTuple):
     client_host: str = ""
     topic_names: frozenset[str] = frozenset()
     topic_regex: str | None = ""
-    """Empty or None where it subscribes to no pattern."""
+    """Empty or None without a regular expression."""
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = None
     classic: ClassicProtocols | None = None
-    """None for a member that speaks the consumer protocol."""
+    """None for a member that uses the consumer protocol."""
 
     state: MemberState = STABLE
     epoch: int = 0
     previous_epoch: int = FIRST_PREVIOUS_EPOCH
-    """The epoch in its record before this one: an answer may have been lost."""
+    """The epoch of its last record but one. The response with the current epoch may be lost."""
     assigned: Epochs = NOTHING
     revoking: Epochs = NOTHING
-    """What it has to give up, and has not said yet that it did."""
+    """The partitions that it has to revoke, and still owns as far as is known."""
 
     def updated(self, request: Heartbeat) -> Self:
-        """The member as it says it is."""
+        """Returns the member with the description in the heartbeat."""
         names = self.topic_names
         if request.topic_names is not None and (names := frozenset(request.topic_names)) == self.topic_names:
             names = self.topic_names
@@ -74,22 +74,22 @@ class Member(NamedTuple):
         )
 
     def is_described_as(self, other: "Member") -> bool:
-        """All that record 5 keeps is the same."""
+        """Returns whether the fields of the record ConsumerGroupMemberMetadata are equal."""
         return self[:DESCRIPTION] == other[:DESCRIPTION]
 
     def is_where(self, other: "Member") -> bool:
-        """All that record 8 keeps is the same."""
+        """Returns whether the fields of the record ConsumerGroupCurrentMemberAssignment are equal."""
         return self[DESCRIPTION:] == other[DESCRIPTION:]
 
     def at(self, epoch: int, state: MemberState, assigned: Epochs, revoking: Epochs) -> Self:
-        """The member with what it has now, in this epoch."""
+        """Returns the member with this epoch and these partitions."""
         return self._replace(state=state, epoch=epoch, previous_epoch=self.epoch, assigned=assigned, revoking=revoking)
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
         return self.state is STABLE and self.epoch == target_epoch
 
     def has_all(self, owned: Mapping[bytes, Sequence[int]] | None) -> bool:
-        """Whether it has been given all that it says it has; False where it does not say."""
+        """Returns whether all partitions that the member reports are its own; False if it reports nothing."""
         if owned is None:
             return False
         for topic_id, partitions in owned.items():
@@ -99,7 +99,7 @@ class Member(NamedTuple):
         return True
 
     def epoch_of(self, topic_id: bytes, partition: int) -> int | None:
-        """The epoch in which it was given that partition; None where it has not got it."""
+        """Returns the epoch in which the partition was assigned to the member; None if it was not."""
         for partitions in (self.assigned.get(topic_id), self.revoking.get(topic_id)):
             if partitions is not None and partition in partitions:
                 return partitions[partition]
@@ -107,4 +107,4 @@ class Member(NamedTuple):
 
 
 DESCRIPTION: Final = Member._fields.index("state")
-"""How many of the fields say who it is and what it wants."""
+"""How many of the fields describe the member."""

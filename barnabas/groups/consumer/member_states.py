@@ -1,6 +1,6 @@
-"""How far a member of a consumer group is on its way to what it is to own: names and transitions, as data.
+"""The states of a member of a consumer group, and their transitions, as data.
 
-Knows nothing of what leads from one to the next: that is ``reconciliation.py``.
+Knows nothing of what causes a transition: that is ``reconciliation.py``.
 """
 
 import enum
@@ -11,13 +11,13 @@ class MemberState(enum.IntEnum):
     """The values are those of the records (Kafka's ``MemberState``)."""
 
     STABLE = 0
-    """Owns what it was to own in its epoch."""
+    """The member owns the partitions of its epoch."""
     UNREVOKED_PARTITIONS = 1
-    """Has to give up partitions, and to say so, before it goes on to the next epoch."""
+    """The member has to revoke partitions and to confirm it before it moves to the next epoch."""
     UNRELEASED_PARTITIONS = 2
-    """Is in the epoch of its target, and waits for partitions that others have not given up."""
+    """The member is in the epoch of its target, and waits for partitions that others have not revoked."""
     UNKNOWN = 127
-    """What a newer broker wrote, in words that this one does not know."""
+    """A newer broker wrote a state that this one does not know."""
 
     @classmethod
     def of(cls, code: int) -> "MemberState":
@@ -37,4 +37,4 @@ PREVIOUS_STATES: Final[dict[MemberState, set[MemberState]]] = {
     UNRELEASED: {STABLE, UNREVOKED, UNKNOWN},
     UNKNOWN: set(),
 }
-"""From which states each can be reached."""
+"""The states from which each state can be reached."""

@@ -1,7 +1,7 @@
-"""What a heartbeat changes: the group's epoch, its target assignment, and how far the member is on its way to it.
+"""Handles heartbeats of members that join or stay: group epoch, target assignment, and reconciliation.
 
-Knows nothing of requests. A command looks at the group, works out records and the answer, and hands the records to the
-ledger; nothing that records keep is changed in any other way. Follows Apache Kafka's ``GroupMetadataManager``.
+Knows nothing of requests. A command reads the group, computes records and a response, and passes the records to the
+ledger. The ledger alone changes what is in records. Follows Apache Kafka's ``GroupMetadataManager``.
 """
 
 import base64
@@ -29,17 +29,17 @@ class Upgrade(Protocol):
     """Turns a classic group into a consumer group when its first member of the consumer protocol joins."""
 
     def upgrade(self, classic: ClassicGroup, new_records: list[Pair], /) -> ConsumerGroup:
-        """Returns the consumer group, and adds the records that make it.
+        """Returns the consumer group, and adds the records that create it.
 
-        :raises GroupIdNotFound: the group stays a classic one
+        :raises GroupIdNotFound: the group stays a classic group
         """
 
     def needs_assignment(self, classic: ClassicGroup, group: ConsumerGroup, /) -> bool:
-        """Returns whether the group has to be assigned anew, whoever joins it."""
+        """Returns whether a new assignment is needed, whichever member joins."""
 
 
 class Membership:
-    """The members of all consumer groups that are here."""
+    """The members of all consumer groups of the coordinator."""
 
     def __init__(self, directory: Directory, leaving: Leaving, upgrade: Upgrade) -> None:
         self.directory = directory
@@ -48,14 +48,14 @@ class Membership:
         self._leaving = leaving
         self._upgrade = upgrade
         self.new_topics_at = self.environment.image().offset
-        """Offset of the metadata at which a topic was last made."""
+        """The metadata offset at which a topic was last created."""
 
     # ------------------------------------------------------------- heartbeats
 
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """A member comes, or is still there.
+        """Handles a heartbeat of a member that joins or stays.
 
-        :raises KafkaError: the answer; nothing has changed
+        :raises KafkaError: the request is refused, and nothing has changed
         """
         environment = self.environment
         new_records: list[Pair] = []
@@ -113,9 +113,9 @@ class Membership:
             self._resolve_regexes(group.group_id, regex.due)
 
     def _group_to_join(self, group_id: str, new_records: list[Pair]) -> ConsumerGroup:
-        """The group that somebody comes to; perhaps a new one, of which nobody hears before it is written.
+        """Returns the group that a member joins. A new one is visible once its records are written.
 
-        A classic group becomes one of this kind; an empty one gives way.
+        A classic group is upgraded, or replaced if it is empty.
         """
         group = self.environment.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -132,7 +132,7 @@ class Membership:
         raise wrong_kind(group_id)
 
     def new_member_id(self) -> str:
-        """As a member that makes its id itself does: a UUID in URL-safe base64, which does not look like an option."""
+        """Returns a random UUID in URL-safe base64, as clients generate one. It does not start with a hyphen."""
         member_id = "-"
         while member_id.startswith("-"):
             digits = bytes.fromhex(self.environment.new_uuid().replace("-", ""))
@@ -140,7 +140,7 @@ class Membership:
         return member_id
 
     def _former(self, group: ConsumerGroup, request: Heartbeat, new_records: list[Pair]) -> Member:
-        """The member as it was before this heartbeat; a new one that knows nothing yet; or a static one's successor."""
+        """Returns the member before this heartbeat: the stored one, a new one, or the successor of a static member."""
         if request.member_epoch != JOINING:
             member = (
                 group.require(request.member_id)
@@ -155,7 +155,7 @@ class Membership:
         return self.replace(group, member_before, request.member_id, new_records)
 
     def replace(self, group: ConsumerGroup, member: Member, member_id: str, new_records: list[Pair]) -> Member:
-        """The instance is back under a new member id: what it is to have and what it has are its own."""
+        """Replaces a static member by a new member id, with the same target and the same partitions."""
         successor = member._replace(member_id=member_id, epoch=0, previous_epoch=0)
         new_records += records.tombstones_of_member(group.group_id, member.member_id)
         new_records.append(records.member_record(group.group_id, successor))
@@ -170,7 +170,10 @@ class Membership:
     def next_epoch(
         self, group: ConsumerGroup, former: Member, member: Member, new_records: list[Pair], *, is_due: bool
     ) -> int:
-        """The group's epoch when ``former`` has become ``member``: one more if that, or the topics, ask for it."""
+        """Returns the group epoch with ``member`` in the place of ``former``.
+
+        It rises if the subscription or a subscribed topic has changed.
+        """
         now_ms = self.environment.clock.time_ms()
         if not is_due and not group.is_refresh_due(now_ms):
             return group.epoch
@@ -180,7 +183,7 @@ class Membership:
         if is_due or metadata_hash != group.metadata_hash:
             epoch += 1
             new_records.append(records.epoch_record(group.group_id, epoch, metadata_hash))
-            logger.info("group %s: epoch %d", group.group_id, epoch)
+            logger.info("group %s: group epoch %d", group.group_id, epoch)
         group.refreshed(now_ms, epoch)
         if group.keeps_partition_metadata:
             new_records.append(records.partition_metadata_tombstone(group.group_id))
@@ -189,7 +192,10 @@ class Membership:
     def target(
         self, group: ConsumerGroup, epoch: int, former: Member, member: Member, new_records: list[Pair]
     ) -> MemberTarget:
-        """What the member is to have: worked out anew if the group's epoch asks for it, but not all the time."""
+        """Returns the member's target.
+
+        Computes a new target assignment if the group epoch is ahead, and the interval since the last one is over.
+        """
         if epoch > group.assignment_epoch and self._may_assign(group):
             assignor = self.assignor_of(group, former, member)
             now_ms = self.environment.clock.time_ms()
@@ -197,14 +203,14 @@ class Membership:
         return MemberTarget(group.assignment_epoch, group.target_of(member))
 
     def _may_assign(self, group: ConsumerGroup) -> bool:
-        """Not all the time: the last assignment is old enough for another one."""
+        """Returns whether the interval since the last assignment is over."""
         if group.assignment_time_ms == NEVER:
             return True
         interval_ms: int = self.environment.group_settings(group.group_id)["consumer.assignment.interval.ms"]
         return self.environment.clock.time_ms() >= group.assignment_time_ms + interval_ms
 
     def is_assignment_due(self, group: ConsumerGroup) -> bool:
-        """Whether the next member that comes with something to say would have another target assignment made."""
+        """Returns whether the next request of a member would compute a new target assignment."""
         if group.epoch > group.assignment_epoch:
             return self._may_assign(group)
         now_ms = self.environment.clock.time_ms()
@@ -216,7 +222,7 @@ class Membership:
         return False
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
-        """Of the assignors that members ask for, or the default one; a broker that had others may have written them."""
+        """Returns the assignor that most members ask for, if it exists here; the default otherwise."""
         asked = group.assignor(former, member)
         return asked if asked in ASSIGNORS else names_of(self.environment.config()["group.consumer.assignors"])[0]
 
@@ -229,7 +235,7 @@ class Membership:
         owned: Owned,
         new_records: list[Pair],
     ) -> Member:
-        """The member one step further on its way."""
+        """Returns the member after the next step to its target."""
         if not has_subscription_changed and member.is_reconciled_to(member_target.epoch):
             return member
         is_subscribed = self.topics.subscription_of(member, group.resolved)
@@ -242,7 +248,7 @@ class Membership:
         return further
 
     def _resolve_regexes(self, group_id: str, due: Iterable[str]) -> None:
-        """Find out what patterns stand for, now that those who subscribe by them are written down."""
+        """Resolves regular expressions, once the members that subscribe by them are written."""
         group = self.directory.find(group_id)
         if group is None:
             return
@@ -250,9 +256,9 @@ class Membership:
         new_records, epoch = regexes.resolve(group, list(due), self.topics, now_ms)
         if epoch != group.epoch:
             group.refreshed(now_ms, epoch)
-        self.environment.ledger.commit(group_id, new_records, log_failure(group_id, "which topics patterns stand for"))
+        self.environment.ledger.commit(group_id, new_records, log_failure(group_id, "resolved regular expressions"))
 
 
 def _assignment(member: Member) -> list[tuple[bytes, list[int]]]:
-    """What the member is new_records that it has: without what it has to give up."""
+    """Returns the assignment for the response, without partitions that the member has to revoke."""
     return [(topic_id, sorted(member.assigned[topic_id])) for topic_id in member.assigned]

@@ -1,4 +1,4 @@
-"""What is said to consumer groups, and what they say back.
+"""The commands of consumer groups and their results.
 
 Knows nothing of the wire.
 """
@@ -9,15 +9,15 @@ from typing import NamedTuple, Self
 from barnabas.errors import NONE, KafkaError
 
 JOINING = 0
-"""The epoch of a member that comes, or comes back with nothing in its hands."""
+"""The epoch of a member that joins, or rejoins without partitions."""
 LEAVING = -1
-"""The epoch of a member that goes."""
+"""The epoch of a member that leaves."""
 LEAVING_STATIC = -2
-"""The epoch of a static member that goes, and is going to come back."""
+"""The epoch of a static member that leaves temporarily."""
 
 
 class Heartbeat(NamedTuple):
-    """ConsumerGroupHeartbeat. None is for what has not changed since the member last said it."""
+    """A ConsumerGroupHeartbeat. A field is None if it has not changed since the last one."""
 
     group_id: str
     member_id: str
@@ -25,21 +25,21 @@ class Heartbeat(NamedTuple):
     instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: int = -1
-    """-1 for what has not changed."""
+    """-1 if it has not changed."""
     topic_names: Sequence[str] | None = None
     topic_regex: str | None = None
     server_assignor: str | None = None
     owned: Mapping[bytes, Sequence[int]] | None = None
-    """What it has in its hands: partitions by topic id."""
+    """The partitions that the member owns, by topic id."""
     client_id: str = ""
     client_host: str = ""
-    """As Kafka writes it: "/127.0.0.1"."""
+    """In Kafka's format: "/127.0.0.1"."""
     brings_id: bool = True
-    """From version 1 on a member makes its id itself (KIP-1082); before, it may ask for one."""
+    """The member generates its id, as it does from version 1 on (KIP-1082). Before, it may ask for one."""
 
     @property
     def is_full(self) -> bool:
-        """It says all there is to say, as a member does that joins or has lost track: it wants to hear all, too."""
+        """Whether all fields are set, as when a member joins or starts over. The response is full then, too."""
         if self.member_epoch == JOINING:
             return True
         has_topics = self.topic_names is not None or self.topic_regex is not None
@@ -47,7 +47,7 @@ class Heartbeat(NamedTuple):
 
 
 class HeartbeatResult(NamedTuple):
-    """The answer to a :class:`Heartbeat`."""
+    """The response to a :class:`Heartbeat`."""
 
     error_code: int = NONE
     error_message: str | None = None
@@ -55,7 +55,7 @@ class HeartbeatResult(NamedTuple):
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
     assignment: list[tuple[bytes, list[int]]] | None = None
-    """What to own: partitions by topic id; None where nothing is new."""
+    """The partitions to own, by topic id; None if they have not changed."""
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
@@ -65,11 +65,11 @@ class HeartbeatResult(NamedTuple):
 HeartbeatReply = Callable[[HeartbeatResult], object]
 
 NamedPartitions = list[tuple[bytes, str, list[int]]]
-"""Topic id, name and partitions."""
+"""Topic id, topic name and partitions."""
 
 
 class DescribedMember(NamedTuple):
-    """A member as ConsumerGroupDescribe shows it."""
+    """A member in the response of ConsumerGroupDescribe."""
 
     member_id: str
     instance_id: str | None
@@ -85,7 +85,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as ConsumerGroupDescribe shows it."""
+    """A group in the response of ConsumerGroupDescribe."""
 
     state: str
     epoch: int

@@ -1,8 +1,8 @@
-"""How a member comes from what it has to what it is to have, without two ever having the same.
+"""Moves a member from the partitions that it owns to its target, so that no partition is ever owned by two members.
 
-Knows nothing of groups, records or clocks. Follows Apache Kafka's ``CurrentAssignmentBuilder``: what is to go goes
-first, and the member stays in its epoch until it says that it is gone; then it takes the epoch of its target, with what
-is free; what others still have comes when they have given it up.
+Knows nothing of groups, records or clocks. Follows Apache Kafka's ``CurrentAssignmentBuilder``. The member first
+revokes partitions, and stays in its epoch until it confirms that. Then it takes the epoch of its target and the
+partitions that are free. It gets the others when their owners have revoked them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +13,27 @@ from barnabas.groups.consumer.member import NOTHING, Epochs, Member, Target
 from barnabas.groups.consumer.member_states import STABLE, UNKNOWN, UNRELEASED, UNREVOKED
 
 Owned = Mapping[bytes, Sequence[int]] | None
-"""What a member says it has; None where it does not say."""
+"""The partitions that a member reports; None if it reports nothing."""
 
 
 class ReconcileContext(NamedTuple):
-    """Where a member is to go, and what is in its way."""
+    """The target of a member, and what reconciliation has to know of the group."""
 
     epoch: int
-    """Of the target assignment."""
+    """The epoch of the target assignment."""
     target: Target
     is_free: Callable[[bytes, int], bool]
-    """Whether nobody has that partition."""
+    """Returns whether no member owns the partition."""
     is_subscribed: Callable[[bytes], bool]
-    """Whether the member subscribes to the topic of that id, and there is one."""
+    """Returns whether the member subscribes to the topic with that id, and the topic exists."""
     has_subscription_changed: bool = False
-    """With this heartbeat: what it no longer subscribes to goes at once, whatever the target says."""
+    """The heartbeat changes the subscription: topics without one are revoked at once, whatever the target is."""
 
 
 def reconcile(member: Member, context: ReconcileContext, owned: Owned) -> Member:
-    """The member one step further; the same one where there is no way on.
+    """Returns the member after its next step, or the same member if it cannot move yet.
 
-    :raises FencedMemberEpoch: it is in a state that a newer broker put it in
+    :raises FencedMemberEpoch: the member is in a state that only a newer broker knows
     """
     if member.state is STABLE:
         if member.epoch != context.epoch:
@@ -52,14 +52,14 @@ def reconcile(member: Member, context: ReconcileContext, owned: Owned) -> Member
 
 
 def _has_any(owned: Owned, partitions: Epochs) -> bool:
-    """Whether the member still has some of these; a member that does not say may have them all."""
+    """Returns whether the member still owns some of these. A member that reports nothing may own them all."""
     if owned is None:
         return True
     return any(not partitions.get(topic_id, {}).keys().isdisjoint(theirs) for topic_id, theirs in owned.items())
 
 
 def _without_unsubscribed(member: Member, context: ReconcileContext, owned: Owned) -> Member:
-    """The member without what it no longer subscribes to, in its epoch."""
+    """Returns the member without topics that it no longer subscribes to, in the same epoch."""
     gone = [topic_id for topic_id in member.assigned if not context.is_subscribed(topic_id)]
     if not gone:
         return member
@@ -73,7 +73,7 @@ def _without_unsubscribed(member: Member, context: ReconcileContext, owned: Owne
 
 
 def _next(member: Member, context: ReconcileContext, owned: Owned, epoch: int) -> Member:
-    """The next step towards the target, from ``epoch``."""
+    """Returns the member after a step from ``epoch`` to its target."""
     assigned: dict[bytes, Mapping[int, int]] = {}
     revoking: dict[bytes, dict[int, int]] = {}
     arriving: dict[bytes, list[int]] = {}

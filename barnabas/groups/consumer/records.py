@@ -1,7 +1,7 @@
-"""What becomes of consumer groups as records of ``__consumer_offsets``, there and back.
+"""The records of consumer groups in ``__consumer_offsets``.
 
-Knows nothing of when they are written. Follows Apache Kafka's ``GroupCoordinatorRecordHelpers``, to the byte where what
-it writes does not depend on the order of a hash table.
+Knows nothing of when they are written. They equal the ones of Apache Kafka's ``GroupCoordinatorRecordHelpers``, to the
+byte where those do not depend on the order of a hash table.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,19 +41,19 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Pair:
 
 
 def partition_metadata_tombstone(group_id: str) -> Pair:
-    """Brokers before 4.1 kept all they knew of the topics; since then a hash does (KIP-1101)."""
+    """Returns the tombstone of what brokers before 4.1 wrote of the topics. Since then there is a hash (KIP-1101)."""
     return ConsumerGroupPartitionMetadataKey(group_id=group_id), None
 
 
 def classic_group_tombstone(group_id: str) -> Pair:
-    """The empty classic group of that name gives way."""
+    """Returns the tombstone of an empty classic group that a consumer group replaces."""
     return GroupMetadataKey(group=group_id), None
 
 
 def tombstones_of_group(
     group_id: str, members: Iterable[str], targets: Iterable[str], regexes: Iterable[str]
 ) -> list[Pair]:
-    """What takes a whole group away."""
+    """Returns the tombstones of a whole group."""
     members = list(members)
     return [
         *((_has_key(group_id, member_id), None) for member_id in members),
@@ -70,7 +70,7 @@ def tombstones_of_group(
 
 
 def member_record(group_id: str, member: Member) -> Pair:
-    """Who the member is, and what it wants."""
+    """Returns the record that describes the member."""
     classic = member.classic
     return _member_key(group_id, member.member_id), ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
@@ -93,7 +93,7 @@ def member_record(group_id: str, member: Member) -> Pair:
 
 
 def described(member: Member, value: ConsumerGroupMemberMetadataValue) -> Member:
-    """The member as the record says that it is."""
+    """Returns the member with the description in the record."""
     classic = value.classic_member_metadata
     return member._replace(
         instance_id=value.instance_id,
@@ -114,7 +114,7 @@ def described(member: Member, value: ConsumerGroupMemberMetadataValue) -> Member
 
 
 def assignment_record(group_id: str, member: Member) -> Pair:
-    """What the member has."""
+    """Returns the record of the member's epoch and partitions."""
     return _has_key(group_id, member.member_id), ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -125,7 +125,7 @@ def assignment_record(group_id: str, member: Member) -> Pair:
 
 
 def assigned(member: Member, value: ConsumerGroupCurrentMemberAssignmentValue) -> Member:
-    """The member with what the record says that it has."""
+    """Returns the member with the epoch and partitions in the record."""
     return member._replace(
         state=MemberState.of(value.state),
         epoch=value.member_epoch,
@@ -136,7 +136,7 @@ def assigned(member: Member, value: ConsumerGroupCurrentMemberAssignmentValue) -
 
 
 def tombstones_of_member(group_id: str, member_id: str) -> list[Pair]:
-    """What takes a member away; the order matters to Kafka's appliers."""
+    """Returns the tombstones of a member, in the order that Kafka's appliers need."""
     return [
         (_has_key(group_id, member_id), None),
         (_target_key(group_id, member_id), None),
@@ -160,7 +160,7 @@ def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> dict[bytes, fr
 
 
 def target_epoch_record(group_id: str, epoch: int, time_ms: int) -> Pair:
-    """The last record of a target assignment."""
+    """Returns the last record of a target assignment."""
     key = ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id)
     return key, ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=time_ms)
 
@@ -169,7 +169,7 @@ def target_epoch_record(group_id: str, epoch: int, time_ms: int) -> Pair:
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Pair:
-    """Which topics a pattern stands for; None: nobody subscribes by it any more."""
+    """Returns the record of what a regular expression matches; a tombstone if no member subscribes by it."""
     key = ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=regex)
     if resolved is None:
         return key, None
@@ -182,7 +182,7 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> P
 
 
 def in_order(topic_ids: Iterable[bytes]) -> Sequence[bytes]:
-    """Ids of topics in the order of a HashMap of Kafka's ``Uuid``."""
+    """Returns topic ids in the order of a HashMap of Kafka's ``Uuid``."""
     ids = list(topic_ids)
     return ids if len(ids) < 2 else table_order({topic_id: uuid_code(topic_id) for topic_id in ids})
 
@@ -199,7 +199,7 @@ def _has(partitions: Epochs) -> list[Has]:
 
 
 def _epochs(partitions: Sequence[Has], otherwise: int) -> dict[bytes, Mapping[int, int]]:
-    """Brokers before 4.2 did not write since when a member has a partition: then it is as of its epoch."""
+    """Returns partitions with their epochs. Brokers before 4.2 wrote no epochs: then ``otherwise`` is that of each."""
     return {
         each.topic_id: dict(zip(each.partitions, each.assignment_epochs, strict=True))
         if each.assignment_epochs and len(each.assignment_epochs) == len(each.partitions)

@@ -1,7 +1,7 @@
-"""Subscriptions by pattern: which topics each stands for, and when that is looked up again.
+"""Subscriptions by regular expression: what each matches, and when it is resolved again.
 
-Knows nothing of heartbeats' answers. Apache Kafka looks patterns up in another thread and writes down what it found a
-little later; here that is done right after the heartbeat that asked for it, and written as a batch of its own, too.
+Knows nothing of the responses to heartbeats. Apache Kafka resolves expressions in another thread, and writes the result
+later. Here this happens right after the heartbeat, as a batch of its own, too.
 """
 
 import logging
@@ -21,18 +21,18 @@ from barnabas.groups.ledger import Pair
 logger = logging.getLogger(__name__)
 
 LEAST_INTERVAL_MS: Final = 10_000
-"""So long at least from one look at the topics to the next, for all patterns of a group together."""
+"""The shortest interval between two resolutions, for all expressions of a group together."""
 
 
 class Change(NamedTuple):
-    """What a heartbeat means for the patterns of a group."""
+    """What a heartbeat means for the regular expressions of a group."""
 
     has_changed: bool
-    """The member subscribes by another pattern than before, or by none."""
+    """The member subscribes by another expression than before, or by none."""
     is_known: bool
-    """And it is known which topics that stands for: the group needs another assignment."""
+    """What the new expression matches is known: the group needs a new assignment."""
     due: Collection[str] = ()
-    """The patterns to look up when what the heartbeat says is written."""
+    """The expressions to resolve once the heartbeat's records are written."""
 
 
 def change(
@@ -45,10 +45,10 @@ def change(
     new_topics_at: int,
     refresh_interval_ms: Callable[[], int],
 ) -> Change:
-    """What follows for the patterns when ``former`` becomes ``member``.
+    """Returns what follows if ``former`` becomes ``member``, and adds the tombstone of an expression without members.
 
-    :param new_topics_at: offset of the metadata at which a topic was last made
-    :raises InvalidRegularExpression: RE2 does not take the pattern
+    :param new_topics_at: the metadata offset at which a topic was last created
+    :raises InvalidRegularExpression: RE2 rejects the expression
     """
     old, new = former.topic_regex, member.topic_regex
     has_changed, is_known, is_due = old != new, False, False
@@ -81,7 +81,7 @@ def change(
 
 
 def resolve(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_ms: int) -> tuple[list[Pair], int]:
-    """The records of which topics the patterns stand for, and the group's epoch after them."""
+    """Returns the records of what the expressions match, and the group epoch after them."""
     image = topics.image()
     new_records: list[Pair] = []
     subscribed, has_changed = Counts(group.topics), False
@@ -90,7 +90,7 @@ def resolve(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_
             continue
         try:
             found = frozenset(matching(regex, image.topics_by_name))
-        except InvalidRegularExpression as error:  # from a broker that took it
+        except InvalidRegularExpression as error:  # another broker has accepted it
             logger.warning("group %s: %s", group.group_id, error)
             found = frozenset()
         former = group.resolved.get(regex, UNRESOLVED).topics
@@ -107,6 +107,6 @@ def resolve(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_
 
 
 def _in_order(regexes: Collection[str]) -> list[str]:
-    """As they stand in the hash table that Apache Kafka's results come in, made from two others one after the other."""
+    """Returns expressions in the order in which Apache Kafka writes them: through two hash tables into a third."""
     codes = {regex: hash_code(regex) for regex in hash_map_order(timeline_order(regexes))}
     return table_order(codes, capacity=len(codes))

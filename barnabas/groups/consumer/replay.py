@@ -1,7 +1,7 @@
-"""Applies the records of consumer groups: those that were just written, and those that a log brings back.
+"""Applies the records of consumer groups: those that were just written, and those that a log has.
 
-Knows nothing of logs. A compacted log may lack any record that a later one makes needless, so each is taken for what it
-says; what is said of a group or a member that is not there brings it about, and a tombstone of nothing is nothing.
+Knows nothing of logs. Compaction may have removed any record but the last one of a key. So a record of a group or a
+member that does not exist creates it, and a tombstone of one that does not exist has no effect.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ from barnabas.wire.messages.group_records import (
 
 
 class Replay:
-    """Keeps ``groups`` as the records say; ``new_group`` makes one that is empty."""
+    """Applies records to ``groups``; ``new_group`` returns an empty one."""
 
     def __init__(self, groups: dict[str, Group], new_group: Callable[[str], ConsumerGroup]) -> None:
         self._groups = groups
         self._new_group = new_group
         self.deleted: dict[str, int] | None = {}
-        """While a log is read: the groups that a tombstone took away, and the epochs that they were in."""
+        """The groups that were deleted while the log is read, and their epochs; None afterwards."""
         self.appliers: dict[type[CoordinatorKey], Applier] = {
             ConsumerGroupMetadataKey: self._group,
             ConsumerGroupPartitionMetadataKey: self._partition_metadata,
@@ -56,7 +56,7 @@ class Replay:
         return group if isinstance(group, ConsumerGroup) else None
 
     def _obtain(self, group_id: str) -> ConsumerGroup:
-        """The group; in the place of one that is there only for its offsets, for those say nothing of its kind."""
+        """Returns the group. It replaces a group of another kind that has nothing but offsets."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -116,7 +116,7 @@ class Replay:
         former = self._find(key.group_id)
         member = former.members.get(key.member_id) if former is not None else None
         if former is not None and member is not None:
-            # Its other tombstones follow.
+            # The member's other tombstones follow.
             former.put(
                 member._replace(state=STABLE, epoch=LEAVING, previous_epoch=LEAVING, assigned=NOTHING, revoking=NOTHING)
             )

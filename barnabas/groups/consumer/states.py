@@ -1,6 +1,6 @@
-"""Where a consumer group stands: names and transitions, as data.
+"""The states of a consumer group, and their transitions, as data.
 
-Knows nothing of what leads from one to the next.
+Knows nothing of what causes a transition.
 """
 
 import enum
@@ -8,18 +8,18 @@ from typing import Final
 
 
 class GroupState(enum.Enum):
-    """Where a group stands; the values are the names that clients see (Kafka's ``ConsumerGroupState``)."""
+    """The values are the names that clients see (Kafka's ``ConsumerGroupState``)."""
 
     EMPTY = "Empty"
-    """Has no members, perhaps offsets."""
+    """The group has no members. It may have offsets."""
     ASSIGNING = "Assigning"
-    """Something has changed since the target assignment was worked out; the next one is due."""
+    """The group epoch is ahead of the target assignment: a new one is due."""
     RECONCILING = "Reconciling"
-    """The target assignment is new, and members are on their way to it."""
+    """There is a new target assignment, and not all members have reached it."""
     STABLE = "Stable"
-    """Every member owns what it is to own."""
+    """Every member owns the partitions of its target."""
     DEAD = "Dead"
-    """Deleted."""
+    """The group is deleted."""
 
 
 PREVIOUS_STATES: Final[dict[GroupState, set[GroupState]]] = {
@@ -29,4 +29,4 @@ PREVIOUS_STATES: Final[dict[GroupState, set[GroupState]]] = {
     GroupState.STABLE: {GroupState.EMPTY, GroupState.ASSIGNING, GroupState.RECONCILING},
     GroupState.DEAD: {GroupState.EMPTY},
 }
-"""From which states each can be reached."""
+"""The states from which each state can be reached."""

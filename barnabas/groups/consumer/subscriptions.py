@@ -1,6 +1,6 @@
-"""What the topics that members subscribe to come to: their ids, and one number that says whether they have changed.
+"""The subscribed topics in the current metadata: their ids, and the hash that shows whether they have changed.
 
-Knows nothing of groups' epochs. Looks at the cluster as it is at the moment of asking.
+Knows nothing of group epochs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,19 +19,19 @@ class Topics:
     def __init__(self, image: Callable[[], ClusterView]) -> None:
         self.image = image
         self._hashes: dict[str, tuple[TopicView, int]] = {}
-        """The hash of each topic as it was when it was last asked for."""
+        """The hash of each topic when it was last computed."""
 
     def id_of(self, name: str) -> bytes | None:
         topic = self.image().topics_by_name.get(name)
         return None if topic is None else topic.id
 
     def forget(self, names: Iterable[str]) -> None:
-        """These topics are no longer what they were."""
+        """Drops the hashes of topics that have changed."""
         for name in names:
             self._hashes.pop(name, None)
 
     def hash_of(self, names: Iterable[str]) -> int:
-        """KIP-1101's hash over what there is of these topics; 0 where there is nothing."""
+        """Returns the hash of those of the topics that exist (KIP-1101); 0 if none does."""
         image = self.image()
         hashes: dict[str, int] = {}
         for name in names:
@@ -45,9 +45,9 @@ class Topics:
         return group_hash(hashes)
 
     def subscription_of(self, member: Member, resolved: Resolved) -> Callable[[bytes], bool]:
-        """Whether the member subscribes to the topic of an id, and there is such a topic.
+        """Returns a function that tells whether the member subscribes to the topic with an id.
 
-        A pattern that was not resolved stands for nothing.
+        A topic that does not exist and a regular expression that is not resolved match nothing.
         """
         topics = self.image().topics_by_id
         names = member.topic_names
@@ -60,7 +60,7 @@ class Topics:
         return is_subscribed
 
     def ids_for(self, resolved: Resolved) -> Callable[[Member], frozenset[bytes]]:
-        """Which topics a member subscribes to, by their ids: members with the same subscription get the same object."""
+        """Returns a function for the topic ids of a member's subscription. Equal subscriptions share one set."""
         topics = self.image().topics_by_name
         found: dict[tuple[frozenset[str], str | None], frozenset[bytes]] = {}
 

@@ -1,6 +1,6 @@
-"""Works out who is to have what: the target assignment, and the records of what is new in it.
+"""Computes the target assignment of a group, and the records of what changes in it.
 
-Knows nothing of when it is time for that. Follows Apache Kafka's ``TargetAssignmentBuilder``.
+Knows nothing of when that is due. Follows Apache Kafka's ``TargetAssignmentBuilder``.
 """
 
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class MemberTarget(NamedTuple):
-    """A member's part in the target assignment."""
+    """The target of one member, with the epoch of the target assignment."""
 
     epoch: int
     target: Target
@@ -33,9 +33,9 @@ def assign(
     now_ms: int,
     new_records: list[Pair],
 ) -> MemberTarget:
-    """The target assignment of a group in which ``member`` is what it is to become; what is new in it goes to ``new_records``.
+    """Computes the target assignment of the group with ``member`` as it will be, and adds the records of what changes.
 
-    Nothing has changed yet: the group is as it was.
+    The group itself does not change. Returns the member's target.
     """
     members = dict(group.members)
     former = group.static_members.get(member.instance_id) if member.instance_id is not None else None
@@ -57,6 +57,10 @@ def assign(
         new_records.append(records.target_record(group.group_id, member_id, found.get(member_id, NO_TARGET)))
     new_records.append(records.target_epoch_record(group.group_id, epoch, now_ms))
     logger.info(
-        "group %s: %d of %d members are to have others in epoch %d", group.group_id, len(changed), len(members), epoch
+        "group %s: target assignment of epoch %d: %d of %d targets changed",
+        group.group_id,
+        epoch,
+        len(changed),
+        len(members),
     )
     return MemberTarget(epoch, found.get(member.member_id, NO_TARGET))

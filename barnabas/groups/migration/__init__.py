@@ -1,4 +1,4 @@
-"""Groups that change their kind while they are read: classic and consumer members in one group (KIP-848).
+"""Online migration (KIP-848): groups that change between the classic and the consumer protocol while they have members.
 
 Knows nothing of requests, sockets or logs.
 """

@@ -1,8 +1,8 @@
-"""Members of a consumer group that speak the classic protocol: joining, syncing, beating, leaving.
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-Knows nothing of requests. The broker assigns to them as to all others; what it tells a member of the consumer protocol
-in a heartbeat, one of the classic protocol hears by joining and syncing again. Nobody leads. Follows those parts of
-Apache Kafka's ``GroupMetadataManager`` whose names end in ``ToConsumerGroup`` (KIP-848).
+Knows nothing of requests. The broker assigns partitions to them as to all other members. What a heartbeat tells a
+member of the consumer protocol, they learn by joining and syncing again. No member is the leader. Follows the methods
+of Apache Kafka's ``GroupMetadataManager`` whose names end in ``ToConsumerGroup`` (KIP-848).
 """
 
 import logging
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClassicMembers:
-    """Answers the requests of the classic protocol for consumer groups that have members."""
+    """Handles the requests of the classic protocol for consumer groups that are not empty."""
 
     def __init__(self, membership: Membership, leaving: Leaving, downgrading: Downgrading) -> None:
         self._membership = membership
@@ -50,7 +50,7 @@ class ClassicMembers:
     # ------------------------------------------------------------------- join
 
     def join(self, join: Join, reply: JoinReply) -> None:
-        """JoinGroup: answered at once, for a member waits for nobody."""
+        """Handles a JoinGroup. Replies without waiting for other members."""
         try:
             self._join(self._directory.require(join.group_id), join, reply)
         except KafkaError as error:
@@ -78,7 +78,7 @@ class ClassicMembers:
             if error is None:
                 reply(result)
                 return
-            group.request_refresh()  # what was seen of the topics was not kept
+            group.request_refresh()  # the refresh was not written
             reply(JoinResult.refused(error))
 
         if replaced is not None and self._downgrading.is_due(group, [replaced], member):
@@ -89,13 +89,13 @@ class ClassicMembers:
 
     @staticmethod
     def _replaced(group: ConsumerGroup, join: Join) -> Member | None:
-        """Who has this instance id until now, if that is somebody else."""
+        """Returns the static member whose instance id the new member takes over, if there is one."""
         return None if join.member_id else group.static_member(join.group_instance_id)
 
     def _former(
         self, group: ConsumerGroup, join: Join, member_id: str, replaced: Member | None, new_records: list[Pair]
     ) -> Member:
-        """The member as it was before; a new one that is nothing yet; or a static one's successor."""
+        """Returns the member before this request: the stored one, a new one, or the successor of a static member."""
         if replaced is not None:
             return self._membership.replace(group, replaced, member_id, new_records)
         if join.group_instance_id is not None and join.member_id:
@@ -111,7 +111,7 @@ class ClassicMembers:
     def _advance(
         self, group: ConsumerGroup, former: Member, member: Member, subscription: Subscription, new_records: list[Pair]
     ) -> tuple[int, Member]:
-        """The group's epoch, and the member one step further on its way, as a heartbeat would take it."""
+        """Returns the group epoch and the member after its next step, as for a heartbeat."""
         membership = self._membership
         has_new_topics = member.topic_names != former.topic_names
         if not member.is_described_as(former):
@@ -124,7 +124,7 @@ class ClassicMembers:
         return epoch, membership.reconcile(group, member, member_target, has_changed, subscription.owned, new_records)
 
     def _expect_sync(self, group_id: str, member: Member) -> None:
-        """It has joined: its session begins anew, and it has its rebalance time-out to ask for its assignment."""
+        """Restarts the session of a member that has joined, and sets the deadline by which it has to sync."""
         group = self._directory.find(group_id)
         if group is None or member.member_id not in group.members:
             return
@@ -138,7 +138,7 @@ class ClassicMembers:
     # -------------------------------------------------------------- heartbeat
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> int:
-        """Heartbeat: the error code of the answer, which says whether the member has to join again."""
+        """Handles a Heartbeat. Returns its error code: REBALANCE_IN_PROGRESS if the member has to rejoin."""
         try:
             group = self._directory.require(group_id)
             member = _require_classic(group, member_id, instance_id, generation_id)
@@ -151,10 +151,11 @@ class ClassicMembers:
         return NONE
 
     def _needs_assignment(self, group: ConsumerGroup) -> bool:
-        """Whether members have to join for another assignment to be made: with nobody else here, nothing else does.
+        """Returns whether members have to rejoin so that a new assignment is computed.
 
-        Apache Kafka 4.3.1 tells them nothing; where a group may not become a classic one, what its last member of the
-        consumer protocol had stays nobody's.
+        That is so if all members use the classic protocol, since no heartbeat of the consumer protocol would compute
+        it. Apache Kafka 4.3.1 leaves the partitions of the last member of the consumer protocol unassigned if the group
+        may not be downgraded.
         """
         return group.classic_members == len(group.members) and self._membership.is_assignment_due(group)
 
@@ -163,7 +164,7 @@ class ClassicMembers:
         self._leaving.expect_heartbeat(group.group_id, member.member_id, member.classic.session_timeout_ms)
 
     def _expect_join(self, group: ConsumerGroup, member: Member) -> None:
-        """It was new_records to join again: from the first time on it has its rebalance time-out for it."""
+        """Sets the deadline by which a member that was told to rejoin has to join, unless it is set already."""
         if member.member_id in group.joins:
             return
         deadline = Deadline(self._join_is_late, group.group_id, member.member_id)
@@ -173,12 +174,16 @@ class ClassicMembers:
     def _join_is_late(self, group_id: str, member_id: str) -> None:
         group = self._directory.find(group_id)
         if group is not None:
-            self._leaving.fence(group_id, member_id, "it has not joined again", group.joins.get(member_id))
+            self._leaving.fence(
+                group_id, member_id, "it has not rejoined within the rebalance timeout", group.joins.get(member_id)
+            )
 
     def _sync_is_late(self, group_id: str, member_id: str) -> None:
         group = self._directory.find(group_id)
         if group is not None:
-            self._leaving.fence(group_id, member_id, "it has not asked for its assignment", group.syncs.get(member_id))
+            self._leaving.fence(
+                group_id, member_id, "it has not synced within the rebalance timeout", group.syncs.get(member_id)
+            )
 
     @staticmethod
     def _cancel(deadlines: dict[str, Deadline], member: Member) -> None:
@@ -189,7 +194,7 @@ class ClassicMembers:
     # ------------------------------------------------------------------- sync
 
     def sync(self, sync: Sync, reply: SyncReply) -> None:
-        """SyncGroup: what the member has in its epoch."""
+        """Handles a SyncGroup. Replies with the partitions of the member in its epoch."""
         try:
             group = self._directory.require(sync.group_id)
             member = _require_classic(group, sync.member_id, sync.group_instance_id, sync.generation_id)
@@ -198,7 +203,8 @@ class ClassicMembers:
                 if asked is not None and asked != known:
                     raise InconsistentGroupProtocol
             if member.epoch < group.assignment_epoch and member.state is not UNREVOKED:
-                # One that has to give something up has joined already: it is to hear what it keeps.
+                # A member that has to revoke partitions has rejoined already. The response tells it which ones it
+                # keeps.
                 self._expect_join(group, member)
                 raise RebalanceInProgress
             assignment = assignment_of(member.assigned, version_of(metadata), self._environment.image())
@@ -215,7 +221,7 @@ class ClassicMembers:
     # ------------------------------------------------------------------ leave
 
     def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
-        """LeaveGroup: take members out, whichever protocol they speak."""
+        """Handles a LeaveGroup. Removes members of either protocol."""
         group = self._directory.require(group_id)
         answers: list[Left] = []
         gone: dict[str, Member] = {}
@@ -240,7 +246,10 @@ class ClassicMembers:
 
 
 def _check_protocols(group: ConsumerGroup, join: Join) -> None:
-    """:raises InconsistentGroupProtocol: nothing is common to it and to all other classic members"""
+    """Checks that the member shares a protocol with all other classic members.
+
+    :raises InconsistentGroupProtocol: it does not
+    """
     if join.protocol_type != CONSUMER_PROTOCOL:
         raise InconsistentGroupProtocol
     common = {name for name, _ in join.protocols}
@@ -253,7 +262,7 @@ def _check_protocols(group: ConsumerGroup, join: Join) -> None:
 
 
 def _updated(former: Member, join: Join, subscription: Subscription) -> Member:
-    """The member as it says it is."""
+    """Returns the member with the description in the request."""
     return former._replace(
         instance_id=former.instance_id if join.group_instance_id is None else join.group_instance_id,
         rack_id=former.rack_id if subscription.rack_id is None else subscription.rack_id,
@@ -269,7 +278,11 @@ def _updated(former: Member, join: Join, subscription: Subscription) -> Member:
 
 
 def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
-    """The member of that id; UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID where the instance has another by now."""
+    """Returns the member.
+
+    :raises UnknownMemberId: there is none with that member id or instance id
+    :raises FencedInstanceId: another member id has taken the instance id over
+    """
     if instance_id is None:
         return group.require(member_id)
     member = group.static_member(instance_id)
@@ -281,7 +294,12 @@ def _require(group: ConsumerGroup, member_id: str, instance_id: str | None) -> M
 
 
 def _require_classic(group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> Member:
-    """The same, where it speaks the classic protocol, and is in that epoch."""
+    """Returns the member, if it uses the classic protocol.
+
+    :raises UnknownMemberId: there is no such member, or it uses the consumer protocol
+    :raises FencedInstanceId: another member id has taken the instance id over
+    :raises IllegalGeneration: the member is in another epoch
+    """
     member = _require(group, member_id, instance_id)
     if member.classic is None:
         raise UnknownMemberId
@@ -292,7 +310,7 @@ def _require_classic(group: ConsumerGroup, member_id: str, instance_id: str | No
 
 def _leaving_member(group: ConsumerGroup, leaver: Leaver) -> Member:
     if leaver.group_instance_id is not None and not leaver.member_id:
-        # An administrator takes the instance out, whoever it is by now.
+        # An administrator removes the instance, whatever its member id is.
         member = group.static_member(leaver.group_instance_id)
         if member is None:
             raise UnknownMemberId
@@ -306,9 +324,10 @@ def _protocol_of(member: Member) -> tuple[str, bytes]:
 
 
 def _must_rejoin(group: ConsumerGroup, member: Member) -> bool:
-    """Whether there is something for the member to hear, or to say.
+    """Returns whether the member has to rejoin.
 
-    That is a new assignment; that it has given up what it had to; or that what it waits for is free.
+    It has to if there is a new assignment, if it has to confirm that it revoked partitions, or if a partition that it
+    waits for is free.
     """
     if member.epoch < group.assignment_epoch or member.state is UNREVOKED:
         return True
@@ -316,7 +335,7 @@ def _must_rejoin(group: ConsumerGroup, member: Member) -> bool:
 
 
 def _awaits_partitions(group: ConsumerGroup, member: Member) -> bool:
-    """Whether others still have some of what it is to have (Kafka's ``waitingOnUnreleasedPartition``)."""
+    """Returns whether others own partitions of the member's target (Kafka's ``waitingOnUnreleasedPartition``)."""
     for topic_id, partitions in group.target_of(member).items():
         has = member.assigned.get(topic_id, {})
         if any(each not in has and not group.is_free(topic_id, each) for each in partitions):

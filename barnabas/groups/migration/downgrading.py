@@ -1,7 +1,7 @@
-"""A consumer group becomes a classic group when the last member of the consumer protocol goes.
+"""Downgrades a consumer group to a classic group when its last member of the consumer protocol leaves.
 
-Knows nothing of why that member goes. Follows ``convertToClassicGroup`` of Apache Kafka's ``GroupMetadataManager``, and
-``ClassicGroup.fromConsumerGroup``.
+Knows nothing of why the member leaves. Follows ``convertToClassicGroup`` of Apache Kafka's ``GroupMetadataManager``,
+and ``ClassicGroup.fromConsumerGroup``.
 """
 
 import logging
@@ -26,25 +26,25 @@ logger = logging.getLogger(__name__)
 
 
 class Downgrading:
-    """Makes classic groups of consumer groups."""
+    """Downgrades consumer groups."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._environment = directory.environment
 
     def is_due(self, group: ConsumerGroup, leaving: Collection[Member], joining: Member | None = None) -> bool:
-        """Whether, without some members, and with one that comes for one of them, all speak the classic protocol."""
+        """Returns whether all remaining members, including a replacement, use the classic protocol."""
         rest = len(group.members) - len(leaving) + (joining is not None)
         classic = group.classic_members - sum(member.classic is not None for member in leaving) + (joining is not None)
         if rest == 0 or classic != rest:
             return False
         if not policy_of(self._environment.config()).allows_downgrade:
-            logger.info("group %s: stays a consumer group, for it may not become a classic one", group.group_id)
+            logger.info("group %s: stays a consumer group, as its migration policy forbids a downgrade", group.group_id)
             return False
         return rest <= self._environment.classic.config.group_max_size
 
     def downgrade(self, group: ConsumerGroup, leaving: Sequence[Member], done: Written) -> None:
-        """Some members go, the others are a classic group that rebalances at once."""
+        """Removes members, and makes the group a classic group, which rebalances at once."""
         gone = {member.member_id for member in leaving}
         staying = [group.members[each] for each in timeline_order(group.members) if each not in gone]
         new_records = tombstones_of_group(
@@ -66,11 +66,12 @@ class Downgrading:
         new_records: list[Pair],
         done: Written,
     ) -> None:
-        """A static member is back, by the classic protocol, and no other speaks the consumer protocol.
+        """Replaces a static member by one of the classic protocol, and makes the group a classic group.
 
-        ``new_records`` are the records that have put it into the place of what it was. As it has all that this had, nobody has
-        to join again, unless the group was on its way to another assignment: that one may not be new_records while somebody
-        still has what it is to give up.
+        The replacement has all partitions of the former member. So nobody has to rejoin, unless the group was
+        reconciling: its assignment must not take effect while some members still have to revoke partitions.
+
+        :param new_records: the records of the replacement so far
         """
         names = {leaving.member_id: joining.member_id}
         others = [each for each in timeline_order(group.members) if each != leaving.member_id]
@@ -78,7 +79,7 @@ class Downgrading:
         new_records = new_records + tombstones_of_group(
             group.group_id,
             [names.get(each, each) for each in timeline_order(group.members)],
-            # Some have been given a target by those records that had none before.
+            # These records contain targets of members that had none before.
             dict.fromkeys(
                 [*(names.get(each, each) for each in timeline_order(group.target)), *_targets_in(new_records)]
             ),
@@ -90,11 +91,12 @@ class Downgrading:
             self._start_rebalance(restored)
 
     def resume(self, ended: Mapping[str, int]) -> None:
-        """The log is read. Classic groups that had just been consumer groups have to rebalance still.
+        """Starts the rebalances of groups that were downgraded just before a restart.
 
-        No record says so: without that, what the last members had that spoke the consumer protocol would be nobody's.
+        No record says that they are due. Without them the partitions of the members that have left would stay
+        unassigned.
 
-        :param ended: the consumer groups that were, and the epochs that they were in
+        :param ended: the deleted consumer groups and their epochs
         """
         for group_id, epoch in ended.items():
             group = self._environment.groups.get(group_id)
@@ -104,7 +106,7 @@ class Downgrading:
     def _commit(
         self, group: ConsumerGroup, members: Sequence[Member], epoch: int, new_records: list[Pair], done: Written
     ) -> ClassicGroup | None:
-        """Write what the group is from now on; it, where that was possible."""
+        """Writes the classic group. Returns it, or None if it could not be written."""
         environment, rebalance = self._environment, self._environment.classic
         image = environment.image()
         made = self._classic_group(group.group_id, members, epoch)
@@ -115,15 +117,16 @@ class Downgrading:
         assignments = {
             each.member_id: assignment_of(group.target_of(each), versions[each.member_id], image) for each in members
         }
-        logger.info("group %s: becomes a classic group in generation %d", group.group_id, epoch)
+        logger.info("group %s: downgraded to a classic group in generation %d", group.group_id, epoch)
         environment.ledger.commit(group.group_id, [*new_records, group_pair(made, assignments)], done)
         restored = environment.groups.get(group.group_id)
         if not isinstance(restored, ClassicGroup):
             return None
         for each in members:
             member = restored.members[each.member_id]
-            # The record keeps what the member said under the protocol that was chosen, and nothing else; and what it
-            # was to have, not what it has: that counts should the group be a consumer group again before all have come.
+            # The record has a member's metadata for the selected protocol alone, and its target instead of the
+            # partitions that it owns. The latter count if the group becomes a consumer group again before all members
+            # have rejoined.
             restored.change_protocols(member, made.members[each.member_id].protocols)
             member.assignment = assignment_of(_owned(each), versions[each.member_id], image)
             rebalance.expect_heartbeat(member)
@@ -157,10 +160,10 @@ class Downgrading:
 
 
 def _version_for(metadata: bytes) -> int:
-    """In which version a member is new_records its assignment under the protocol that all of them support.
+    """Returns the version of the assignment for a member with that metadata.
 
-    It joined by the one that it likes best: under another it may have said what nobody can read, and that must not keep
-    the member that goes from going.
+    The metadata may be unreadable, since a member only promises to support the selected protocol. Then the oldest
+    version is used: this member must not prevent the downgrade.
     """
     try:
         return version_of(metadata)
@@ -169,7 +172,7 @@ def _version_for(metadata: bytes) -> int:
 
 
 def _owned(member: Member) -> dict[bytes, set[int]]:
-    """What is in the member's hands, with what it has to give up."""
+    """Returns the partitions that the member owns, including those that it has to revoke."""
     has: dict[bytes, set[int]] = {}
     for partitions in (member.assigned, member.revoking):
         for topic_id, theirs in partitions.items():

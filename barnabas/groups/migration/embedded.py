@@ -1,6 +1,6 @@
-"""What classic members of a consumer group say and are topic_partitions, in the protocol that is embedded in the classic one.
+"""The consumer protocol that the classic protocol embeds: subscriptions and assignments of classic members.
 
-Knows nothing of groups. Topics have names there, and ids everywhere else.
+Knows nothing of groups. It names topics, while everything else uses topic ids.
 """
 
 import struct
@@ -17,18 +17,18 @@ OLDEST, NEWEST = ConsumerProtocolAssignment.versions
 
 
 class Subscription(NamedTuple):
-    """What a classic consumer reads, where, and what it has in its hands."""
+    """The subscription of a classic member."""
 
     topics: frozenset[str]
     rack_id: str | None
     owned: dict[bytes, Sequence[int]]
-    """Partitions by topic id. Nothing where its version, or its protocol, does not let it keep any."""
+    """The partitions that the member owns, by topic id. Empty if its version or its protocol does not keep any."""
 
 
 def subscription_of(metadata: bytes, image: ClusterView) -> Subscription:
-    """What a member says of itself under one of its protocols.
+    """Decodes the metadata of a member for one of its protocols.
 
-    :raises MalformedMessage: it says nothing that could be understood
+    :raises MalformedMessage: it cannot be decoded
     """
     said = ConsumerProtocolSubscription.decode_prefixed(metadata)
     owned = by_id(((each.topic, each.partitions) for each in said.owned_partitions), image)
@@ -36,14 +36,14 @@ def subscription_of(metadata: bytes, image: ClusterView) -> Subscription:
 
 
 class CustomAssignment(Exception):
-    """An assignment tells its member more than partitions."""
+    """An assignment has user data beside the partitions."""
 
 
 def partitions_of(assignment: bytes, image: ClusterView) -> dict[bytes, Sequence[int]]:
-    """The partitions that an assignment names, of topics that there are; none in one that is empty.
+    """Decodes an assignment. Returns its partitions by topic id, without topics and partitions that do not exist.
 
-    :raises MalformedMessage: it is no assignment
-    :raises CustomAssignment: partitions are not all there is in it
+    :raises MalformedMessage: it cannot be decoded
+    :raises CustomAssignment: it has user data
     """
     if not assignment:
         return {}
@@ -54,7 +54,7 @@ def partitions_of(assignment: bytes, image: ClusterView) -> dict[bytes, Sequence
 
 
 def by_id(named: Iterable[tuple[str, Sequence[int]]], image: ClusterView) -> dict[bytes, Sequence[int]]:
-    """The same partitions under the ids of their topics, without what there is not."""
+    """Returns the partitions by topic id, without topics and partitions that do not exist."""
     found: dict[bytes, Sequence[int]] = {}
     for name, partitions in named:
         topic = image.topics_by_name.get(name)
@@ -64,7 +64,7 @@ def by_id(named: Iterable[tuple[str, Sequence[int]]], image: ClusterView) -> dic
 
 
 def assignment_of(partitions: Mapping[bytes, Iterable[int]], version: int, image: ClusterView) -> bytes:
-    """An assignment of these partitions, in that version; topics that are not there any more are left out."""
+    """Encodes an assignment, without topics that do not exist."""
     kind = ConsumerProtocolAssignment.TopicPartition
     topic_partitions = [
         kind(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions[topic_id]))
@@ -76,14 +76,14 @@ def assignment_of(partitions: Mapping[bytes, Iterable[int]], version: int, image
 
 
 def preferred(protocols: Protocols) -> tuple[str, bytes]:
-    """What a member is in a consumer group under: the protocol it likes best, for the group chooses none."""
+    """Returns the protocol that a member prefers. In a consumer group no protocol is selected."""
     return protocols[0]
 
 
 def version_of(metadata: bytes) -> int:
-    """In which version a member that subscribed by ``metadata`` understands an assignment.
+    """Returns the assignment version for a member whose subscription is ``metadata``.
 
-    :raises MalformedMessage: it did not say
+    :raises MalformedMessage: the metadata has no valid version
     """
     if len(metadata) < struct.calcsize(">h"):
         raise MalformedMessage("a subscription without a version")

@@ -1,6 +1,6 @@
-"""Whether groups may change between the classic and the consumer protocol while they have members.
+"""The config ``group.consumer.migration.policy``: which groups may change their protocol while they have members.
 
-Knows nothing of what such a change is. An empty group may always change: nobody is in it who could mind.
+Knows nothing of how they change it. An empty group may always change.
 """
 
 from typing import Final, NamedTuple
@@ -14,13 +14,13 @@ class Policy(NamedTuple):
     """Kafka's ``ConsumerGroupMigrationPolicy``."""
 
     allows_upgrade: bool
-    """A member of the consumer protocol may come to a classic group that has members."""
+    """A classic group that is not empty may become a consumer group."""
     allows_downgrade: bool
-    """A consumer group whose last member of the consumer protocol goes is a classic one from then on."""
+    """A consumer group may become a classic group when its last member of the consumer protocol leaves."""
 
     @property
     def allows_both_protocols(self) -> bool:
-        """Members of both may be in a consumer group."""
+        """Whether members of both protocols may be in one group."""
         return self.allows_upgrade or self.allows_downgrade
 
 

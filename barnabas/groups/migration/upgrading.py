@@ -1,7 +1,7 @@
-"""A classic group becomes a consumer group when a member of the consumer protocol comes to it.
+"""Upgrades a classic group to a consumer group when a member of the consumer protocol joins it.
 
-Knows nothing of what becomes of that member: to it the group is one as any other. Follows ``convertToConsumerGroup`` of
-Apache Kafka's ``GroupMetadataManager``, and ``ConsumerGroup.fromClassicGroup``.
+Knows nothing of that member, which then joins as it would join any group. Follows ``convertToConsumerGroup`` of Apache
+Kafka's ``GroupMetadataManager``, and ``ConsumerGroup.fromClassicGroup``.
 """
 
 import logging
@@ -26,22 +26,22 @@ logger = logging.getLogger(__name__)
 
 
 class Upgrading:
-    """Makes consumer groups of classic ones."""
+    """Upgrades classic groups."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
         self._environment = directory.environment
 
     def upgrade(self, classic: ClassicGroup, new_records: list[Pair]) -> ConsumerGroup:
-        """What the group is from now on, once the records that go to ``new_records`` are written.
+        """Returns the consumer group that ``classic`` becomes, and adds the records that create it.
 
-        All members are in the epoch that was the group's generation, and have what they were last assigned. Those that
-        wait are new_records to join again.
+        All members get the group's generation as their epoch, and keep their partitions. Members that wait for a
+        response are told to rejoin.
 
-        :raises GroupIdNotFound: it stays what it is
+        :raises GroupIdNotFound: the group stays a classic group
         """
         self._check(classic)
-        # Before the first rebalance is over nothing is chosen; then it is what would be.
+        # No protocol is selected before the first rebalance is complete.
         protocol = classic.protocol_name or (classic.select_protocol() if classic.members else "")
         try:
             members = _without_duplicates(self._member(classic, each, protocol) for each in classic.members.values())
@@ -50,7 +50,7 @@ class Upgrading:
         except CustomAssignment as error:
             why = "its assignor tells members more than their partitions, as none of those does that clients come with"
             raise _refused(classic, why) from error
-        logger.info("group %s: becomes a consumer group in epoch %d", classic.group_id, classic.generation_id)
+        logger.info("group %s: upgraded to a consumer group in epoch %d", classic.group_id, classic.generation_id)
         changes = self._records(classic, {each.member_id: each for each in members})
         new_records.append(records.classic_group_tombstone(classic.group_id))
         new_records += changes
@@ -64,9 +64,10 @@ class Upgrading:
         return group
 
     def needs_assignment(self, classic: ClassicGroup, group: ConsumerGroup) -> bool:
-        """Whether there has to be another assignment, whoever it is that comes: one was under way, or lacks something.
+        """Returns whether a new assignment is needed, even if a static member only takes its own place.
 
-        A static member that takes its own place changes nothing, and Apache Kafka 4.3.1 leaves it at that.
+        It is needed if the group was rebalancing, or if a partition is unassigned. Apache Kafka 4.3.1 does not check
+        that.
         """
         topics = self._environment.image().topics_by_name
         return classic.state is not State.STABLE or any(
@@ -89,7 +90,7 @@ class Upgrading:
     def _member(self, classic: ClassicGroup, member: ClassicMember, protocol: str) -> Member:
         image, epoch = self._environment.image(), classic.generation_id
         subscription = subscription_of(member.metadata(protocol), image)
-        # A rebalance that was begun anew has no assignment: then a member has what it said that it keeps meanwhile.
+        # During a repeated rebalance there is no assignment. The member keeps the partitions that it reports.
         has = partitions_of(member.assignment, image) if member.assignment else subscription.owned
         assigned: Epochs = {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in has.items()}
         return Member(
@@ -123,7 +124,7 @@ class Upgrading:
         ]
 
     def _answer_waiting(self, classic: ClassicGroup) -> None:
-        """Whoever waits for a rebalance of the classic group waits for nothing."""
+        """Tells members that wait for a rebalance to rejoin."""
         rebalance = self._environment.classic
         for member in classic.members.values():
             rebalance.answer_join(classic, member, JoinResult.refused(RebalanceInProgress, member.member_id))
@@ -131,7 +132,7 @@ class Upgrading:
 
 
 def _without_duplicates(members: Iterable[Member]) -> list[Member]:
-    """What the leader gave to two, or two say that they have, is one's: the other hears of it when it joins again."""
+    """Removes partitions that several members claim from all but the first. The others learn of it when they rejoin."""
     taken: set[tuple[bytes, int]] = set()
     found = []
     for member in members:

@@ -1,4 +1,4 @@
-"""Streams groups (KIP-1071): applications of Kafka Streams whose tasks the broker assigns.
+"""Streams groups (KIP-1071): Kafka Streams applications whose tasks the broker assigns.
 
 Knows nothing of requests, logs or sockets.
 """

@@ -1,6 +1,6 @@
-"""Applies the records of streams groups: memory is what they say, now and after a restart.
+"""Applies the records of streams groups: those that were just written, and those that a log has.
 
-Knows nothing of why they were written.
+Knows nothing of why they are written.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ from barnabas.wire.messages.group_records import (
 
 
 class Appliers:
-    """One function for each kind of record; see :attr:`by_key`."""
+    """The appliers by record key, in :attr:`by_key`."""
 
     def __init__(self, groups: dict[str, Group], on_removed: Callable[[str], object]) -> None:
         self._groups = groups
@@ -51,7 +51,8 @@ class Appliers:
         return group if isinstance(group, StreamsGroup) else None
 
     def _make(self, group_id: str) -> StreamsGroup:
-        """The group; one that holds nothing but offsets gives way, as they may stand before it in the log."""
+        """Returns the group. It replaces a classic group that has nothing but offsets, which may precede it in the
+        log."""
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup):
             return group

@@ -1,6 +1,6 @@
-"""Fits a topology to the topics of the cluster: how many tasks there are, which internal topics have to be made.
+"""Configures a topology for the topics of the cluster: number of tasks, and internal topics to create.
 
-Knows nothing of groups or members (``InternalTopicManager`` and what it calls).
+Knows nothing of groups and members. Follows ``InternalTopicManager``.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,24 +12,24 @@ from barnabas.groups.streams.states import Status
 from barnabas.groups.streams.topology import Subtopology, TopicInfo, Topology, copartitioned, inputs
 
 MAX_NAMED_TOPICS = 5
-"""Topics that a status names before it only counts them."""
+"""How many topics a status names at most."""
 
 BROKERS_DEFAULT = -1
 
 
 class InternalTopic(NamedTuple):
-    """A repartition or changelog topic, and what is to be made of it (``ConfiguredInternalTopic``)."""
+    """A repartition or changelog topic with its configuration (``ConfiguredInternalTopic``)."""
 
     name: str
     partitions: int
     replication_factor: int
-    """0 where the application leaves it to the broker."""
+    """0 for the broker's default."""
     configs: tuple[tuple[str, str], ...]
 
 
 class ConfiguredSubtopology(NamedTuple):
     tasks: int
-    """How many: as many as the largest topic that it reads has partitions."""
+    """The number of tasks: that of the partitions of the largest source topic."""
     source_topics: frozenset[str]
     repartition_sources: Mapping[str, InternalTopic]
     repartition_sinks: frozenset[str]
@@ -41,20 +41,20 @@ class ConfiguredSubtopology(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a topology cannot run, as its members are told."""
+    """Why a topology is not ready, as the status tells its members."""
 
     status: Status
     detail: str
 
 
 class ConfiguredTopology(NamedTuple):
-    """Kafka's; without subtopologies where not even their tasks could be counted."""
+    """A topology with its tasks and internal topics (Kafka's ``ConfiguredTopology``)."""
 
     epoch: int
     subtopologies: Mapping[str, ConfiguredSubtopology] | None
-    """By id, sorted."""
+    """By subtopology id, sorted. None if the number of tasks is unknown."""
     missing: Mapping[str, InternalTopic]
-    """Internal topics that have to be made."""
+    """The internal topics to create."""
     problem: Problem | None
 
     @property
@@ -72,9 +72,9 @@ PartitionsOf = Callable[[str], int | None]
 
 
 def configure(topology: Topology, topics: Mapping[str, TopicView]) -> ConfiguredTopology:
-    """The topology as it can run on these topics.
+    """Configures the topology for these topics.
 
-    :raises StreamsInvalidTopology: it could on none
+    :raises StreamsInvalidTopology: the topology is invalid, whatever topics there are
     """
     try:
         subtopologies, missing = _configured(topology, topics)
@@ -110,13 +110,14 @@ def _configured(
 
 
 def _decide_repartitions(topology: Topology, partitions_of: PartitionsOf, decided: dict[str, int]) -> None:
-    """A repartition topic has as many partitions as the largest input of who writes it (``RepartitionTopics``)."""
+    """Decides partition counts of repartition topics: that of the largest source topic of the subtopology that
+    writes it (``RepartitionTopics``)."""
     subtopologies = topology.subtopologies.values()
     for subtopology in subtopologies:
         decided.update(
             (each.name, each.partitions) for each in subtopology.repartition_source_topics if each.partitions
         )
-    own = dict(decided)  # what there is already in the cluster does not count here, as in Apache Kafka
+    own = dict(decided)  # topics that exist do not count here, as in Apache Kafka
     is_open = True
     while is_open:
         is_open = has_progressed = False
@@ -146,7 +147,7 @@ def _largest_input(subtopology: Subtopology, partitions_of: PartitionsOf, decide
 
 
 def _enforce_copartitioning(topology: Topology, partitions_of: PartitionsOf, decided: dict[str, int]) -> None:
-    """Topics that are read together have as many partitions as each other (``CopartitionedTopicsEnforcer``)."""
+    """Makes the partition counts in each copartition group equal (``CopartitionedTopicsEnforcer``)."""
     infos = [info for each in topology.subtopologies.values() for info in each.repartition_source_topics]
     fixed = {each.name for each in infos if each.partitions}
     flexible = {each.name for each in infos if not each.partitions}
@@ -156,7 +157,7 @@ def _enforce_copartitioning(topology: Topology, partitions_of: PartitionsOf, dec
 
 
 def _enforced(group: set[str], fixed: set[str], flexible: set[str], partitions_of: PartitionsOf) -> dict[str, int]:
-    """How many partitions the repartition topics of the group have."""
+    """Returns the partition counts of the group's repartition topics."""
     counts = {each: _known(partitions_of, each) for each in sorted(group)}
     repartitioned = {each: count for each, count in counts.items() if each in fixed or each in flexible}
     if not counts:
@@ -164,7 +165,7 @@ def _enforced(group: set[str], fixed: set[str], flexible: set[str], partitions_o
     if len(repartitioned) < len(counts):
         shared = _same({each: count for each, count in counts.items() if each not in repartitioned})
     elif fixed:
-        # Of the whole topology, not of this group alone: so Apache Kafka counts.
+        # Those of the whole topology, not only of this group, as in Apache Kafka.
         shared = _same({each: _known(partitions_of, each) for each in sorted(fixed)})
     else:
         shared = max(repartitioned.values())
@@ -184,7 +185,7 @@ def _same(counts: Mapping[str, int]) -> int:
 
 
 def _decide_changelogs(topology: Topology, partitions_of: PartitionsOf, decided: dict[str, int]) -> None:
-    """A changelog has as many partitions as its subtopology has tasks (``ChangelogTopics``)."""
+    """Decides partition counts of changelog topics: the number of tasks of the subtopology (``ChangelogTopics``)."""
     for subtopology in topology.subtopologies.values():
         tasks = _task_count(subtopology, partitions_of)
         decided.update((each.name, tasks) for each in subtopology.state_changelog_topics)

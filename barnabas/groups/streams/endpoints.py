@@ -1,4 +1,5 @@
-"""Whose application has the state of which partitions, for interactive queries (``EndpointToPartitionsManager``).
+"""The endpoints of members and the partitions that they serve, for interactive queries
+(``EndpointToPartitionsManager``).
 
 Knows nothing of when members are told.
 """
@@ -15,7 +16,7 @@ from barnabas.groups.streams.messages import EndpointPartitions
 def endpoints_of(
     members: Iterable[Member], configured: ConfiguredTopology | None, topics: Mapping[str, TopicView]
 ) -> list[EndpointPartitions]:
-    """Of each member that has an endpoint: the partitions that its tasks read, of topics that there are."""
+    """Returns the partitions that the tasks of each member with an endpoint read, without topics that do not exist."""
     found = []
     for member in members:
         if member.user_endpoint is not None:
@@ -35,6 +36,6 @@ def _partitions(
             continue
         partitions = sorted(its_partitions)
         read = subtopologies[each].source_topics | subtopologies[each].repartition_sources.keys()
-        # Of a topic with fewer partitions than the member has tasks, as many as there are: so Apache Kafka counts.
+        # Of a topic with fewer partitions than the member has tasks, the first ones, as in Apache Kafka.
         found += [(name, partitions[: len(topics[name].partitions)]) for name in sorted(read) if name in topics]
     return found

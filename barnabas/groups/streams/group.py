@@ -1,6 +1,7 @@
-"""One streams group: what its records say, and the little beside it that lives in memory alone.
+"""A streams group: the state that its records describe, and some state in memory (Kafka's ``StreamsGroup``).
 
-Knows nothing of requests, of the log, or of how members get their tasks; nobody changes it but those who apply records.
+Knows nothing of requests and logs, nor of how tasks are assigned. Only the appliers of records change what is in
+records.
 """
 
 import logging
@@ -24,18 +25,18 @@ logger = logging.getLogger(__name__)
 GROUP_TYPE = "streams"
 
 FIRST_EPOCH = 1
-"""Of a group and of its targets, before anything was written."""
+"""The epoch of a group and of its assignment without records."""
 
 NO_EPOCH = -1
 
 
 class StreamsGroup:
-    """Kafka's ``StreamsGroup``."""
+    """The topology of a group, its members, and their tasks."""
 
     type = GROUP_TYPE
     protocol_type: str | None = GROUP_TYPE
     is_consumer_group = True
-    """Its offsets may be deleted while it has members, but for those of topics that it reads."""
+    """Offsets of topics that no member reads may be deleted while the group has members."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -44,31 +45,32 @@ class StreamsGroup:
         self.metadata_hash = 0
         self.validated_topology_epoch = 0
         self.assignment_configs: Mapping[str, str] = {}
-        """Those by which the tasks were last assigned."""
+        """The configs that the last assignment used."""
         self.assignment_epoch = FIRST_EPOCH
         self.assignment_timestamp_ms = 0
         self.topology: Topology | None = None
         self.members: dict[str, Member] = {}
         self.targets: dict[str, Target] = {}
         self._active: dict[tuple[str, int], str] = {}
-        """Who holds an active task: member id by task."""
+        """The member id that owns an active task, by task."""
         self._others: dict[tuple[str, int], set[str]] = {}
-        """Who hold a task as standby or warm-up: member ids by task."""
-        # What no record says:
+        """The member ids that own a standby or warm-up task, by task."""
+        # This state is in no record:
         self.configured: ConfiguredTopology | None = None
         self.topic_changes = 0
-        """How often topics that it needs were made, deleted or grown, since this broker has it."""
+        """How many changes of topics in the topology this broker has seen."""
         self.configured_after = -1
-        """After how many of these changes the topology was fitted to the topics."""
+        """The number of those changes when the topology was configured."""
         self.shutdown_requested_by: str | None = None
         self.endpoint_epoch = 0
         self.sessions: dict[str, Deadline] = {}
         self.rebalances: dict[str, Deadline] = {}
-        """When a member that has to give up tasks is out, by member id."""
+        """The deadlines of members that have to revoke tasks, by member id."""
         self.creation_errors: dict[str, tuple[str, float]] = {}
-        """Internal topics that could not be made: why, and until when (``monotonic``) that is not tried again."""
+        """The internal topics that could not be created: why, and until when (``monotonic``) they are not tried
+        again."""
         self.description: tuple[int, object] | None = None
-        """What a member has said of the topology of that epoch."""
+        """The topology epoch and the description that a member has sent."""
 
     # ------------------------------------------------------------------ state
 
@@ -94,20 +96,23 @@ class StreamsGroup:
 
     @property
     def is_metadata_stale(self) -> bool:
-        """Topics may have changed since the topology was fitted to them."""
+        """Whether topics may have changed since the topology was configured."""
         return self.configured_after < self.topic_changes
 
     # ---------------------------------------------------------------- members
 
     def require_member(self, member_id: str) -> Member:
-        """:raises UnknownMemberId: it is none"""
+        """Returns the member.
+
+        :raises UnknownMemberId: there is none with that id
+        """
         member = self.members.get(member_id)
         if member is None:
             raise UnknownMemberId(f"{member_id} is not a member of group {self.group_id}.")
         return member
 
     def put_member(self, member: Member) -> None:
-        """It is new, or not what it was."""
+        """Adds or updates a member."""
         self._release(self.members.get(member.member_id))
         self.members[member.member_id] = member
         for held in (member.assigned, member.revoking):
@@ -127,7 +132,7 @@ class StreamsGroup:
             if deadline is not None:
                 deadline.cancel()
         if not self.members and self.shutdown_requested_by is not None:
-            logger.info("group %s: all members are gone: its application may start again", self.group_id)
+            logger.info("group %s: all members have left, the application may start again", self.group_id)
             self.shutdown_requested_by = None
 
     def _release(self, member: Member | None) -> None:
@@ -147,12 +152,12 @@ class StreamsGroup:
                             self._others.pop((subtopology, each), None)
 
     def active_process(self, subtopology: str, partition: int) -> str | None:
-        """The process that holds the active task."""
+        """Returns the process that owns the active task."""
         member_id = self._active.get((subtopology, partition))
         return None if member_id is None else self.members[member_id].process_id
 
     def other_processes(self, subtopology: str, partition: int) -> Collection[str]:
-        """The processes that hold the task in another role."""
+        """Returns the processes that own the task as standby or warm-up."""
         return {self.members[each].process_id for each in self._others.get((subtopology, partition), ())}
 
     def target(self, member_id: str) -> Target:
@@ -164,9 +169,9 @@ class StreamsGroup:
         return bool(self.members) and self.topology is not None and topic in self.topology.subtopology_of
 
     def validate_offset_commit(self, commit: OffsetCommit) -> None:
-        """Whether who says so may commit; KafkaError if not.
+        """Checks that the member may commit. It may be behind, if it has had its tasks since that epoch (KIP-1251).
 
-        A member may be a few epochs behind, as long as it has had its tasks since then (KIP-1251).
+        :raises KafkaError: it may not
         """
         is_transactional = commit.producer is not None
         epoch = commit.generation_id
@@ -196,7 +201,10 @@ class StreamsGroup:
         raise StaleMemberEpoch(f"The member does not have task {subtopology}-{partition}.")
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether who says so may request; KafkaError if not."""
+        """Checks that the member may fetch the group's offsets.
+
+        :raises KafkaError: it may not
+        """
         if member_id is None and member_epoch < 0:
             return
         member = self.require_member(member_id or "")
@@ -209,7 +217,7 @@ class StreamsGroup:
     # ------------------------------------------------------------- inspection
 
     def describe(self) -> DescribedGroup:
-        """As StreamsGroupDescribe shows it."""
+        """Returns the group for StreamsGroupDescribe."""
         is_ready = self.configured is not None and self.configured.is_ready
         described = self.description
         return DescribedGroup(
@@ -227,7 +235,7 @@ class StreamsGroup:
 
     @property
     def wants_description(self) -> bool:
-        """Nobody has said what its topology looks like."""
+        """Whether no member has described the current topology."""
         return self.topology is not None and (self.description is None or not self._is_current(self.description[0]))
 
     def tombstones(self) -> list[Pair]:

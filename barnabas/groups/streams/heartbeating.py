@@ -1,6 +1,6 @@
-"""One heartbeat of a member that joins or stays: which records it leads to, and what the member is told.
+"""Computes one heartbeat of a member that joins or stays: its records, and what the response says.
 
-Knows nothing of when these are safe, and changes nothing. The steps are those of Apache Kafka 4.3
+Knows nothing of when the records are durable, and changes nothing. The steps are those of Apache Kafka 4.3
 (``GroupMetadataManager.streamsGroupHeartbeat``).
 """
 
@@ -31,25 +31,25 @@ from barnabas.groups.streams.topology import Topology
 from barnabas.groups.streams.validating import validate_owned
 
 STANDBY_REPLICAS = "num.standby.replicas"
-"""The one config that decides about tasks, as the group's record names it."""
+"""The only config that the assignor depends on, under its name in the group's record."""
 
 
 class HeartbeatContext(NamedTuple):
-    """What the answer depends on beside the group and the member."""
+    """What a heartbeat depends on beside the group and the member."""
 
     topics: Mapping[str, TopicView]
     hash_of: Callable[[Topology], int]
-    """What identifies the topics that a topology needs, as they are."""
+    """Returns the hash of the topics that the topology needs."""
     now_ms: int
     max_size: int
     standby_replicas: int
     assignment_interval_ms: int
     initial_delay: Callable[[], bool]
-    """Whether the group's first assignment waits for more members; asked once the group has a new epoch."""
+    """Returns whether the group's first assignment waits for more members. Called when the group has a new epoch."""
 
 
 class HeartbeatOutcome(NamedTuple):
-    """What came of it."""
+    """The result of a heartbeat."""
 
     records: list[Pair]
     former: Member
@@ -61,9 +61,10 @@ class HeartbeatOutcome(NamedTuple):
 def heartbeat(
     group: StreamsGroup, request: Heartbeat, context: HeartbeatContext, first: list[Pair]
 ) -> HeartbeatOutcome:
-    """Take the heartbeat; ``first`` are records that have to come before.
+    """Computes a heartbeat.
 
-    :raises KafkaError: it is refused
+    :param first: records that precede those of the heartbeat
+    :raises KafkaError: the request is refused
     """
     if request.member_epoch == JOINING and len(group.members) >= context.max_size:
         raise GroupMaxSizeReached(f"The group has {context.max_size} members, as many as it may have.")
@@ -107,14 +108,17 @@ def heartbeat(
 
 
 def _member(group: StreamsGroup, request: Heartbeat) -> Member:
-    """The member as it was; FENCED_MEMBER_EPOCH where it is not where it believes to be."""
+    """Returns the member before this heartbeat.
+
+    :raises FencedMemberEpoch: the heartbeat has neither its epoch, nor the previous one with tasks that it owns
+    """
     if request.member_epoch == JOINING:
         return group.members.get(request.member_id) or Member(request.member_id)
     member = group.require_member(request.member_id)
     if request.member_epoch > member.epoch:
         raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, and has never been in {request.member_epoch}.")
     if request.member_epoch < member.epoch:
-        # It may have missed the answer that gave it its epoch; then it owns nothing that it has to give up.
+        # The response with the new epoch may be lost. Then the member owns nothing that it has to revoke.
         owned = _owned(request)
         is_late = (
             request.member_epoch == member.previous_epoch and owned is not None and owned.is_within(member.assigned)
@@ -125,10 +129,10 @@ def _member(group: StreamsGroup, request: Heartbeat) -> Member:
 
 
 def knows_its_tasks(request: Heartbeat, member: Member) -> bool:
-    """Whether the member has been told what it was given until now.
+    """Returns whether the member knows the tasks that were assigned to it before this heartbeat.
 
-    Apache Kafka 4.3 tells tasks once: a member that misses that answer never runs them. Here it is told again, when it
-    is an epoch late, or says that it owns less than it was given.
+    Apache Kafka 4.3 tells each assignment once, and a member that misses the response never runs its tasks. Here it is
+    told again if it is one epoch behind, or reports fewer tasks than it was assigned.
     """
     if request.member_epoch != member.epoch:
         return False
@@ -158,7 +162,7 @@ def _require_place_for(group: StreamsGroup, member: Member) -> None:
 
 
 def _owned(request: Heartbeat) -> Target | None:
-    """What the member says that it owns; None where it does not say."""
+    """Returns the tasks that the member reports; None if it reports nothing."""
     if request.active is None or request.standby is None or request.warmup is None:
         return None
     return Target(_tasks(request.active), _tasks(request.standby), _tasks(request.warmup))
@@ -172,7 +176,10 @@ def _tasks(tasks: TaskIds) -> Mapping[str, frozenset[int]]:
 
 
 def _topology(group: StreamsGroup, request: Heartbeat, records: list[Pair]) -> Topology:
-    """The group's: the first that comes is. INVALID_REQUEST for another one."""
+    """Returns the group's topology. The first member decides it.
+
+    :raises InvalidRequest: the heartbeat brings a different one
+    """
     if request.topology is None:
         if group.topology is None:
             raise UnknownServerError("the group has no topology")
@@ -187,11 +194,11 @@ def _topology(group: StreamsGroup, request: Heartbeat, records: list[Pair]) -> T
 
 
 def _configured(group: StreamsGroup, topology: Topology, context: HeartbeatContext) -> tuple[int, ConfiguredTopology]:
-    """The topology as it can run, and the hash of the topics that this rests on; looked at anew when these change."""
+    """Returns the topology as configured, and the hash of its topics. Configures it again if topics have changed."""
     configured = group.configured
     if group.topology is not None and configured is not None and not group.is_metadata_stale:
         return group.metadata_hash, configured
-    # Also where the hash is the record's: what it came to may be on its way to the log still, and not with the group.
+    # Also if the hash is equal: a topology that is being written is not configured yet.
     return context.hash_of(topology), configure(topology, context.topics)
 
 
@@ -207,7 +214,8 @@ def _target(
     records: list[Pair],
     status: list[Problem],
 ) -> tuple[int, Target]:
-    """What the member is to run, as of which epoch; where something has changed, everybody's is worked out anew."""
+    """Returns the member's target and its epoch. Computes a new assignment if the group epoch is ahead and it is
+    time."""
     if context.initial_delay():
         status.append(Problem(Status.ASSIGNMENT_DELAYED, "The first assignment waits for more members."))
         return group.assignment_epoch, NO_TARGET
@@ -221,7 +229,7 @@ def _target(
 
 
 def may_assign(group: StreamsGroup, now_ms: int, interval_ms: int) -> bool:
-    """Whether enough time has passed since tasks were last assigned."""
+    """Returns whether the interval since the last assignment is over."""
     last_ms = group.assignment_timestamp_ms
     return not last_ms or not interval_ms or now_ms >= last_ms + interval_ms
 
@@ -234,7 +242,7 @@ def assignment(
     standby_replicas: int,
     now_ms: int,
 ) -> tuple[list[Pair], dict[str, Target]]:
-    """Everybody's targets as of that epoch, and the records of those that change (``TargetAssignmentBuilder``)."""
+    """Computes the target of every member. Returns the records of those that change (``TargetAssignmentBuilder``)."""
     members = dict(group.members)
     if member is not None:
         members[member.member_id] = member

@@ -1,6 +1,6 @@
-"""A member of a streams group, as its records say.
+"""A member of a streams group, as its records describe it.
 
-Knows nothing of the group; it never changes: what follows is another one.
+Knows nothing of the group. A member is an immutable value.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from barnabas.groups.streams.tasks import NONE_ASSIGNED, TasksWithEpochs
 
 
 class Endpoint(NamedTuple):
-    """Where the application of a member can be asked about its state."""
+    """Where an application can be queried for its state."""
 
     host: str
     port: int
 
 
 class Member(NamedTuple):
-    """Kafka's ``StreamsGroupMember``; to begin with as ``Builder.withDefaults`` makes it."""
+    """Kafka's ``StreamsGroupMember``. The defaults are those of ``Builder.withDefaults``."""
 
     member_id: str
     epoch: int = 0
@@ -31,13 +31,13 @@ class Member(NamedTuple):
     rebalance_timeout_ms: int = -1
     topology_epoch: int = -1
     process_id: str = ""
-    """The members of one process share its disk: a task has one copy there, whatever its role."""
+    """Members of one process share its disk: it has at most one copy of a task."""
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] = {}
     assigned: TasksWithEpochs = NONE_ASSIGNED
-    """What it runs, or has been told to run."""
+    """The tasks that it runs, or is told to run."""
     revoking: TasksWithEpochs = NONE_ASSIGNED
-    """What it has been told to give up, and has not said that it did."""
+    """The tasks that it is told to revoke, and still owns as far as is known."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch

@@ -1,26 +1,26 @@
-"""How far a member of a streams group is on its way to what it is to run, and which can follow which.
+"""The states of a member of a streams group, and their transitions, as data.
 
-Knows nothing of what leads from one to another: that is ``reconciling.py``.
+Knows nothing of what causes a transition: that is ``reconciling.py``.
 """
 
 import enum
 
 
 class MemberState(enum.IntEnum):
-    """Where a member stands on its way to its target; the values are those of the records (``MemberState``)."""
+    """The values are those of the records (Kafka's ``MemberState``)."""
 
     STABLE = 1
-    """Has all of its target as of its epoch."""
+    """The member has all tasks of its target."""
     UNREVOKED_TASKS = 2
-    """Has to give up tasks first, and has not said that it did."""
+    """The member has to revoke tasks, and to confirm it."""
     UNRELEASED_TASKS = 3
-    """Waits for tasks that others still hold."""
+    """The member waits for tasks that others still own."""
     UNKNOWN = 127
-    """What a newer broker wrote, perhaps."""
+    """A newer broker wrote a state that this one does not know."""
 
     @classmethod
     def of(cls, value: int) -> "MemberState":
-        """As a record says it."""
+        """Returns the state for the value in a record."""
         try:
             return cls(value)
         except ValueError:
@@ -33,4 +33,4 @@ PREVIOUS_STATES = {
     MemberState.UNRELEASED_TASKS: {MemberState.STABLE, MemberState.UNREVOKED_TASKS, MemberState.UNKNOWN},
     MemberState.UNKNOWN: set(),
 }
-"""From which states each can be reached."""
+"""The states from which each state can be reached."""

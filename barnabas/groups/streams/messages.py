@@ -1,6 +1,6 @@
-"""What is said to streams groups, and what they say back.
+"""The commands of streams groups and their results.
 
-Knows nothing of the wire, but that a topology has the form that its record has.
+Knows nothing of the wire, except that a topology has the form of its record.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,19 +14,19 @@ from barnabas.groups.streams.topology import Topology
 from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
 
 JOINING, LEAVING, LEAVING_STATIC = 0, -1, -2
-"""Epochs with which members say what they are up to; the last is a static member's."""
+"""The epochs of members that join, leave, or leave temporarily as static members."""
 
 TaskIds = Sequence[tuple[str, Sequence[int]]]
 
 
 class Heartbeat(NamedTuple):
-    """StreamsGroupHeartbeat: be a member, stay one, or leave. What is None is as it was."""
+    """A StreamsGroupHeartbeat. A field is None if it has not changed since the last one."""
 
     group_id: str
     member_id: str
     member_epoch: int = JOINING
     endpoint_epoch: int = 0
-    """Which state of the endpoints it knows."""
+    """The epoch of the endpoints that the member knows."""
     instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: int = -1
@@ -34,20 +34,20 @@ class Heartbeat(NamedTuple):
     active: TaskIds | None = None
     standby: TaskIds | None = None
     warmup: TaskIds | None = None
-    """What it owns."""
+    """The tasks that the member owns, by role."""
     process_id: str | None = None
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] | None = None
     tells_offsets: bool = False
-    """It says how far its tasks are, which Apache Kafka 4.3 does not take."""
+    """The request has offsets of tasks, which Apache Kafka 4.3 refuses."""
     shutdown_application: bool = False
     client_id: str = ""
     client_host: str = ""
-    """As Kafka writes it: "/127.0.0.1"."""
+    """In Kafka's format: "/127.0.0.1"."""
 
 
 class EndpointPartitions(NamedTuple):
-    """Which partitions are read where, for interactive queries: topic and partitions each."""
+    """The partitions that an endpoint serves, as topic and partitions."""
 
     endpoint: Endpoint
     active: TaskIds
@@ -55,7 +55,7 @@ class EndpointPartitions(NamedTuple):
 
 
 class HeartbeatResult(NamedTuple):
-    """The answer to a :class:`Heartbeat`; with an error the rest is of no use."""
+    """The response to a :class:`Heartbeat`. With an error the other fields are ignored."""
 
     error_code: int = NONE
     error_message: str | None = None
@@ -64,11 +64,11 @@ class HeartbeatResult(NamedTuple):
     heartbeat_interval_ms: int = 0
     status: Sequence[Problem] = ()
     tasks: tuple[Tasks, Tasks, Tasks] | None = None
-    """Active, standby, warm-up; None where they are as they were."""
+    """Active, standby and warm-up tasks; None if they have not changed."""
     endpoint_epoch: int = 0
     endpoints: Sequence[EndpointPartitions] | None = None
     wants_description: bool = False
-    """Nobody has said yet what the topology looks like (KIP-1331)."""
+    """No member has described the topology (KIP-1331)."""
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
@@ -80,15 +80,15 @@ HeartbeatReply = Callable[[HeartbeatResult], object]
 
 
 class DescribedGroup(NamedTuple):
-    """A group as StreamsGroupDescribe shows it."""
+    """A group in the response of StreamsGroupDescribe."""
 
     state: str
     epoch: int
     assignment_epoch: int
     topology: Topology | None
     configured: ConfiguredTopology | None
-    """Where it can run: then the numbers of partitions are those that were decided."""
+    """The topology with its partition counts, if it is ready."""
     members: Sequence[tuple[Member, Target | None]]
-    """Each with its target."""
+    """Each member with its target."""
     description: object = None
-    """What a member has said of the topology, for people to read; whoever put it there knows what it is."""
+    """A member's description of the topology, in the form in which the caller has stored it."""

@@ -1,7 +1,7 @@
-"""Brings a member outcome by outcome from the tasks that it has to those that it is to have.
+"""Moves a member from the tasks that it owns to its target, so that no task is owned twice.
 
-Knows nothing of groups, records or time. A task is given only when nobody else holds it, and what a member has to give
-up it holds until it has said that it did (``CurrentAssignmentBuilder``).
+Knows nothing of groups, records or time. A task is assigned once nobody else owns it, and a task to revoke is owned
+until the member confirms that (``CurrentAssignmentBuilder``).
 """
 
 from collections.abc import Collection
@@ -14,13 +14,13 @@ from barnabas.groups.streams.tasks import NONE_ASSIGNED, Epochs, Target, Tasks, 
 
 
 class TaskHolders(Protocol):
-    """Who holds tasks now, whether it runs them or is to give them up: processes, by their ids."""
+    """The processes that own tasks, including tasks to revoke."""
 
     def active_process(self, subtopology: str, partition: int) -> str | None:
-        """Of the member that holds it as an active task."""
+        """Returns the process with the active task."""
 
     def other_processes(self, subtopology: str, partition: int) -> Collection[str]:
-        """Of those that hold it as a standby or a warm-up task."""
+        """Returns the processes with the task as standby or warm-up."""
 
 
 class _Difference(NamedTuple):
@@ -33,10 +33,10 @@ class _Difference(NamedTuple):
 def next_member(
     member: Member, target_epoch: int, target: Target, owned: Target | None, holders: TaskHolders
 ) -> Member:
-    """The member one outcome on, or the same where it cannot go on.
+    """Returns the member after its next step, or the same member if it cannot move yet.
 
-    :param owned: what the member says that it has; None where it does not say
-    :raises FencedMemberEpoch: it is in a state that this broker does not know, and has tasks
+    :param owned: the tasks that the member reports; None if it reports nothing
+    :raises FencedMemberEpoch: the member owns tasks, and is in a state that only a newer broker knows
     """
     match member.state:
         case MemberState.STABLE:

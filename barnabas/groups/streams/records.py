@@ -1,6 +1,6 @@
-"""Streams groups as records of ``__consumer_offsets``, there and back (``StreamsCoordinatorRecordHelpers``).
+"""The records of streams groups in ``__consumer_offsets`` (``StreamsCoordinatorRecordHelpers``).
 
-Knows nothing of what the records lead to.
+Knows nothing of when they are written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ CurrentTaskIds = StreamsGroupCurrentMemberAssignmentValue.TaskIds
 def group_record(
     group_id: str, epoch: int, metadata_hash: int, validated_topology_epoch: int, configs: Mapping[str, str]
 ) -> Pair:
-    """The epoch of a group, and what has led to it."""
+    """Returns the record of a group epoch, and of what it depends on."""
     value = StreamsGroupMetadataValue(
         epoch=epoch,
         metadata_hash=metadata_hash,
@@ -50,13 +50,13 @@ def topology_record(group_id: str, topology: StreamsGroupTopologyValue) -> Pair:
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Pair:
-    """As of which epoch the targets are, and when they were worked out."""
+    """Returns the record of the epoch and the time of the target assignment."""
     value = StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms)
     return StreamsGroupTargetAssignmentMetadataKey(group_id=group_id), value
 
 
 def group_tombstones(group_id: str, member_ids: Sequence[str]) -> list[Pair]:
-    """What takes a group away with all its members."""
+    """Returns the tombstones of a group and all its members."""
     return [
         *((_current_key(group_id, each), None) for each in member_ids),
         *((_target_key(group_id, each), None) for each in member_ids),
@@ -71,7 +71,7 @@ def group_tombstones(group_id: str, member_ids: Sequence[str]) -> list[Pair]:
 
 
 def member_record(group_id: str, member: Member) -> Pair:
-    """What a member has said of itself."""
+    """Returns the record that describes the member."""
     endpoint = member.user_endpoint
     value = StreamsGroupMemberMetadataValue(
         instance_id=member.instance_id,
@@ -93,7 +93,7 @@ def member_record(group_id: str, member: Member) -> Pair:
 
 
 def with_metadata(member: Member, value: StreamsGroupMemberMetadataValue) -> Member:
-    """The member, and what such a record says of it."""
+    """Returns the member with the description in the record."""
     endpoint = value.user_endpoint
     return member._replace(
         instance_id=value.instance_id,
@@ -122,7 +122,7 @@ def target_of(value: StreamsGroupTargetAssignmentMemberValue) -> Target:
 
 
 def current_record(group_id: str, member: Member) -> Pair:
-    """How far a member is on its way to its target."""
+    """Returns the record of the member's epoch, state and tasks."""
     assigned, revoking = member.assigned, member.revoking
     value = StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
@@ -139,7 +139,7 @@ def current_record(group_id: str, member: Member) -> Pair:
 
 
 def with_current(member: Member, value: StreamsGroupCurrentMemberAssignmentValue) -> Member:
-    """The member, as far as such a record says that it is."""
+    """Returns the member with the epoch, state and tasks in the record."""
     epoch = value.member_epoch
     return member._replace(
         epoch=epoch,
@@ -157,7 +157,7 @@ def with_current(member: Member, value: StreamsGroupCurrentMemberAssignmentValue
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Pair]:
-    """What takes a member away."""
+    """Returns the tombstones of a member."""
     return [
         (_current_key(group_id, member_id), None),
         (_target_key(group_id, member_id), None),
@@ -192,7 +192,7 @@ def _tasks(ids: Sequence[TargetTaskIds] | Sequence[CurrentTaskIds]) -> Tasks:
 
 
 def _epochs(ids: Sequence[CurrentTaskIds], otherwise: int) -> Epochs:
-    """Records of releases before 4.3 do not say by which epoch each was given."""
+    """Returns the tasks with their epochs. Releases before 4.3 wrote no epochs: then ``otherwise`` is that of each."""
     found: dict[str, dict[int, int]] = {}
     for each in ids:
         epochs = each.assignment_epochs or ()

@@ -1,26 +1,26 @@
-"""The states of a streams group, which can follow which, and what a member may be told beside its tasks.
+"""The states of a streams group and their transitions, and the statuses of a heartbeat, as data.
 
-Knows nothing of what leads from one to another.
+Knows nothing of what causes a transition.
 """
 
 import enum
 
 
 class GroupState(enum.Enum):
-    """Where a group stands; the values are the names that clients see (``StreamsGroup.StreamsGroupState``)."""
+    """The values are the names that clients see (``StreamsGroup.StreamsGroupState``)."""
 
     EMPTY = "Empty"
-    """Has no members."""
+    """The group has no members."""
     NOT_READY = "NotReady"
-    """Its topology cannot run yet: topics are missing, or have numbers of partitions that do not go together."""
+    """The topology is not ready: topics are missing, or their partition counts do not match."""
     ASSIGNING = "Assigning"
-    """Something has changed since tasks were last assigned."""
+    """The group epoch is ahead of the target assignment: a new one is due."""
     RECONCILING = "Reconciling"
-    """Members are on the way to what they were assigned."""
+    """There is a new target assignment, and not all members have reached it."""
     STABLE = "Stable"
-    """Everybody has what it was assigned."""
+    """Every member has the tasks of its target."""
     DEAD = "Dead"
-    """Deleted."""
+    """The group is deleted."""
 
 
 _WITH_MEMBERS = {GroupState.NOT_READY, GroupState.ASSIGNING, GroupState.RECONCILING, GroupState.STABLE}
@@ -33,11 +33,11 @@ PREVIOUS_STATES = {
     GroupState.STABLE: {GroupState.EMPTY, GroupState.NOT_READY, GroupState.ASSIGNING, GroupState.RECONCILING},
     GroupState.DEAD: {GroupState.EMPTY},
 }
-"""From which states each can be reached."""
+"""The states from which each state can be reached."""
 
 
 class Status(enum.IntEnum):
-    """What a heartbeat may tell beside tasks (``StreamsGroupHeartbeatResponse.Status``)."""
+    """What a response says beside the tasks (``StreamsGroupHeartbeatResponse.Status``)."""
 
     STALE_TOPOLOGY = 0
     MISSING_SOURCE_TOPICS = 1

@@ -1,7 +1,7 @@
-"""The assignor of streams groups: as even as can be, and as little moved as may be (``StickyTaskAssignor``).
+"""The assignor of streams groups: balanced, with as few moved tasks as possible (``StickyTaskAssignor``).
 
-Knows nothing of clocks, records or groups. Where Apache Kafka's choice rests on the order of its tables and heaps, it
-is the same here: a group that moves between the two brokers keeps its tasks.
+Knows nothing of clocks, records or groups. Ties are decided by the order of Java's hash tables and heaps, as in Apache
+Kafka: a group that moves between the two brokers keeps its tasks.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +18,7 @@ LARGEST_CAPACITY = 1 << 30
 
 
 class TaskId(NamedTuple):
-    """A task."""
+    """One partition of a subtopology."""
 
     subtopology: str
     partition: int
@@ -29,17 +29,17 @@ class TaskId(NamedTuple):
 
 
 class MemberSpec(NamedTuple):
-    """What is to be known of a member."""
+    """What the assignor knows of a member."""
 
     process_id: str
     former: Target
-    """Its target until now."""
+    """The member's target so far."""
 
 
 def assign(
     specs: Mapping[str, MemberSpec], subtopologies: Mapping[str, ConfiguredSubtopology], standby_replicas: int
 ) -> dict[str, Target]:
-    """What each member is to run, by member id; in the order of Apache Kafka's table of members.
+    """Returns each member's target by member id, in the order of Apache Kafka's table of members.
 
     >>> def subtopology(tasks):
     ...     return ConfiguredSubtopology(tasks, frozenset(), {}, frozenset(), {})
@@ -55,17 +55,17 @@ class _Member(NamedTuple):
 
 
 class _Process:
-    """A process and what its members are given (``ProcessState``)."""
+    """A process, and the tasks of its members (``ProcessState``)."""
 
     __slots__ = ("_heap", "active", "counts", "load", "standby", "tasks", "total")
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        """How many tasks each member has."""
+        """The number of tasks of each member."""
         self.tasks: set[TaskId] = set()
         self.total = 0
         self.load = 0.0
-        """Tasks for each member."""
+        """The number of tasks per member."""
         self.active: dict[str, list[TaskId]] = {}
         self.standby: dict[str, list[TaskId]] = {}
         self._heap: JavaHeap[str] | None = None
@@ -74,12 +74,12 @@ class _Process:
         self.counts[member_id] = 0
 
     def add(self, member_id: str, task: TaskId, *, is_active: bool) -> int:
-        """Give a task to that member; how many it has then."""
+        """Adds a task to that member. Returns the member's number of tasks."""
         self._heap = None
         return self._give(member_id, task, is_active)
 
     def add_to_least_loaded(self, task: TaskId, *, is_active: bool) -> int:
-        """Give a task to the member that has fewest; how many it has then."""
+        """Adds a task to the member with the fewest. Returns that member's number of tasks."""
         if len(self.counts) == 1:
             return self._give(next(iter(self.counts)), task, is_active)
         if self._heap is None:
@@ -110,7 +110,7 @@ class _Quota:
         self.each = _ceil(tasks, members)
 
     def given(self, count: int) -> None:
-        """A member has so many now: one that is full no longer counts."""
+        """Notes a member's number of tasks. A member that reaches the quota no longer counts."""
         if count == self.each:
             self._members -= 1
             self._tasks -= count
@@ -157,7 +157,7 @@ class _Assigning:
     # ------------------------------------------------------------ active tasks
 
     def _assign_active(self, tasks: list[TaskId]) -> None:
-        """To those that had them; then to those that had a copy; then to whoever has least."""
+        """Assigns each task to its former member, or to one with a standby, or to the least loaded."""
         tasks.sort(key=lambda task: task.by_partition)
         tasks = [task for task in tasks if not self._give_active(task, self._former_active.get(task))]
         tasks = [
@@ -187,7 +187,7 @@ class _Assigning:
     # ------------------------------------------------------------ standby tasks
 
     def _assign_standby(self, tasks: list[TaskId]) -> None:
-        """To those that ran them; then to those that had a copy; then to whoever has least."""
+        """Assigns each standby to the task's former member, or to a former standby, or to the least loaded."""
         open_ones: list[tuple[TaskId, int]] = []
         for task in sorted(tasks, key=lambda task: task.by_partition, reverse=True):
             for given in range(self._replicas):
@@ -201,7 +201,7 @@ class _Assigning:
         for task, replicas in sorted(open_ones, reverse=True):
             for _ in range(replicas):
                 if not self._give_least_loaded(queue, task):
-                    break  # there are not as many processes as copies
+                    break  # there are fewer processes than copies
 
     def _give_standby(self, task: TaskId, member: _Member | None) -> bool:
         if member is None:
@@ -213,7 +213,7 @@ class _Assigning:
         return True
 
     def _give_least_loaded(self, queue: JavaHeap[_Process], task: TaskId) -> bool:
-        """A copy to the process with the least load that has none; False where all have one."""
+        """Assigns a standby to the least loaded process without the task. Returns False if every process has it."""
         passed_over: list[_Process] = []
         is_given = False
         while queue and not is_given:
@@ -229,9 +229,9 @@ class _Assigning:
     # ------------------------------------------------------------ who has least
 
     def _least_loaded(self, members: list[_Member] | None, task: TaskId | None) -> _Member | None:
-        """Of those members the one with the least load, whose process does not have the task yet.
+        """Returns the least loaded of the members, if its process does not have the task yet.
 
-        Nobody, where the process of the first of them has it: Apache Kafka looks at that one alone.
+        Returns None if the process of the first member has it: Apache Kafka checks that one alone.
         """
         if not members:
             return None
@@ -266,7 +266,7 @@ def _ceil(tasks: int, members: int) -> int:
 
 
 def _table_order(keys: Iterable[str], capacity: int) -> list[str]:
-    """Keys in the order of a ``HashMap`` that was made for so many."""
+    """Returns the keys in the order of a ``HashMap`` that was created with that capacity."""
     listed = list(keys)
     size = 1
     while size < min(capacity, LARGEST_CAPACITY):

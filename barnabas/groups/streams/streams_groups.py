@@ -1,7 +1,7 @@
-"""All streams groups: takes heartbeats, sees to it that what they lead to is written, and watches who falls silent.
+"""All streams groups of a coordinator: heartbeats, deadlines, and internal topics.
 
-Does no I/O and knows no requests. Which records a heartbeat leads to is ``heartbeating.py``'s, what they change
-``appliers.py``'s (Kafka's ``GroupMetadataManager``, as far as it is about streams groups).
+Does no I/O and knows no requests. ``heartbeating.py`` computes the records of a heartbeat, ``appliers.py`` applies
+them. Follows the parts of Apache Kafka's ``GroupMetadataManager`` for streams groups.
 """
 
 import logging
@@ -40,28 +40,29 @@ from barnabas.wire.coordinator_records import CoordinatorKey
 logger = logging.getLogger(__name__)
 
 RETRY_S = 0.5
-"""After so long a member is taken out that could not be."""
+"""After how long the removal of a member is tried again if it could not be written."""
 
 
 class StreamsGroups:
-    """Those whose coordinator this node is."""
+    """The streams groups whose coordinator this node is."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._groups = environment.groups
         self._appliers = Appliers(environment.groups, self._removed)
         self._first_assignments: dict[str, Deadline] = {}
-        """When the first assignment of a group is due, by group id; a group that is not written has none of its own."""
+        """The deadlines of first assignments, by group id. They do not belong to a group, which may not be written
+        yet."""
 
     @property
     def appliers(self) -> Mapping[type[CoordinatorKey], Applier]:
-        """What applies the records of streams groups."""
+        """The appliers of the records of streams groups."""
         return self._appliers.by_key
 
     # ------------------------------------------------------------- heartbeats
 
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """StreamsGroupHeartbeat: answered when what it leads to is written."""
+        """Handles a StreamsGroupHeartbeat. Replies once its records are durable."""
         try:
             validate(request)
             if request.member_epoch in (LEAVING, LEAVING_STATIC):
@@ -88,7 +89,7 @@ class StreamsGroups:
                 return
             self._set_deadlines(request.group_id, outcome.member)
             if not is_new:
-                # Topics that have changed while this was written are for the next heartbeat to see.
+                # The next heartbeat sees changes of topics that happened during the write.
                 group.configured, group.configured_after = outcome.configured, topic_changes
             reply(self._answer(group, request, outcome, is_new))
 
@@ -97,13 +98,15 @@ class StreamsGroups:
     def _answer(
         self, group: StreamsGroup, request: Heartbeat, outcome: HeartbeatOutcome, is_new: bool
     ) -> HeartbeatResult:
-        """What the member is told, and what is remembered of it beside its records.
+        """Returns the response, and stores what is in no record.
 
-        A group is not there before its first records are: what the first heartbeat brings beside them is forgotten.
+        A new group does not exist before its first records: state of its first heartbeat that is in no record is lost.
         """
         member = outcome.member
         if request.shutdown_application and group.shutdown_requested_by is None:
-            logger.info("group %s: member %s wants the whole application to stop", request.group_id, request.member_id)
+            logger.info(
+                "group %s: member %s requests the shutdown of the application", request.group_id, request.member_id
+            )
             group.shutdown_requested_by = request.member_id
         status = list(outcome.status)
         if outcome.configured.missing:
@@ -134,7 +137,8 @@ class StreamsGroups:
         )
 
     def _group_to_join(self, group_id: str) -> tuple[StreamsGroup, list[Pair]]:
-        """The group to join, which may not be there yet, and the records that take away what gives way to it."""
+        """Returns the group to join, which may be new, and the tombstones of an empty classic group that it
+        replaces."""
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup):
             return group, []
@@ -143,7 +147,7 @@ class StreamsGroups:
                 raise NotCoordinator
             return StreamsGroup(group_id), []
         if isinstance(group, ClassicGroup) and group.is_empty:
-            logger.info("group %s: was an empty classic group, and is a streams group now", group_id)
+            logger.info("group %s: replaces an empty classic group by a streams group", group_id)
             return StreamsGroup(group_id), group.tombstones()
         raise GroupIdNotFound(f"Group {group_id} is not a streams group.")
 
@@ -195,7 +199,7 @@ class StreamsGroups:
         self._remove(group, member, written)
 
     def _remove(self, group: StreamsGroup, member: Member, done: Callable[[type[KafkaError] | None], object]) -> None:
-        """Take the member out: what it had is anybody's, as of the next epoch."""
+        """Removes a member. Its tasks are assigned in the next epoch."""
         bumped = group_record(
             group.group_id,
             group.epoch + 1,
@@ -209,7 +213,7 @@ class StreamsGroups:
     # -------------------------------------------------------------- deadlines
 
     def _set_deadlines(self, group_id: str, member: Member) -> None:
-        """Expect to hear of the member again; and that it gives up what it has to."""
+        """Restarts the member's session, and sets the deadline by which it has to revoke tasks."""
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or member.member_id not in group.members:
             return
@@ -233,34 +237,37 @@ class StreamsGroups:
     def _session_over(self, group_id: str, member_id: str) -> None:
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup) and (member := group.members.get(member_id)) is not None:
-            reason = "has not been heard of for a whole session time-out"
+            reason = "has sent no heartbeat within the session timeout"
             self._fence(group, member, reason, group.sessions.get(member_id))
 
     def _rebalance_over(self, group_id: str, member_id: str, epoch: int) -> None:
         group = self._groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, StreamsGroup) else None
         if isinstance(group, StreamsGroup) and member is not None and member.epoch == epoch:
-            self._fence(group, member, "has not given up its tasks in time", group.rebalances.get(member_id))
+            self._fence(
+                group, member, "has not revoked its tasks within the rebalance timeout", group.rebalances.get(member_id)
+            )
 
     def _fence(self, group: StreamsGroup, member: Member, reason: str, deadline: Deadline | None) -> None:
-        """Take the member out. Where that cannot be written, ``deadline`` strikes again a little later."""
+        """Removes a member that has missed a deadline.
+
+        :param deadline: set again if the removal cannot be written
+        """
 
         def written(error: type[KafkaError] | None) -> None:
             if error is None:
-                logger.info("group %s: member %s is out: it %s", group.group_id, member.member_id, reason)
+                logger.info("group %s: removed member %s: it %s", group.group_id, member.member_id, reason)
                 return
-            logger.warning(
-                "group %s: member %s cannot be taken out: %s", group.group_id, member.member_id, error.__name__
-            )
+            logger.warning("group %s: cannot remove member %s: %s", group.group_id, member.member_id, error.__name__)
             if deadline is not None:
                 self._environment.deadlines.set(deadline, RETRY_S)
 
         self._remove(group, member, written)
 
     def _awaits_members(self, group: StreamsGroup) -> bool:
-        """Whether the group's first assignment waits; an empty group begins to."""
+        """Returns whether the group's first assignment is delayed. An empty group starts the delay."""
         if self._groups.get(group.group_id) is not group:
-            self._removed(group.group_id)  # there may have been one of that name, which went with its log
+            self._removed(group.group_id)  # a former group with that id may have been lost with its log
         deadline = self._first_assignments.get(group.group_id)
         if deadline is None and group.is_empty:
             delay_ms = self._setting(group.group_id, "initial.rebalance.delay.ms")
@@ -270,11 +277,11 @@ class StreamsGroups:
         return deadline is not None
 
     def _assign_first(self, group_id: str) -> None:
-        """The time for more members to come is over (``computeDelayedTargetAssignment``)."""
+        """Computes the first assignment when the initial delay is over (``computeDelayedTargetAssignment``)."""
         self._first_assignments.pop(group_id, None)
         group = self._groups.get(group_id)
         if not isinstance(group, StreamsGroup) or group.is_empty or group.configured is None:
-            return  # whoever comes next is assigned its tasks at once
+            return  # the next heartbeat computes the assignment
         now_ms = self._environment.clock.time_ms()
         if group.epoch <= group.assignment_epoch or not heartbeating.may_assign(
             group, now_ms, self._setting(group_id, "assignment.interval.ms")
@@ -282,7 +289,7 @@ class StreamsGroups:
             return
         replicas = int(group.assignment_configs.get(STANDBY_REPLICAS, 0))
         records, _ = heartbeating.assignment(group, group.epoch, None, group.configured, replicas, now_ms)
-        self._environment.ledger.commit(group_id, records, log_failure(group_id, "what has changed in it"))
+        self._environment.ledger.commit(group_id, records, log_failure(group_id, "the first assignment"))
 
     def _removed(self, group_id: str) -> None:
         deadline = self._first_assignments.pop(group_id, None)
@@ -294,7 +301,8 @@ class StreamsGroups:
     def _make_internal_topics(
         self, group: StreamsGroup, missing: Mapping[str, InternalTopic], status: list[Problem]
     ) -> None:
-        """Have them made; what could not be is not tried again for two heartbeats, and told meanwhile."""
+        """Creates internal topics. One that cannot be created is reported, and tried again after two heartbeat
+        intervals."""
         now = self._environment.clock.monotonic()
         errors = group.creation_errors
         for name in [name for name, (_, until) in errors.items() if until <= now]:
@@ -309,7 +317,7 @@ class StreamsGroups:
 
             def made(failures: Mapping[str, str]) -> None:
                 for name, reason in failures.items():
-                    logger.warning("group %s: internal topic %s could not be made: %s", group.group_id, name, reason)
+                    logger.warning("group %s: cannot create internal topic %s: %s", group.group_id, name, reason)
                     errors[name] = (reason, again)
 
             self._environment.create_topics(wanted, made)
@@ -322,15 +330,18 @@ class StreamsGroups:
     # ------------------------------------------------------------- inspection
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """StreamsGroupDescribe, one of them. :raises KafkaError: GROUP_ID_NOT_FOUND or NOT_COORDINATOR"""
+        """Describes one group.
+
+        :raises KafkaError: GROUP_ID_NOT_FOUND or NOT_COORDINATOR
+        """
         return self._find(group_id).describe()
 
     def describe_topology(self, group_id: str, member_id: str, topology_epoch: int, description: object) -> None:
-        """StreamsGroupTopologyDescriptionUpdate: keep what a member says of the topology, for people to read.
+        """Handles a StreamsGroupTopologyDescriptionUpdate: stores a member's description of the topology.
 
-        It is kept in memory: after a restart members are asked again.
+        It is stored in memory. After a restart members are asked for it again.
 
-        :raises KafkaError: there is no such group, member, or topology
+        :raises KafkaError: the group, the member or the topology does not exist
         """
         group = self._find(group_id)
         group.require_member(member_id)
@@ -341,14 +352,15 @@ class StreamsGroups:
     # ------------------------------------------------------- start, follow
 
     def start(self) -> None:
-        """All is loaded: every member has a whole session's time to say that it is there."""
+        """Starts the sessions of all members: the log is loaded."""
         for group in list(self._groups.values()):
             if isinstance(group, StreamsGroup):
                 for member in list(group.members.values()):
                     self._set_deadlines(group.group_id, member)
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Topics of these names were made, deleted, or have more partitions: topologies are fitted to them anew."""
+        """Takes notice of topics that were created, deleted, or have more partitions: topologies are configured
+        again."""
         for group in self._groups.values():
             if isinstance(group, StreamsGroup) and group.topology is not None:
                 group.topic_changes += not group.topology.required_topics.isdisjoint(names)

@@ -1,4 +1,4 @@
-"""Sets of tasks: a task is one partition of a subtopology, run as active, standby or warm-up.
+"""Sets of tasks. A task is one partition of a subtopology, and active, standby or warm-up.
 
 Knows nothing of members or groups.
 """
@@ -7,23 +7,23 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 Tasks = Mapping[str, frozenset[int]]
-"""Partitions by subtopology; none of the sets is empty."""
+"""Partitions by subtopology, without empty sets."""
 
 NO_TASKS: Tasks = {}
 
 Epochs = Mapping[str, Mapping[int, int]]
-"""As :data:`Tasks`, with the epoch of the assignment by which each was given (KIP-1251)."""
+"""Partitions by subtopology, each with the epoch in which it was assigned (KIP-1251)."""
 
 
 class Target(NamedTuple):
-    """What a member is to run (``TasksTuple``); also what it says that it owns."""
+    """The target of a member, or the tasks that it reports (``TasksTuple``)."""
 
     active: Tasks = NO_TASKS
     standby: Tasks = NO_TASKS
     warmup: Tasks = NO_TASKS
 
     def overlaps(self, held: "TasksWithEpochs") -> bool:
-        """Whether there is a task in both, in the same role."""
+        """Returns whether a task is in both, in the same role."""
         return (
             any(not partitions.isdisjoint(held.active.get(each, ())) for each, partitions in self.active.items())
             or any(not partitions.isdisjoint(held.standby.get(each, ())) for each, partitions in self.standby.items())
@@ -35,7 +35,7 @@ class Target(NamedTuple):
         return not (self.active or self.standby or self.warmup)
 
     def has_all(self, held: "TasksWithEpochs") -> bool:
-        """Whether all that is held is here."""
+        """Returns whether all of the other tasks are in this."""
         return (
             all(partitions.keys() <= self.active.get(each, frozenset()) for each, partitions in held.active.items())
             and all(partitions <= self.standby.get(each, frozenset()) for each, partitions in held.standby.items())
@@ -43,7 +43,7 @@ class Target(NamedTuple):
         )
 
     def is_within(self, held: "TasksWithEpochs") -> bool:
-        """Whether all of it is held."""
+        """Returns whether all of this is in the other tasks."""
         return (
             all(partitions <= held.active.get(each, {}).keys() for each, partitions in self.active.items())
             and all(partitions <= held.standby.get(each, frozenset()) for each, partitions in self.standby.items())
@@ -52,7 +52,7 @@ class Target(NamedTuple):
 
 
 class TasksWithEpochs(NamedTuple):
-    """What a member runs, or has to give up (``TasksTupleWithEpochs``)."""
+    """The tasks that a member owns, or has to revoke (``TasksTupleWithEpochs``)."""
 
     active: Epochs = {}
     standby: Tasks = NO_TASKS
@@ -74,7 +74,7 @@ NO_TARGET = Target()
 
 
 def tasks_of(pairs: Iterable[tuple[str, Collection[int]]]) -> Tasks:
-    """Subtopologies and partitions, as messages list them."""
+    """Returns the tasks of (subtopology, partitions) pairs."""
     gathered: dict[str, frozenset[int]] = {}
     for subtopology, partitions in pairs:
         gathered[subtopology] = gathered.get(subtopology, frozenset()).union(partitions)

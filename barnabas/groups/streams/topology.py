@@ -1,6 +1,6 @@
-"""A topology: the subtopologies of an application, and the topics that they read, write and keep their state in.
+"""A topology: the subtopologies of an application, and the topics that they read and write.
 
-Knows nothing of which of these topics there are.
+Knows nothing of which topics exist.
 """
 
 from typing import NamedTuple
@@ -15,17 +15,20 @@ CopartitionGroup = Subtopology.CopartitionGroup
 
 
 class Topology(NamedTuple):
-    """As the record says it (``StreamsTopology``)."""
+    """A topology, as its record describes it (``StreamsTopology``)."""
 
     epoch: int
     subtopologies: dict[str, Subtopology]
-    """By their ids, in the order in which Apache Kafka goes through them."""
+    """By subtopology id, in the order in which Apache Kafka iterates over them."""
     subtopology_of: dict[str, str]
-    """By topic, source or repartition: the id of the subtopology that reads it."""
+    """By source or repartition topic: the id of the subtopology that reads it."""
 
     @classmethod
     def of(cls, value: StreamsGroupTopologyValue) -> "Topology":
-        """:raises UnknownServerError: its epoch is negative, or two subtopologies have one id"""
+        """Returns the topology of a record.
+
+        :raises UnknownServerError: its epoch is negative, or two subtopologies have the same id
+        """
         by_id = {each.subtopology_id: each for each in value.subtopologies}
         if value.epoch < 0:
             raise UnknownServerError("a topology has a negative epoch")
@@ -39,22 +42,22 @@ class Topology(NamedTuple):
 
     @property
     def required_topics(self) -> set[str]:
-        """All topics that it reads, or keeps state in."""
+        """All source, repartition and changelog topics."""
         changelogs = {info.name for each in self.subtopologies.values() for info in each.state_changelog_topics}
         return changelogs | self.subtopology_of.keys()
 
 
 def inputs(subtopology: Subtopology) -> list[str]:
-    """The topics that it reads: others' first, then those that another subtopology writes."""
+    """Returns the topics that the subtopology reads: source topics, then repartition topics."""
     return [*subtopology.source_topics, *(info.name for info in subtopology.repartition_source_topics)]
 
 
 def copartitioned(subtopology: Subtopology) -> list[set[str]]:
-    """The groups of topics that must have the same number of partitions.
+    """Returns the groups of topics that must have equal partition counts.
 
-    :raises UnknownServerError: a group names a topic by a number that there is not
+    :raises UnknownServerError: a group has the index of a topic that does not exist
     """
-    sources = dict(enumerate(subtopology.source_topics))  # not the list: it would take a negative number for a place
+    sources = dict(enumerate(subtopology.source_topics))  # a list would accept a negative index
     repartitioned = dict(enumerate(each.name for each in subtopology.repartition_source_topics))
     try:
         return [

@@ -1,6 +1,6 @@
-"""What a heartbeat must look like, whatever group it is for.
+"""Validates the fields of a heartbeat, whatever its group is.
 
-Knows nothing of groups. The rules, and the order in which they are looked at, are those of Apache Kafka 4.3
+Knows nothing of groups. The rules and their order are those of Apache Kafka 4.3
 (``GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIs...``).
 """
 
@@ -13,7 +13,10 @@ from barnabas.wire.messages.group_records import StreamsGroupTopologyValue
 
 
 def validate(request: Heartbeat) -> None:
-    """:raises KafkaError: it is not to be looked at any further"""
+    """Validates a heartbeat.
+
+    :raises KafkaError: the request is refused
+    """
     _validate_features(request)
     for name, value in (
         ("member id", request.member_id),
@@ -37,7 +40,7 @@ def validate(request: Heartbeat) -> None:
 
 
 def _validate_features(request: Heartbeat) -> None:
-    """What Kafka's protocol has a place for, and its brokers do not take."""
+    """Refuses what the protocol has fields for, and Apache Kafka's brokers do not support."""
     if request.instance_id is not None:
         raise InvalidRequest("Streams groups do not have static members yet.")
     if request.tells_offsets:
@@ -59,7 +62,10 @@ def _validate_joining(request: Heartbeat) -> None:
 
 
 def validate_changelogs(topology: StreamsGroupTopologyValue) -> None:
-    """:raises StreamsInvalidTopology: a changelog has a number of partitions, which follows from the tasks"""
+    """Validates changelog topics.
+
+    :raises StreamsInvalidTopology: one has a partition count, which follows from the tasks
+    """
     for subtopology in topology.subtopologies:
         for each in subtopology.state_changelog_topics:
             if each.partitions != 0:
@@ -67,7 +73,10 @@ def validate_changelogs(topology: StreamsGroupTopologyValue) -> None:
 
 
 def validate_owned(request: Heartbeat, subtopologies: Mapping[str, ConfiguredSubtopology]) -> None:
-    """:raises InvalidRequest: the member owns a task that there is not"""
+    """Validates the tasks that the member reports.
+
+    :raises InvalidRequest: one of them does not exist
+    """
     for tasks in (request.active, request.standby, request.warmup):
         _validate_tasks(tasks or (), subtopologies)
 
