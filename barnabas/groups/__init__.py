@@ -1,5 +1,5 @@
-"""Who is in a group, and what each member has to do: state machines that take commands and time.
+"""Groups and their members, as state machines: classic, consumer, share and streams groups.
 
-They know no sockets, no requests and no logs. Replies go to callbacks that come with the commands, records to write
-go out through one function, and time comes from a clock and a scheduler that are passed in.
+They know no sockets, no requests and no logs. A command is a call with a callback for the response, records go out
+through one function, and clock and scheduler are passed in.
 """

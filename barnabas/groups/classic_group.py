@@ -1,7 +1,6 @@
-"""One classic group: its members, its state, and what follows from them.
+"""A classic group: its members, its state, and its protocol (Kafka's ``ClassicGroup``).
 
-Keeps the numbers right and nothing else: when a rebalance begins or ends, who is answered and when, and what is
-written is ``rebalance.py``'s. Follows Apache Kafka's ``ClassicGroup``.
+Knows nothing of when a rebalance begins or ends, of responses and of records: that is ``rebalance.py``.
 """
 
 import enum
@@ -28,18 +27,18 @@ GROUP_TYPE = "classic"
 
 
 class State(enum.Enum):
-    """Where a group stands; the values are the names that clients see."""
+    """The values are the names that clients see (Kafka's ``ClassicGroupState``)."""
 
     EMPTY = "Empty"
-    """Has no members, perhaps offsets."""
+    """The group has no members. It may have offsets."""
     PREPARING_REBALANCE = "PreparingRebalance"
-    """Waits for its members to join again."""
+    """The group waits for its members to rejoin."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """Everybody has joined; waits for the leader's assignment."""
+    """All members have joined, and the group waits for the leader's assignment."""
     STABLE = "Stable"
-    """Everybody knows its assignment."""
+    """The members have their assignments."""
     DEAD = "Dead"
-    """Deleted; whoever still holds it must not use it."""
+    """The group is deleted, and must not be used any more."""
 
 
 PREVIOUS_STATES = {
@@ -49,11 +48,11 @@ PREVIOUS_STATES = {
     State.STABLE: {State.COMPLETING_REBALANCE},
     State.DEAD: set(State),
 }
-"""From which states each can be reached."""
+"""The states from which each state can be reached."""
 
 
 class ClassicGroup:
-    """The members of a group that rebalances the classic way, whatever its protocol type."""
+    """The members of a group that uses the classic protocol, whatever its protocol type is."""
 
     type = GROUP_TYPE
 
@@ -71,33 +70,34 @@ class ClassicGroup:
         self.state = State.EMPTY
         self.previous_state = State.DEAD
         self.state_timestamp_ms: int | None = now_ms
-        """When it came into its state; None for a group from a log that did not keep it (before Kafka 2.1)."""
+        """When it came into its state; None if the log did not store that (before Kafka 2.1)."""
         self.generation_id = generation_id
         self.protocol_type = protocol_type
-        """What the first member that joined the empty group said; None before there was one."""
+        """That of the first member that joined the empty group; None before."""
         self.protocol_name = protocol_name
         self.leader_id = leader_id
         self.members: dict[str, ClassicMember] = {}
         self.static_members: dict[str, str] = {}
-        """Member id by group instance id."""
+        """Member ids by group instance id."""
         self.pending_members: dict[str, Deadline] = {}
-        """Ids that were given out and not yet joined by, and when each is withdrawn."""
+        """The member ids that were returned with MEMBER_ID_REQUIRED and have not joined, with the deadlines for
+        that."""
         self.pending_sync: set[str] = set()
-        """Who has not asked for its assignment in this generation."""
+        """The members that have not synced in this generation."""
         self.awaiting_join = 0
-        """How many members wait for the answer to their JoinGroup."""
+        """How many members wait for the response to their JoinGroup."""
         self.new_member_added = False
-        """Somebody came while the first rebalance was being delayed."""
+        """A member has joined during the delay of the first rebalance."""
         self.assigned_generation_id = -1
-        """The last one whose assignment the leader has brought; it may be on its way to the log still."""
+        """The last generation that the leader has sent an assignment for, which may not be written yet."""
         self.subscribed_topics: frozenset[str] | None = None
-        """What consumers of this generation read; None where that cannot be told."""
+        """The topics that the consumers of this generation subscribe to; None if that is unknown."""
         self.is_written = False
-        """There is a record of it: until then nobody sees it."""
+        """The group has a record. Before that it is not visible."""
         self.join_deadline: Deadline | None = None
-        """When the rebalance goes on without those who have not joined."""
+        """When the rebalance completes without the members that have not joined."""
         self.sync_deadline: Deadline | None = None
-        """When those who have not asked for their assignment are out."""
+        """When the members that have not synced are removed."""
         self._supporters: dict[str, int] = {}
         self._has_warned_of_subscription = False
 
@@ -117,7 +117,7 @@ class ClassicGroup:
         return self.state is State.EMPTY
 
     def bury(self) -> None:
-        """It is no longer here: no deadline of it must strike. Whoever waits in it has to have been told."""
+        """Cancels all deadlines. Members that wait must have got their responses."""
         for member_id in [*self.members, *self.pending_members]:
             self.remove(member_id)
         for deadline in (self.join_deadline, self.sync_deadline):
@@ -126,7 +126,7 @@ class ClassicGroup:
         self.previous_state, self.state = self.state, State.DEAD
 
     def tombstones(self) -> list[Pair]:
-        """The record that takes it away."""
+        """Returns the tombstone of the group."""
         return [(GroupMetadataKey(group=self.group_id), None)]
 
     @property
@@ -139,11 +139,11 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """As long as the slowest member may take."""
+        """The largest rebalance timeout of the members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def next_generation(self, now_ms: int) -> None:
-        """Everybody who will has joined: choose the protocol, or be empty."""
+        """Begins the next generation with the members that have joined: selects a protocol, or becomes empty."""
         self.generation_id += 1
         if self.members:
             self.protocol_name = self.select_protocol()
@@ -157,7 +157,7 @@ class ClassicGroup:
     # ---------------------------------------------------------------- members
 
     def add(self, member: ClassicMember, protocol_type: str) -> None:
-        """Take in a member, which may have been pending. The first one leads, and says what kind of group it is."""
+        """Adds a member, and drops its pending id. The first member is the leader, and decides the protocol type."""
         assert member.member_id not in self.members, f"{member.member_id} is a member already"
         if not self.members:
             self.protocol_type = protocol_type
@@ -172,7 +172,7 @@ class ClassicGroup:
         self.forget_pending(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Without a word to it; harmless when it is not here."""
+        """Removes a member or a pending id, if it exists, without a response."""
         self.forget_pending(member_id)
         self.pending_sync.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -200,7 +200,7 @@ class ClassicGroup:
         session_timeout_ms: int,
         reply: JoinReply,
     ) -> None:
-        """A member has joined again, and may have changed its mind about everything."""
+        """Updates a member that has joined again."""
         self.change_protocols(member, protocols)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
@@ -214,14 +214,15 @@ class ClassicGroup:
         self._count(protocols, 1)
 
     def take_join_reply(self, member: ClassicMember) -> JoinReply | None:
-        """Whom to answer that the member has joined, if it waits for that; it no longer does."""
+        """Returns the callback of the member's JoinGroup if it waits for a response, and clears it."""
         reply, member.join_reply = member.join_reply, None
         if reply is not None:
             self.awaiting_join -= 1
         return reply
 
     def replace_static(self, member: ClassicMember, member_id: str, session: Deadline) -> ClassicMember:
-        """The instance is back under a new member id: place, assignment and leadership are its own."""
+        """Replaces a static member by a new member id. The successor keeps its place, its assignment and its
+        leadership."""
         assert member.group_instance_id is not None
         assert member.join_reply is None and member.sync_reply is None
         member.session.cancel()
@@ -244,7 +245,11 @@ class ClassicGroup:
         return successor
 
     def require_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """The member of that id; UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when the instance has another id by now."""
+        """Returns the member.
+
+        :raises UnknownMemberId: there is none with that member id or instance id
+        :raises FencedInstanceId: another member id has taken the instance id over
+        """
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
             if current is None:
@@ -257,7 +262,7 @@ class ClassicGroup:
         return member
 
     def elect_leader(self) -> bool:
-        """See to it that the leader is one that has joined; False when nobody has."""
+        """Makes a member that has joined the leader. Returns False if none has."""
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].is_awaiting_join:
@@ -265,14 +270,15 @@ class ClassicGroup:
         joined = next((member.member_id for member in self.members.values() if member.is_awaiting_join), None)
         if joined is None:
             return False
-        logger.info("group %s: %s leads now, for %s has not joined again", self.group_id, joined, self.leader_id)
+        logger.info("group %s: leader %s has not rejoined, %s is the leader now", self.group_id, self.leader_id, joined)
         self.leader_id = joined
         return True
 
     # -------------------------------------------------------------- protocols
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody with these could be a member: one of them has to be common to all."""
+        """Returns whether a member with these protocols can join: the group's type, and a protocol that all members
+        support."""
         if self.is_empty:
             return bool(protocol_type) and bool(protocols)
         return protocol_type == self.protocol_type and any(
@@ -280,9 +286,9 @@ class ClassicGroup:
         )
 
     def select_protocol(self) -> str:
-        """Each member votes for the one it likes best among those that all support.
+        """Returns the protocol with the most votes. Each member votes for its first one of those that all support.
 
-        A tie is decided as Kafka's is: by the order of a Java HashMap.
+        Ties are decided by the order of a Java HashMap, as in Apache Kafka.
         """
         everybody = len(self.members)
         votes: dict[str, int] = {}
@@ -292,7 +298,7 @@ class ClassicGroup:
         return max(hash_map_order(votes), key=votes.__getitem__)
 
     def joined_members(self) -> list[JoinedMember]:
-        """What the leader has to know to assign."""
+        """Returns the members with their metadata, for the response to the leader."""
         assert self.protocol_name is not None
         return [
             JoinedMember(member.member_id, member.group_instance_id, member.metadata(self.protocol_name))
@@ -300,7 +306,7 @@ class ClassicGroup:
         ]
 
     def compute_subscribed_topics(self) -> None:
-        """Read what its consumers subscribe to, under the protocol that was chosen."""
+        """Reads the topics that consumers subscribe to out of their metadata for the selected protocol."""
         self.subscribed_topics = None
         if not self.is_consumer_group:
             return
@@ -310,7 +316,7 @@ class ClassicGroup:
             try:
                 topics = [subscribed_topics(member.metadata(self.protocol_name)) for member in self.members.values()]
             except MalformedMessage as error:
-                # Such a client sends it again with every rebalance.
+                # Such a client sends it with every rebalance.
                 level = logging.DEBUG if self._has_warned_of_subscription else logging.WARNING
                 self._has_warned_of_subscription = True
                 logger.log(level, "group %s: cannot read a member's subscription: %s", self.group_id, error)
@@ -322,7 +328,7 @@ class ClassicGroup:
         return self.protocol_type == CONSUMER_PROTOCOL
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether its consumers read that topic; where that cannot be told of consumers, they do."""
+        """Returns whether consumers of the group subscribe to the topic; True if their subscription is unknown."""
         if self.subscribed_topics is None:
             return self.is_consumer_group
         return topic in self.subscribed_topics
@@ -334,10 +340,12 @@ class ClassicGroup:
     # ---------------------------------------------------------------- offsets
 
     def validate_offset_commit(self, commit: OffsetCommit) -> None:
-        """Whether who says so may commit; KafkaError if not.
+        """Checks that the member may commit.
 
-        Without generation and member it is a simple consumer, which has no business in a group that has members;
-        or a producer from before KIP-447, which commits for whoever it is.
+        A commit without generation and member comes from a simple consumer, which may commit to a group without
+        members, or from a producer before KIP-447, which may always commit.
+
+        :raises KafkaError: it may not
         """
         generation_id, is_transactional = commit.generation_id, commit.producer is not None
         if generation_id < 0 and self.is_empty:
@@ -350,14 +358,14 @@ class ClassicGroup:
         if generation_id != self.generation_id:
             raise IllegalGeneration
         if self.state is State.COMPLETING_REBALANCE and not is_transactional:
-            # It knows the generation, so it has joined; until it has its assignment it cannot have read.
+            # The member has joined this generation, and has no assignment yet.
             raise RebalanceInProgress
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anybody may ask a classic group."""
+        """Does nothing: everybody may fetch the offsets of a classic group."""
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """When an offset that was committed then began to be of no use; None while it may be of use."""
+        """Returns from when on the offset may expire; None if it may not."""
         if self.protocol_type is None:
             return commit_timestamp_ms
         if self.is_empty:
@@ -369,7 +377,7 @@ class ClassicGroup:
     # ------------------------------------------------------------- inspection
 
     def describe(self) -> DescribedGroup:
-        """As DescribeGroups shows it."""
+        """Returns the group for DescribeGroups."""
         protocol_name = self.protocol_name if self.state is State.STABLE else None
         return DescribedGroup(
             self.state.value,

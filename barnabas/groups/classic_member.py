@@ -1,6 +1,6 @@
-"""One member of a classic group, and the answers that it waits for.
+"""One member of a classic group, with its session and its pending responses.
 
-Knows nothing of the others.
+Knows nothing of other members.
 """
 
 from barnabas.deadlines import Deadline
@@ -8,7 +8,7 @@ from barnabas.groups.messages import DescribedMember, JoinReply, Protocols, Sync
 
 
 class ClassicMember:
-    """A member of a classic group. Times in milliseconds."""
+    """A member of a classic group. Times are in milliseconds."""
 
     __slots__ = (
         "assignment",
@@ -44,30 +44,31 @@ class ClassicMember:
         self.session_timeout_ms = session_timeout_ms
         self.protocols = protocols
         self.session = session
-        """When it must have been heard of."""
+        """The deadline of the next heartbeat."""
         self.assignment = b""
         self.join_reply: JoinReply | None = None
-        """Waits for the end of the rebalance, where it has joined."""
+        """The callback of a JoinGroup that waits for the end of the rebalance."""
         self.sync_reply: SyncReply | None = None
-        """Waits for the leader's assignment, where it has asked for its own."""
+        """The callback of a SyncGroup that waits for the leader's assignment."""
         self.is_new = False
-        """Its first JoinGroup is not answered yet."""
+        """The response to its first JoinGroup is pending."""
 
     @property
     def is_awaiting_join(self) -> bool:
         return self.join_reply is not None
 
     @property
-    def is_excused(self) -> bool:
-        """Cannot send heartbeats, since its request is with us; a new one must not wait for ever all the same."""
+    def awaits_response(self) -> bool:
+        """Whether it cannot send heartbeats because it waits for a response. A new member has a deadline all the
+        same."""
         return not self.is_new and (self.join_reply is not None or self.sync_reply is not None)
 
     def metadata(self, protocol_name: str) -> bytes:
-        """What it said under that protocol; empty where it does not support it."""
+        """Returns the metadata for that protocol; empty if the member does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
     def describe(self, protocol_name: str | None) -> DescribedMember:
-        """As DescribeGroups shows it; what it said only where ``protocol_name`` says under which name."""
+        """Returns the member for DescribeGroups, with its metadata if a protocol is given."""
         return DescribedMember(
             self.member_id,
             self.group_instance_id,

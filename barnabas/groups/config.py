@@ -1,6 +1,6 @@
-"""The broker's settings that the group coordinator goes by.
+"""The broker's configs that the group coordinator depends on.
 
-Knows nothing of where they come from but their names and Kafka's defaults.
+Knows nothing of where their values come from.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ class Settings(Protocol):
 
 
 class GroupConfig(NamedTuple):
-    """Kafka's names with underscores; times in milliseconds but for ``offsets_retention_minutes``."""
+    """Kafka's names in snake case; times in milliseconds except for ``offsets_retention_minutes``."""
 
     group_initial_rebalance_delay_ms: int = 3000
     group_min_session_timeout_ms: int = 6000
@@ -28,7 +28,7 @@ class GroupConfig(NamedTuple):
 
     @classmethod
     def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
-        """Each of them by its dotted name."""
+        """Returns the values under their dotted names."""
         return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})
 
     @property

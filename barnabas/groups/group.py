@@ -1,7 +1,7 @@
-"""What the coordinator has to know of a group, of whatever kind it is.
+"""The interface of a group of any type (Kafka's ``Group``).
 
-Knows nothing of how any kind works. Groups that were made by the classic protocol are ``classic_group.py``'s; those of
-the newer ones live by the ledger: their state is what their records say.
+Knows nothing of how a type works. Classic groups are in ``classic_group.py``. Groups of the newer types change only by
+their records, which the ledger writes and applies.
 """
 
 from typing import Protocol
@@ -11,46 +11,52 @@ from barnabas.groups.messages import OffsetCommit
 
 
 class Group(Protocol):
-    """Kafka's ``Group``."""
+    """A group of any type."""
 
     group_id: str
     is_written: bool
-    """There is a record of it: until then nobody sees it."""
+    """The group has a record. Before that it is not visible."""
 
     @property
     def type(self) -> str:
-        """ "classic", "consumer", "share" or "streams"."""
+        """The type: "classic", "consumer", "share" or "streams"."""
 
     @property
     def protocol_type(self) -> str | None:
-        """As ListGroups says it: that of the classic protocol, or the same as the type."""
+        """The protocol type for ListGroups: that of a classic group, otherwise the same as the type."""
 
     @property
     def state_name(self) -> str:
-        """As ListGroups says it: "Stable", "Empty" ..."""
+        """The state for ListGroups, for example "Stable" or "Empty"."""
 
     @property
     def is_empty(self) -> bool:
-        """Has no members."""
+        """Whether it has no members."""
 
     @property
     def is_consumer_group(self) -> bool:
-        """Its members are consumers, which can be asked what they subscribe to."""
+        """Whether its members are consumers, whose subscription is known."""
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether somebody reads that topic, as far as can be told."""
+        """Returns whether a member subscribes to the topic; True if that is unknown."""
 
     def validate_offset_commit(self, commit: OffsetCommit) -> None:
-        """:raises KafkaError: who says so may not commit"""
+        """Checks that the member may commit.
+
+        :raises KafkaError: it may not
+        """
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """:raises KafkaError: who says so may not ask how far the group is"""
+        """Checks that the member may fetch the group's offsets.
+
+        :raises KafkaError: it may not
+        """
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """When an offset that was committed then began to be of no use; None while it may be of use."""
+        """Returns from when on an offset that was committed then may expire; None if it may not."""
 
     def tombstones(self) -> list[Pair]:
-        """The records that take it away, but for its offsets."""
+        """Returns the tombstones of all the group's records but its offsets."""
 
     def bury(self) -> None:
-        """It is no longer here, or no more: no deadline of it strikes, and whoever waits in it is told."""
+        """Cancels all deadlines of a group that is removed."""

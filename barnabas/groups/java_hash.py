@@ -14,23 +14,23 @@ K = TypeVar("K")
 
 SMALLEST_TABLE = 16
 LOAD_FACTOR = 0.75
-KNOWN_HASHES = 4096
-"""Of the same members' ids every assignment of their group asks for again."""
+CACHED_HASHES = 4096
+"""How many hashes of strings are cached: each assignment of a group needs those of its member ids."""
 
-LONGEST_KNOWN = 256
-"""Characters: strangers may send ids of 32 KiB, and thousands of those are not to be kept."""
+LONGEST_CACHED = 256
+"""The longest string whose hash is cached. Clients may send ids of 32 KiB."""
 
 GOLDEN_RATIO = 0x9E3779B97F4A7C15
-"""What Knuth's multiplicative hashing takes to spread 64 bits."""
+"""The factor of Knuth's multiplicative hashing for 64 bits."""
 
 
 def hash_code(text: str) -> int:
-    """``String.hashCode``: a signed int32 over the UTF-16 code units.
+    """Returns ``String.hashCode``: a signed int32 over the UTF-16 code units.
 
     >>> hash_code("barnabas"), hash_code("polygenelubricants")
     (-1741437618, -2147483648)
     """
-    return _known_hash(text) if len(text) <= LONGEST_KNOWN else _hash(text)
+    return _cached_hash(text) if len(text) <= LONGEST_CACHED else _hash(text)
 
 
 def _hash(text: str) -> int:
@@ -41,11 +41,12 @@ def _hash(text: str) -> int:
     return result - ((result & 0x80000000) << 1)
 
 
-_known_hash = functools.lru_cache(maxsize=KNOWN_HASHES)(_hash)
+_cached_hash = functools.lru_cache(maxsize=CACHED_HASHES)(_hash)
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """Which partition of an internal topic keeps ``key``; Kafka's ``Utils.abs``, for which the lowest int is 0.
+    """Returns the partition of an internal topic that stores ``key``. As in Kafka's ``Utils.abs``, the lowest int
+    gives 0.
 
     >>> partition_of("barnabas", 50), partition_of("polygenelubricants", 50)
     (18, 0)
@@ -55,7 +56,7 @@ def partition_of(key: str, partitions: int) -> int:
 
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
-    """The keys in the order in which a ``java.util.HashMap`` gives them after they were put in this order.
+    """Returns the keys in the order in which a ``java.util.HashMap`` gives them after they were put in this order.
 
     >>> hash_map_order(["roundrobin", "range", "sticky"])
     ['sticky', 'range', 'roundrobin']
@@ -73,13 +74,13 @@ def timeline_order(keys: Iterable[str]) -> list[str]:
     bits = 1
     while len(slots) * LOAD_FACTOR > 1 << bits:
         bits += 1
-    newest_first = list(reversed(slots))  # as they stand in one slot
+    newest_first = list(reversed(slots))  # the order within one slot
     newest_first.sort(key=lambda key: slots[key] >> 64 - bits)
     return newest_first
 
 
 def uuid_code(uuid: bytes) -> int:
-    """``hashCode`` of Kafka's ``Uuid``, as an unsigned int32.
+    """Returns ``hashCode`` of Kafka's ``Uuid``, as an unsigned int32.
 
     >>> uuid_code(bytes.fromhex("00000000000000010000000000000003"))
     2
@@ -89,19 +90,20 @@ def uuid_code(uuid: bytes) -> int:
     return code
 
 
-def uuid_place(uuid: bytes) -> tuple[int, int]:
-    """What ``Uuid.compareTo`` compares: two signed int64."""
+def uuid_key(uuid: bytes) -> tuple[int, int]:
+    """Returns the sort key of ``Uuid.compareTo``: two signed int64."""
     high, low = struct.unpack(">qq", uuid)
     return high, low
 
 
-def text_place(text: str) -> bytes:
-    """What ``String.compareTo`` compares: UTF-16 code units."""
+def utf16_key(text: str) -> bytes:
+    """Returns the sort key of ``String.compareTo``: UTF-16 code units."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
 def copied_order(codes: Mapping[K, int]) -> list[K]:
-    """Keys by their ``hashCode``, in the order of ``new HashSet(collection)``, which makes room for them beforehand."""
+    """Returns keys by their ``hashCode`` in the order of ``new HashSet(collection)``, which is created with their
+    number."""
     return table_order(codes, capacity=max(int(len(codes) / LOAD_FACTOR) + 1, SMALLEST_TABLE))
 
 
@@ -118,5 +120,5 @@ def table_order(codes: Mapping[K, int], *, capacity: int = SMALLEST_TABLE) -> li
 
 
 def spread(code: int) -> int:
-    """What ``java.util.HashMap`` makes of a hash, an unsigned int32, before it takes the lowest bits."""
+    """Returns the bits of a hash, an unsigned int32, of which a ``HashMap`` takes the lowest."""
     return code ^ code >> 16

@@ -1,6 +1,6 @@
-"""Java's ``PriorityQueue``: which of several that are equally good comes first.
+"""A heap that decides ties as Java's ``PriorityQueue`` does.
 
-Knows nothing of what is in it. Python's heap gives the smallest, too, but decides a tie in another way.
+Knows nothing of its items. Python's ``heapq`` decides ties differently.
 """
 
 from typing import Generic, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class JavaHeap(Generic[T]):
-    """Things with a rank each, the smallest first.
+    """Items with a rank, the smallest rank first.
 
     >>> heap = JavaHeap()
     >>> for name in "abc":
@@ -27,7 +27,7 @@ class JavaHeap(Generic[T]):
         return len(self._entries)
 
     def push(self, rank: float, item: T) -> None:
-        """``offer``: up from the end, past what is larger."""
+        """Adds an item, as ``PriorityQueue.offer`` does."""
         entries = self._entries
         at = len(entries)
         entries.append((rank, item))
@@ -40,7 +40,7 @@ class JavaHeap(Generic[T]):
         entries[at] = (rank, item)
 
     def pop(self) -> T:
-        """``poll``: the last goes where the first was, and down, past what is smaller."""
+        """Removes and returns the first item, as ``PriorityQueue.poll`` does."""
         entries = self._entries
         first = entries[0]
         last = entries.pop()

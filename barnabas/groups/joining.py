@@ -1,7 +1,7 @@
-"""How members come into a classic group: new, by the id they were given, again, or as the instance that they were.
+"""Joins members to a classic group: new ones, those with a returned id, those that rejoin, and static ones.
 
-Knows nothing of requests, of offsets, or of which groups there are; what a rebalance does is ``rebalance.py``'s.
-Follows ``classicGroupJoin`` and its helpers in Apache Kafka's ``GroupMetadataManager``.
+Knows nothing of requests, offsets and other groups. Rebalances are ``rebalance.py``. Follows ``classicGroupJoin`` and
+its helpers in Apache Kafka's ``GroupMetadataManager``.
 """
 
 import logging
@@ -26,15 +26,15 @@ logger = logging.getLogger(__name__)
 
 
 class Joining:
-    """Answers JoinGroup for one group at a time."""
+    """Handles JoinGroup for classic groups."""
 
     def __init__(self, rebalance: Rebalance, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance
         self._new_uuid = new_uuid
-        """A random UUID in its canonical text form."""
+        """Returns a random UUID in its canonical text form."""
 
     def join(self, group: ClassicGroup, join: Join, reply: JoinReply) -> None:
-        """Take a member in, or on into the next generation."""
+        """Adds a member, or takes it to the next generation."""
         if not self._has_room(group, join.member_id):
             group.remove(join.member_id)
             self._rebalance.answer(reply, JoinResult.refused(GroupMaxSizeReached))
@@ -51,8 +51,8 @@ class Joining:
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         limit = self._rebalance.config.group_max_size
         if group.state is State.PREPARING_REBALANCE:
-            # Members that wait are counted, not those that there are: should the limit have been lowered, the last
-            # ones to come back are those that must go.
+            # The limit counts members that wait, not all members. If the limit has been lowered, the last ones to
+            # rejoin are refused.
             member = group.members.get(member_id)
             return (member is not None and member.is_awaiting_join) or group.awaiting_join < limit
         return group.is_empty or member_id in group.members or len(group.members) < limit
@@ -86,18 +86,18 @@ class Joining:
         is_unchanged = member.protocols == join.protocols
         is_leader = group.leader_id == member.member_id
         if group.state is State.COMPLETING_REBALANCE and is_unchanged:
-            # It has perhaps not heard the answer to its first JoinGroup.
+            # The response to its first JoinGroup may be lost.
             self._rebalance.answer(reply, self._rebalance.joined(group, member, tells_members=is_leader))
         elif group.state is State.STABLE and is_unchanged and not is_leader:
             self._rebalance.answer(reply, self._rebalance.joined(group, member, tells_members=False))
         elif group.is_empty:
             self._rebalance.answer(reply, JoinResult.refused(UnknownMemberId, join.member_id))
         else:
-            # A leader that joins again always rebalances: it may have seen what concerns the assignment alone, such
-            # as new partitions.
+            # A leader that rejoins always rebalances the group: it may know of a new assignment, for example of new
+            # partitions.
             self._update(group, member, join, reply)
-            self._rebalance.rebalance_or_go_on(
-                group, f"{member.member_id} joins again: {join.reason or 'not said why'}"
+            self._rebalance.rebalance_or_complete(
+                group, f"member {member.member_id} rejoins: {join.reason or 'no reason given'}"
             )
 
     def _add(self, group: ClassicGroup, join: Join, member_id: str, reply: JoinReply) -> None:
@@ -117,19 +117,19 @@ class Joining:
             group.new_member_added = True
         group.add(member, join.protocol_type)
         self._rebalance.expect_first_join(member)
-        self._rebalance.rebalance_or_go_on(group, f"{member_id} joins: {join.reason or 'not said why'}")
+        self._rebalance.rebalance_or_complete(group, f"member {member_id} joins: {join.reason or 'no reason given'}")
 
     def _update(self, group: ClassicGroup, member: ClassicMember, join: Join, reply: JoinReply) -> None:
         if member.join_reply is not None:
-            # It asks again, most likely on another connection; the answer goes there. Kafka leaves the first one
-            # without any.
+            # The member sends the request again, probably on another connection, which gets the response. Apache Kafka
+            # leaves the first request without a response.
             self._rebalance.answer(member.join_reply, JoinResult.refused(RebalanceInProgress, member.member_id))
         group.update(member, join.protocols, join.rebalance_timeout_ms, join.session_timeout_ms, reply)
 
     def _replace_static(
         self, group: ClassicGroup, member: ClassicMember, join: Join, member_id: str, reply: JoinReply
     ) -> None:
-        """The instance is back, and does not know the member id that it had: it gets a new one, and keeps its place."""
+        """Gives a static member that rejoins without its member id a new one."""
         old_leader = group.leader_id or ""
         self._rebalance.answer_join(group, member, JoinResult.refused(FencedInstanceId, member.member_id))
         self._rebalance.answer_sync(member, SyncResult.refused(FencedInstanceId))
@@ -137,23 +137,25 @@ class Joining:
         self._rebalance.expect_heartbeat(successor)
         group.update(successor, join.protocols, join.rebalance_timeout_ms, join.session_timeout_ms, reply)
         if group.state is State.COMPLETING_REBALANCE:
-            # The leader may be assigning to the old member id.
-            self._rebalance.prepare(group, f"{join.group_instance_id} is back as {member_id}")
+            # The leader may be assigning to the former member id.
+            self._rebalance.prepare(group, f"static member {join.group_instance_id} rejoins as {member_id}")
         elif group.state is State.PREPARING_REBALANCE:
-            self._rebalance.go_on_if_all_joined(group)
+            self._rebalance.complete_if_all_joined(group)
         elif group.select_protocol() != group.protocol_name:
-            self._rebalance.prepare(group, f"{join.group_instance_id} is back and changes the protocol")
+            self._rebalance.prepare(group, f"static member {join.group_instance_id} rejoins and changes the protocol")
         else:
             self._keep_static(group, successor, join, member, old_leader)
 
     def _keep_static(
         self, group: ClassicGroup, successor: ClassicMember, join: Join, former: ClassicMember, old_leader: str
     ) -> None:
-        """Nothing has changed but a member id: write that down, and let the member go on in this generation."""
+        """Writes the new member id. Nothing else has changed, so the generation goes on."""
 
         def written(error: type[KafkaError] | None) -> None:
             if error is not None:
-                logger.warning("group %s: %s is not replaced: %s", group.group_id, former.member_id, error.__name__)
+                logger.warning(
+                    "group %s: cannot replace static member %s: %s", group.group_id, former.member_id, error.__name__
+                )
                 self._rebalance.answer_join(group, successor, JoinResult.refused(error))
                 if group.members.get(successor.member_id) is successor:
                     self._undo_replace_static(group, successor, former)
@@ -162,7 +164,8 @@ class Joining:
                 result = self._rebalance.joined(group, successor, tells_members=is_leader)
                 self._rebalance.answer_join(group, successor, result._replace(skip_assignment=is_leader))
             else:
-                # Told its own new id, a former leader would assign; with the old one it takes itself for a follower.
+                # A former leader would assign if it got its new id as the leader's. With the former one it is a
+                # follower.
                 result = self._rebalance.joined(group, successor, tells_members=False)
                 self._rebalance.answer_join(group, successor, result._replace(leader=old_leader))
             self._rebalance.give_answers()

@@ -1,7 +1,7 @@
-"""The kinds of group beside the classic one: which there are, which records are theirs, and where each is made.
+"""The types of groups beside the classic one: their modules and their record types.
 
-Knows nothing of how any of them works. A kind is imported when it is first needed: a broker without such groups starts
-without it.
+Knows nothing of how a type works. Its module is imported when it is first needed, to keep the start of the broker
+short.
 """
 
 import importlib
@@ -14,36 +14,36 @@ from barnabas.wire.coordinator_records import CoordinatorKey
 
 
 class Kind(Protocol):
-    """All groups of one kind."""
+    """All groups of one type."""
 
     @property
     def appliers(self) -> Mapping[type[CoordinatorKey], Applier]:
-        """What applies the records that are theirs."""
+        """The appliers of its records."""
 
     def start(self) -> None:
-        """All that the log holds has been applied: deadlines begin."""
+        """Starts deadlines: the log is loaded."""
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Topics of these names were made, deleted, or have more partitions."""
+        """Takes notice of topics that were created, deleted, or have more partitions."""
 
 
-class Place(NamedTuple):
-    """Where a kind is to be found."""
+class KindModule(NamedTuple):
+    """The module and class of a type."""
 
-    module: str  #: of this package
+    module: str  #: relative to this package
     name: str
-    record_types: Collection[int]  #: of the keys in ``__consumer_offsets``
+    record_types: Collection[int]  #: of its keys in ``__consumer_offsets``
 
 
-PLACES = {
-    "consumer": Place("consumer_groups", "ConsumerGroups", (3, 4, 5, 6, 7, 8, 16)),
-    "share": Place("share.share_groups", "ShareGroups", range(10, 16)),
-    "streams": Place("streams.streams_groups", "StreamsGroups", range(17, 24)),
+KIND_MODULES = {
+    "consumer": KindModule("consumer_groups", "ConsumerGroups", (3, 4, 5, 6, 7, 8, 16)),
+    "share": KindModule("share.share_groups", "ShareGroups", range(10, 16)),
+    "streams": KindModule("streams.streams_groups", "StreamsGroups", range(17, 24)),
 }
 
 
 class Kinds:
-    """Those that were needed so far."""
+    """The types that have been needed so far."""
 
     def __init__(self, environment: Callable[[], Environment]) -> None:
         self._environment = environment
@@ -51,20 +51,20 @@ class Kinds:
         self._has_started = False
 
     def of(self, type_: str) -> Any:
-        """The kind with that name, made where it was not."""
+        """Returns the type with that name, and imports it if necessary."""
         kind = self._made.get(type_)
         if kind is None:
-            place = PLACES[type_]
-            module = importlib.import_module(f"barnabas.groups.{place.module}")
-            kind = self._made[type_] = getattr(module, place.name)(self._environment())
+            kind_module = KIND_MODULES[type_]
+            module = importlib.import_module(f"barnabas.groups.{kind_module.module}")
+            kind = self._made[type_] = getattr(module, kind_module.name)(self._environment())
             if self._has_started:
                 kind.start()
         return kind
 
     def applier_of(self, key: type[CoordinatorKey]) -> Applier | None:
-        """What applies records with such a key; None where no kind does."""
-        for type_, place in PLACES.items():
-            if key.record_type in place.record_types:
+        """Returns the applier for records with that key; None if no type has one."""
+        for type_, kind_module in KIND_MODULES.items():
+            if key.record_type in kind_module.record_types:
                 applier: Applier | None = self.of(type_).appliers.get(key)
                 return applier
         return None

@@ -1,6 +1,6 @@
-"""What is said to the group coordinator, and what it says back.
+"""The commands of the group coordinator for classic groups and offsets, and their results.
 
-Knows nothing of the wire: which version of a request asked is here only where the protocol's rules depend on it.
+Knows nothing of the wire. A command has the version of a request only as far as the rules depend on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,32 +10,32 @@ from barnabas.errors import NONE, KafkaError
 from barnabas.offsets.pending import Producer
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""The protocols that a member supports, the one it likes best first: name and metadata."""
+"""Name and metadata of each supported protocol, in the member's order of preference."""
 
 
 class Join(NamedTuple):
-    """JoinGroup: be a member, or stay one through the next rebalance. Times in milliseconds."""
+    """A JoinGroup. Times are in milliseconds."""
 
     group_id: str
     member_id: str
-    """Empty for one that is not a member yet."""
+    """Empty for a new member."""
     group_instance_id: str | None
     client_id: str
     client_host: str
-    """As Kafka writes it: "/127.0.0.1"."""
+    """In Kafka's format: "/127.0.0.1"."""
     session_timeout_ms: int
     rebalance_timeout_ms: int
     protocol_type: str
     protocols: Protocols
     reason: str | None = None
     knows_member_id_required: bool = True
-    """Version 4 and up: a new member is told its id first, and joins by it (KIP-394)."""
+    """From version 4 on a new member gets its id first, and then joins with it (KIP-394)."""
     knows_skip_assignment: bool = True
-    """Version 9 and up: a leader that comes back may be told that nothing is to be assigned (KIP-814)."""
+    """From version 9 on a leader that rejoins can be told not to assign (KIP-814)."""
 
 
 class JoinedMember(NamedTuple):
-    """What the leader is told of each member."""
+    """A member in the response to the leader."""
 
     member_id: str
     group_instance_id: str | None
@@ -43,7 +43,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinResult(NamedTuple):
-    """The answer to a :class:`Join`; with an error only the member id is of use."""
+    """The response to a :class:`Join`. With an error the fields beside the member id are ignored."""
 
     error_code: int
     member_id: str
@@ -52,7 +52,7 @@ class JoinResult(NamedTuple):
     protocol_name: str | None = None
     leader: str = ""
     members: Sequence[JoinedMember] = ()
-    """Empty but for the leader."""
+    """Empty for followers."""
     skip_assignment: bool = False
 
     @classmethod
@@ -61,21 +61,21 @@ class JoinResult(NamedTuple):
 
 
 class Sync(NamedTuple):
-    """SyncGroup: ask for one's assignment; the leader brings everybody's."""
+    """A SyncGroup. The leader's has the assignments of all members."""
 
     group_id: str
     generation_id: int
     member_id: str
     group_instance_id: str | None = None
     protocol_type: str | None = None
-    """None where the request does not say (up to version 4): then it is not checked."""
+    """None if the request has none (up to version 4): then it is not checked."""
     protocol_name: str | None = None
     assignments: Sequence[tuple[str, bytes]] = ()
-    """Member id and assignment."""
+    """Member ids and assignments."""
 
 
 class SyncResult(NamedTuple):
-    """The answer to a :class:`Sync`."""
+    """The response to a :class:`Sync`."""
 
     error_code: int
     protocol_type: str | None = None
@@ -88,7 +88,7 @@ class SyncResult(NamedTuple):
 
 
 class Leaver(NamedTuple):
-    """One that leaves: by its member id, or, when somebody else takes it out, by its instance id alone."""
+    """A member to remove: by its member id, or by its instance id alone if an administrator removes it."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -96,7 +96,7 @@ class Leaver(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What became of a :class:`Leaver`."""
+    """The result for a :class:`Leaver`."""
 
     member_id: str
     group_instance_id: str | None
@@ -104,7 +104,7 @@ class Left(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member as DescribeGroups shows it; the metadata is empty unless the group is stable."""
+    """A member in the response of DescribeGroups. The metadata is empty unless the group is stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -115,7 +115,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as DescribeGroups shows it."""
+    """A group in the response of DescribeGroups."""
 
     state: str
     protocol_type: str = ""
@@ -124,7 +124,7 @@ class DescribedGroup(NamedTuple):
 
 
 class ListedGroup(NamedTuple):
-    """A group as ListGroups shows it."""
+    """A group in the response of ListGroups."""
 
     group_id: str
     protocol_type: str
@@ -144,22 +144,22 @@ class OffsetToCommit(NamedTuple):
 
 
 class OffsetCommit(NamedTuple):
-    """OffsetCommit or TxnOffsetCommit, for topics and partitions that exist."""
+    """An OffsetCommit or TxnOffsetCommit. Its topics and partitions exist."""
 
     group_id: str
     offsets: Sequence[OffsetToCommit]
     generation_id: int = -1
-    """-1 for a consumer that is in no group, and only keeps its offsets there."""
+    """-1 for a simple consumer, which is in no group."""
     member_id: str = ""
     group_instance_id: str | None = None
     retention_time_ms: int = -1
-    """How long the offsets shall be kept, or -1: as the broker does."""
+    """How long to keep the offsets; -1 for the broker's retention."""
     knows_group_id_not_found: bool = True
-    """From version 9, or 6 of TxnOffsetCommit: older ones are told ILLEGAL_GENERATION of a group that is not there."""
+    """From version 9 on, or 6 of TxnOffsetCommit. Older versions get ILLEGAL_GENERATION if the group does not exist."""
     producer: Producer | None = None
-    """TxnOffsetCommit: whose transaction decides about the offsets; None where they are committed by themselves."""
+    """The producer of a TxnOffsetCommit, whose transaction decides the offsets; None for an OffsetCommit."""
     knows_member_epochs: bool = True
-    """From version 9, and in all of TxnOffsetCommit: the generation may be the epoch of a newer kind of member."""
+    """From version 9 on, and in all of TxnOffsetCommit, the generation may be a member epoch."""
 
 
 JoinReply = Callable[[JoinResult], object]

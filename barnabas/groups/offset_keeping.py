@@ -1,7 +1,6 @@
-"""The offsets that groups keep: commits, what is asked about them, and how long they last.
+"""The offsets of groups: commits, fetches, deletion and expiry (Kafka's ``OffsetMetadataManager``).
 
-Knows nothing of how groups rebalance, nor of logs: whether somebody may commit, its group says. Follows Apache Kafka's
-``OffsetMetadataManager``.
+Knows nothing of rebalances and logs. Whether a member may commit is decided by its group.
 """
 
 import logging
@@ -36,17 +35,17 @@ from barnabas.wire.messages.group_records import OffsetCommitKey
 logger = logging.getLogger(__name__)
 
 CONSUMER = "consumer"
-"""The type of groups of the consumer protocol."""
+"""The type of consumer groups."""
 
 SHARE = "share"
-"""The type of groups that commit no offsets: what they have read stands in the state of their share partitions."""
+"""The type of share groups, which do not commit offsets: their progress is the state of their share partitions."""
 
 Taken = list[tuple[str, int, CommittedOffset]]
-"""What one commit is about: topic, partition and offset of each."""
+"""The offsets of one commit: topic, partition and offset."""
 
 
 class OffsetKeeping:
-    """The half of the coordinator that keeps offsets."""
+    """The part of the group coordinator that stores offsets."""
 
     def __init__(
         self,
@@ -63,7 +62,8 @@ class OffsetKeeping:
         self.offsets = GroupOffsets()
         self._groups: dict[str, Group] = {}
         self._unsafe: dict[str, list[Taken]] = {}
-        """By group, the commits that are in the log and not safe yet: nobody sees them, but they go with the group."""
+        """By group, the commits that are in the log and not durable. They are not visible, and are deleted with the
+        group."""
         self._clock = clock
         self._deadlines = deadlines
         self._ledger = ledger
@@ -88,14 +88,15 @@ class OffsetKeeping:
         return group
 
     def _delete(self, group: Group, written: Written) -> None:
-        """Take away the group, with its offsets."""
+        """Writes the tombstones of the group and its offsets."""
         group_id = group.group_id
         unsafe = [(topic, partition) for taken in self._unsafe.get(group_id, ()) for topic, partition, _ in taken]
         positions = list(dict.fromkeys((*self.offsets.positions(group_id), *unsafe)))
 
         def then(error: type[KafkaError] | None) -> None:
             if error is None:
-                # What became safe only after this was appended, though it stands before it in the log.
+                # Some commits precede these tombstones in the log, and have become durable only after they were
+                # appended.
                 for position in positions:
                     self.offsets.remove(group_id, *position)
                 self._drop_if_bare(group_id)
@@ -107,7 +108,7 @@ class OffsetKeeping:
         self._ledger.commit(group_id, [*records, *group.tombstones()], then)
 
     def _drop_if_bare(self, group_id: str) -> None:
-        """Forget a group that was made for a commit of which nothing has come."""
+        """Drops a group that was created for a commit that failed."""
         group = self._groups.get(group_id)
         if (
             isinstance(group, ClassicGroup)
@@ -120,7 +121,7 @@ class OffsetKeeping:
     def _write(
         self, group_id: str, records: Sequence[Record], written: Written, producer: Producer | None = None
     ) -> None:
-        """Append records of a group; from the first that is safe on, the group is seen."""
+        """Appends records of a group. The group becomes visible with its first durable record."""
 
         def then(error: type[KafkaError] | None) -> None:
             if error is None and (group := self._groups.get(group_id)) is not None:
@@ -130,14 +131,16 @@ class OffsetKeeping:
         self._append(group_id, records, then, producer)
 
     def _heard_of(self, group: Group, member_id: str) -> None:
-        """A member has committed: as good as a heartbeat, where the kind of group has it so."""
+        """Notes that a member has committed. For some types of groups that counts as a heartbeat."""
 
     # ---------------------------------------------------------------- offsets
 
     def commit_offsets(self, commit: OffsetCommit, reply: ErrorsReply) -> None:
-        """OffsetCommit, of partitions that exist: a code for each; KafkaError for all of them.
+        """Commits offsets, and replies with a result for each.
 
-        Or TxnOffsetCommit, by a producer of whom it is known that the group is part of its transaction.
+        A commit with a producer is a TxnOffsetCommit, of a transaction that the group is known to be part of.
+
+        :raises KafkaError: none of them can be committed
         """
         group = self._committing(commit)
         if commit.producer is None:
@@ -167,14 +170,14 @@ class OffsetKeeping:
         def written(error: type[KafkaError] | None) -> None:
             unsafe.remove(taken)
             if self._unsafe.get(commit.group_id) is not unsafe:
-                error = error or NotCoordinator  # the group was lost meanwhile
+                error = error or NotCoordinator  # the coordinator has resigned
             elif not unsafe:
                 del self._unsafe[commit.group_id]
             if error is not None:
                 self._withdraw(group)
                 reply([code or error.code for code in codes])
                 return
-            if commit.group_id not in self._groups:  # deleted while this was being written
+            if commit.group_id not in self._groups:  # the group was deleted during the write
                 self._create(commit.group_id).is_written = True
             for each in taken:
                 self._put(commit.group_id, each, commit.producer)
@@ -194,7 +197,7 @@ class OffsetKeeping:
         self.offsets.end(Transaction(partition, producer_id), is_commit)
 
     def _committing(self, commit: OffsetCommit) -> Group:
-        """The group that takes the commit; a simple consumer's comes into being by it."""
+        """Returns the group of a commit. A simple consumer's first commit creates it."""
         group = self._find(commit.group_id)
         if group is None:
             if commit.generation_id >= 0:
@@ -204,7 +207,7 @@ class OffsetKeeping:
         return group
 
     def _withdraw(self, group: Group) -> None:
-        """A commit has failed: a group that was made for it has no record, and must be in nobody's way."""
+        """Drops the group of a failed commit if it has no record."""
         if not group.is_written and self._groups.get(group.group_id) is group:
             self._drop_if_bare(group.group_id)
 
@@ -220,7 +223,7 @@ class OffsetKeeping:
         return self.offsets.of(group_id)
 
     def unstable_offsets(self, group_id: str) -> Collection[Position]:
-        """Where transactions are about to change what :meth:`fetch_offsets` says (KIP-447). Not to be changed."""
+        """Returns the positions that open transactions have offsets for (KIP-447), which must not be changed."""
         return self.offsets.unstable(group_id)
 
     def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
@@ -237,7 +240,7 @@ class OffsetKeeping:
         self._remove_offsets(group_id, doomed, lambda error: reply([code or _code(error) for code in codes]))
 
     def _remove_offsets(self, group_id: str, positions: Iterable[tuple[str, int]], written: Written) -> None:
-        """Take away those of them that there are."""
+        """Writes the tombstones of those offsets that exist."""
         present = [each for each in dict.fromkeys(positions) if self.offsets.has(group_id, *each)]
 
         def then(error: type[KafkaError] | None) -> None:
@@ -252,28 +255,29 @@ class OffsetKeeping:
             written(None)
 
     def topics_deleted(self, topics: Iterable[str]) -> None:
-        """Those topics are no more, and neither are the offsets of them."""
+        """Removes the offsets of deleted topics."""
         for topic in topics:
             for group_id in self.offsets.groups_of(topic):
                 positions = [each for each in self.offsets.positions(group_id) if each[0] == topic]
-                logger.info("group %s: %d offsets of the deleted topic %s go", group_id, len(positions), topic)
-                self._remove_offsets(group_id, positions, log_failure(group_id, "that offsets go"))
+                logger.info("group %s: removing %d offsets of the deleted topic %s", group_id, len(positions), topic)
+                self._remove_offsets(group_id, positions, log_failure(group_id, "tombstones of offsets"))
 
     # -------------------------------------------------------------- retention
 
     def expire_offsets(self) -> None:
-        """Take away offsets that nobody has needed for the retention time, and empty groups without any."""
+        """Removes expired offsets, and empty groups without offsets."""
         for group in list(self._groups.values()):
             expired, keeps_some = self._expired(group)
             if not keeps_some and _is_abandoned(group):
-                logger.info("group %s: has no members and no offsets left, and goes", group.group_id)
-                self._delete(group, log_failure(group.group_id, "that it goes"))
+                logger.info("group %s: removed, without members and offsets", group.group_id)
+                self._delete(group, log_failure(group.group_id, "its tombstones"))
             elif expired:
-                logger.info("group %s: %d offsets have expired", group.group_id, len(expired))
-                self._remove_offsets(group.group_id, expired, log_failure(group.group_id, "that offsets go"))
+                logger.info("group %s: removing %d expired offsets", group.group_id, len(expired))
+                self._remove_offsets(group.group_id, expired, log_failure(group.group_id, "tombstones of offsets"))
 
     def _expired(self, group: Group) -> tuple[list[tuple[str, int]], bool]:
-        """Which offsets have expired, and whether there are others. What a transaction is about to change has not."""
+        """Returns the expired offsets, and whether there are others. Positions with pending offsets have not
+        expired."""
         now_ms, retention_ms = self._clock.time_ms(), self.config.offsets_retention_ms
         unstable = self.offsets.unstable(group.group_id)
         expired, keeps_some = [], bool(unstable)
@@ -294,7 +298,7 @@ class OffsetKeeping:
 
 
 def _is_abandoned(group: Group) -> bool:
-    """Whether there is nobody in it, nor about to be. Share groups stay until somebody deletes them."""
+    """Returns whether the group has no members, nor pending ones. Share groups are kept until they are deleted."""
     if group.type == SHARE:
         return False
     return group.is_empty and not (isinstance(group, ClassicGroup) and group.pending_members)
@@ -305,5 +309,5 @@ def _code(error: type[KafkaError] | None) -> int:
 
 
 def _utf16_length(text: str) -> int:
-    """As Java counts; only what lies beyond the first plane counts twice."""
+    """Returns the length that Java counts: characters beyond the first plane count twice."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

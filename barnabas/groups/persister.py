@@ -1,6 +1,6 @@
-"""What share groups ask of whoever keeps the state of their partitions (KIP-932).
+"""The persister: what share groups need of the store of their share partitions' state (KIP-932).
 
-Knows nothing of where that is: on one node it is the share coordinator beside the group coordinator.
+Knows nothing of where the state is stored.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,18 +9,18 @@ from typing import Protocol
 from barnabas.errors import KafkaError
 
 TopicPartition = tuple[bytes, int]
-"""A topic's id and the number of a partition."""
+"""A topic id and a partition."""
 
 
 class Outcome(Protocol):
-    """What became of a question about one share partition."""
+    """The outcome for one share partition."""
 
     @property
     def error(self) -> type[KafkaError] | None: ...
 
 
 Done = Callable[[Mapping[TopicPartition, Outcome]], object]
-"""Called once, when there is an outcome for each partition: at once, or later."""
+"""Called once, when every partition has an outcome."""
 
 
 class Persister(Protocol):
@@ -29,7 +29,10 @@ class Persister(Protocol):
     def initialize(
         self, group_id: str, partitions: Mapping[bytes, Mapping[int, int]], state_epoch: int, done: Done, /
     ) -> None:
-        """Begin states of that epoch; ``partitions``: topic id -> partition -> start offset, -1 where it is open."""
+        """Initializes the state of share partitions, with that state epoch.
+
+        :param partitions: start offsets by topic id and partition; -1 if ``share.auto.offset.reset`` decides
+        """
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition], done: Done, /) -> None:
-        """Forget the states; where there is none, that is well too."""
+        """Deletes the state of share partitions. It is no error if there is none."""

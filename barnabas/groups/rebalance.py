@@ -1,10 +1,10 @@
-"""The rebalances of classic groups: what begins and ends them, assignments, heartbeats, leaving, and time that is up.
+"""The rebalances of classic groups: their begin and end, SyncGroup, Heartbeat, LeaveGroup, and timeouts.
 
-Knows nothing of requests, of offsets, or of which groups there are: it is handed one group at a time. How members
-come in is ``joining.py``'s. Follows the classic half of Apache Kafka's ``GroupMetadataManager``.
+Knows nothing of requests, offsets and other groups. How members join is ``joining.py``. Follows the parts of Apache
+Kafka's ``GroupMetadataManager`` for classic groups.
 
-Answers are collected while the state changes and given when it has changed, since whoever gets one may come back with
-the next command at once.
+Responses are collected while the state changes, and sent afterwards: a client that gets one may send its next request
+at once.
 """
 
 import logging
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 R = TypeVar("R")
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""How long a new member's first JoinGroup may take: it cannot send heartbeats, for it does not know its id."""
+"""How long the first JoinGroup of a new member may wait. The member does not know its id, so it sends no heartbeats."""
 
-SHORTEST_WAIT_MS = 1
-"""Between looking for members again and again, whatever their rebalance time-outs: so that it cannot spin."""
+MIN_WAIT_MS = 1
+"""The shortest time between two attempts to complete a rebalance, whatever the rebalance timeouts are."""
 
 Write = Callable[[str, Sequence[Record], Written], None]
-"""Appends records of one group to the log, all or none, in order; tells so, at once or later."""
+"""Appends records of a group to the log as one batch, and calls back when they are durable."""
 
 
 class Rebalance:
@@ -62,22 +62,22 @@ class Rebalance:
 
     # -------------------------------------------------------------- rebalance
 
-    def rebalance_or_go_on(self, group: ClassicGroup, reason: str) -> None:
+    def rebalance_or_complete(self, group: ClassicGroup, reason: str) -> None:
         if group.can_rebalance:
             self.prepare(group, reason)
         else:
-            self.go_on_if_all_joined(group)
+            self.complete_if_all_joined(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> None:
-        """Call all members together."""
+        """Begins a rebalance: all members have to rejoin."""
         if group.state is State.COMPLETING_REBALANCE:
             self._propagate_error(group, RebalanceInProgress)
         self._cancel(group.sync_deadline)
         is_first = group.is_empty
         group.transition_to(State.PREPARING_REBALANCE, self.clock.time_ms())
-        logger.info("group %s: rebalances generation %d (%s)", group.group_id, group.generation_id, reason)
+        logger.info("group %s: preparing to rebalance generation %d: %s", group.group_id, group.generation_id, reason)
         if is_first:
-            # More members are likely to come: many start at once.
+            # More members are likely to join, as they often start together.
             delay_ms = self.config.group_initial_rebalance_delay_ms
             remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
             self._wait_for_joins(group, delay_ms, self._end_initial_delay, delay_ms, remaining_ms)
@@ -86,8 +86,8 @@ class Rebalance:
         else:
             self._wait_for_joins(group, group.rebalance_timeout_ms, self._end_joining)
 
-    def go_on_if_all_joined(self, group: ClassicGroup) -> None:
-        """Somebody has joined or left while members are awaited; the first rebalance waits its delay all the same."""
+    def complete_if_all_joined(self, group: ClassicGroup) -> None:
+        """Completes the rebalance if all members have joined. The first rebalance still waits for its delay."""
         if (
             group.state is State.PREPARING_REBALANCE
             and group.previous_state is not State.EMPTY
@@ -115,7 +115,7 @@ class Rebalance:
         self.give_answers()
 
     def _complete_join(self, group: ClassicGroup) -> None:
-        """The members are those who have joined; begin the next generation with them."""
+        """Begins the next generation with the members that have joined, and removes the others."""
         self._cancel(group.join_deadline)
         group.new_member_added = False
         missing = [
@@ -124,16 +124,20 @@ class Rebalance:
             if not member.is_awaiting_join and member.group_instance_id is None
         ]
         for member in missing:
-            logger.info("group %s: %s has not joined again and is out", group.group_id, member.member_id)
+            logger.info(
+                "group %s: removed member %s: it has not rejoined within the rebalance timeout",
+                group.group_id,
+                member.member_id,
+            )
             group.remove(member.member_id)
         if not group.elect_leader() and group.members:
-            # Only static members are left, and none of them has come: their sessions end before the group does.
-            self._wait_for_joins(group, max(group.rebalance_timeout_ms, SHORTEST_WAIT_MS), self._end_joining)
+            # Only static members are left, and none has joined. They are removed when their sessions end.
+            self._wait_for_joins(group, max(group.rebalance_timeout_ms, MIN_WAIT_MS), self._end_joining)
             return
         group.next_generation(self.clock.time_ms())
         if group.is_empty:
-            logger.info("group %s: empty at generation %d", group.group_id, group.generation_id)
-            self.write(group.group_id, [group_record(group, {})], log_failure(group.group_id, "that it is empty"))
+            logger.info("group %s: empty in generation %d", group.group_id, group.generation_id)
+            self.write(group.group_id, [group_record(group, {})], log_failure(group.group_id, "the empty group"))
         else:
             self._answer_joined(group)
 
@@ -150,7 +154,7 @@ class Rebalance:
         )
 
     def _answer_joined(self, group: ClassicGroup) -> None:
-        logger.info("group %s: generation %d of %d members", group.group_id, group.generation_id, len(group.members))
+        logger.info("group %s: generation %d with %d members", group.group_id, group.generation_id, len(group.members))
         for member in group.members.values():
             result = self.joined(group, member, tells_members=group.leader_id == member.member_id)
             self.answer_join(group, member, result)
@@ -163,7 +167,7 @@ class Rebalance:
     # ------------------------------------------------------------------- sync
 
     def sync(self, group: ClassicGroup, sync: Sync, reply: SyncReply) -> None:
-        """Give a member its assignment, as soon as the leader has brought it."""
+        """Replies to a member with its assignment, once the leader has sent it."""
         try:
             member = self._validate_sync(group, sync)
         except KafkaError as error:
@@ -197,11 +201,17 @@ class Rebalance:
         self.answer_sync(member, SyncResult.refused(RebalanceInProgress))
         member.sync_reply = reply
         if group.leader_id == member.member_id and group.assigned_generation_id != sync.generation_id:
-            # Asked again while this is on its way to the log, it may bring another one: a generation has the first.
+            # The leader may sync again, with another assignment, before this one is written. The first one of a
+            # generation is valid.
             group.assigned_generation_id = sync.generation_id
             brought = dict(sync.assignments)
             assignments = {member_id: brought.get(member_id, b"") for member_id in group.members}
-            logger.info("group %s: assigned by %s at generation %d", group.group_id, sync.member_id, sync.generation_id)
+            logger.info(
+                "group %s: assignment of generation %d from leader %s",
+                group.group_id,
+                sync.generation_id,
+                sync.member_id,
+            )
             self.write(
                 group.group_id,
                 [group_record(group, assignments)],
@@ -211,12 +221,12 @@ class Rebalance:
     def _assigned(
         self, group: ClassicGroup, generation_id: int, assignments: Mapping[str, bytes], error: type[KafkaError] | None
     ) -> None:
-        """The assignment is written, or is not; meanwhile the group may have gone on without it."""
+        """Handles the outcome of writing the assignment, if the group still waits for it."""
         if group.state is not State.COMPLETING_REBALANCE or group.generation_id != generation_id:
             return
         if error is not None:
             self._propagate_error(group, error)
-            self.rebalance_or_go_on(group, f"the assignment could not be written: {error.__name__}")
+            self.rebalance_or_complete(group, f"cannot write the assignment: {error.__name__}")
         else:
             for member in group.members.values():
                 member.assignment = assignments.get(member.member_id, b"")
@@ -225,7 +235,7 @@ class Rebalance:
         self.give_answers()
 
     def _propagate_error(self, group: ClassicGroup, error: type[KafkaError]) -> None:
-        """Nobody has an assignment; those who wait for one are told why."""
+        """Replies to the members that wait for an assignment with the error."""
         for member in group.members.values():
             member.assignment = b""
             self._expect_heartbeat_after(member, self.answer_sync(member, SyncResult.refused(error)))
@@ -237,7 +247,7 @@ class Rebalance:
     # ------------------------------------------------------- heartbeat, leave
 
     def heartbeat(self, group: ClassicGroup, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
-        """The member lives; the error code says whether it has to join again."""
+        """Handles a Heartbeat. Returns its error code: REBALANCE_IN_PROGRESS if the member has to rejoin."""
         try:
             member = group.require_member(member_id, group_instance_id)
         except KafkaError as error:
@@ -250,19 +260,19 @@ class Rebalance:
         return RebalanceInProgress.code if group.state is State.PREPARING_REBALANCE else NONE
 
     def leave(self, group: ClassicGroup, leavers: Sequence[Leaver]) -> list[Left]:
-        """Take members out, and rebalance once for all of them."""
+        """Removes members, and rebalances once for all of them."""
         answers = [self._leave(group, leaver) for leaver in leavers]
         gone = [leaver for leaver, answer in zip(leavers, answers, strict=True) if answer.error_code == NONE]
         if gone:
             names = ", ".join(leaver.member_id or f"{leaver.group_instance_id}" for leaver in gone)
-            self._rebalance_without(group, f"{names} left: {gone[0].reason or 'not said why'}")
+            self._rebalance_without(group, f"{names} left: {gone[0].reason or 'no reason given'}")
         self.give_answers()
         return answers
 
     def _leave(self, group: ClassicGroup, leaver: Leaver) -> Left:
         member_id = leaver.member_id
         if not member_id and leaver.group_instance_id is not None:
-            # An administrator takes the instance out, whoever it is by now.
+            # An administrator removes the instance, whatever its member id is.
             member_id = group.static_members.get(leaver.group_instance_id, "")
         if member_id in group.pending_members:
             group.remove(member_id)
@@ -283,20 +293,20 @@ class Rebalance:
         if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
             self.prepare(group, reason)
         else:
-            self.go_on_if_all_joined(group)
+            self.complete_if_all_joined(group)
 
     # ------------------------------------------------------------------- time
 
     def loaded(self, group: ClassicGroup) -> None:
-        """The group came from the log: its members have their whole session time-outs to be heard of."""
+        """Starts the sessions of a group that was loaded from the log."""
         for member in group.members.values():
             self.expect_heartbeat(member)
         if len(group.members) > self.config.group_max_size:
-            self.prepare(group, f"{len(group.members)} members are more than group.max.size")
+            self.prepare(group, f"it has {len(group.members)} members, more than group.max.size")
         self.give_answers()
 
     def abandon(self, group: ClassicGroup, error: type[KafkaError]) -> None:
-        """The group is no more, because of that: whoever waits in it is told."""
+        """Removes a group, and replies to its members that wait with the error."""
         for member in list(group.members.values()):
             self.answer_join(group, member, JoinResult.refused(error))
             self.answer_sync(member, SyncResult.refused(error))
@@ -304,51 +314,56 @@ class Rebalance:
         self.give_answers()
 
     def session(self, group: ClassicGroup, member_id: str) -> Deadline:
-        """The deadline of a member that is about to be made."""
+        """Returns the session deadline of a member that is being created."""
         return Deadline(self._expire_session, group, member_id)
 
     def expect_heartbeat(self, member: ClassicMember) -> None:
-        """It has been heard of: its session begins anew."""
+        """Restarts the member's session."""
         self._deadlines.set(member.session, member.session_timeout_ms / 1000)
 
     def expect_first_join(self, member: ClassicMember) -> None:
-        """Its connection does not read while its JoinGroup waits with us, so that we would not see it close.
+        """Sets the deadline of a new member's first JoinGroup.
 
-        Should the member have gone, this ends the wait; should it be there, it tries again.
+        While its request waits, the broker does not read from the connection, and does not notice its end. If the
+        member is still there, it tries again.
         """
         self._deadlines.set(member.session, NEW_MEMBER_JOIN_TIMEOUT_MS / 1000)
 
     def expect_pending(self, group: ClassicGroup, member_id: str, session_timeout_ms: int) -> None:
-        """The id was given out: it has to be joined by within a session time-out."""
+        """Sets the deadline by which a member has to join with the id that was returned to it."""
         pending = Deadline(self._expire_pending, group, member_id)
         group.pending_members[member_id] = pending
         self._deadlines.set(pending, session_timeout_ms / 1000)
 
     def _expire_session(self, group: ClassicGroup, member_id: str) -> None:
         member = group.members.get(member_id)
-        if member is None or member.is_excused:
+        if member is None or member.awaits_response:
             return
-        logger.info("group %s: %s has not been heard of for its session time-out", group.group_id, member_id)
+        logger.info("group %s: removed member %s: its session timed out", group.group_id, member_id)
         self._remove(group, member)
-        self._rebalance_without(group, f"{member_id} is gone")
+        self._rebalance_without(group, f"the session of member {member_id} timed out")
         self.give_answers()
 
     def _expire_pending(self, group: ClassicGroup, member_id: str) -> None:
-        logger.info("group %s: %s has never joined by its id", group.group_id, member_id)
+        logger.info("group %s: removed pending member %s: it has not joined", group.group_id, member_id)
         group.remove(member_id)
-        self.go_on_if_all_joined(group)
+        self.complete_if_all_joined(group)
         self.give_answers()
 
     def _expire_sync(self, group: ClassicGroup, generation_id: int) -> None:
-        """Whoever has joined and not asked for its assignment in all that time is out."""
+        """Removes members that have joined and have not synced in time."""
         if generation_id != group.generation_id or group.state not in (State.COMPLETING_REBALANCE, State.STABLE):
             return
         missing = [group.members[member_id] for member_id in sorted(group.pending_sync) if member_id in group.members]
         for member in missing:
-            logger.info("group %s: %s has not synced and is out", group.group_id, member.member_id)
+            logger.info(
+                "group %s: removed member %s: it has not synced within the rebalance timeout",
+                group.group_id,
+                member.member_id,
+            )
             self._remove(group, member)
         if missing:
-            self.prepare(group, "members that joined have not synced")
+            self.prepare(group, "members have not synced")
         self.give_answers()
 
     @staticmethod
@@ -359,11 +374,11 @@ class Rebalance:
     # ---------------------------------------------------------------- answers
 
     def answer(self, reply: Callable[[R], object], result: R) -> None:
-        """Say so, once the state is as it will be."""
+        """Collects a response, which :meth:`give_answers` sends."""
         self._answers.append(lambda: reply(result))
 
     def give_answers(self) -> None:
-        """Call who waits. Each call may bring the next command, which gives its own answers, and ours that are left."""
+        """Sends the collected responses. A callback may bring the next command, which sends the rest."""
         while self._answers:
             self._answers.popleft()()
 
@@ -379,6 +394,6 @@ class Rebalance:
         return reply is not None
 
     def _expect_heartbeat_after(self, member: ClassicMember, was_answered: bool) -> None:
-        """A session that ended while the member waited was let go by; now that it is answered it begins anew."""
+        """Restarts the session of a member that has got a response. Its session may have ended while it waited."""
         if was_answered:
             self.expect_heartbeat(member)

@@ -1,6 +1,6 @@
-"""A group and its members as a record of ``__consumer_offsets``, there and back.
+"""The records of classic groups in ``__consumer_offsets``.
 
-Knows nothing of logs or batches, nor of the records of offsets that stand in the same topic (``offsets/records.py``).
+Knows nothing of logs and batches, nor of the records of offsets in the same topic (``offsets/records.py``).
 """
 
 from collections.abc import Mapping
@@ -13,25 +13,25 @@ from barnabas.wire.messages.group_records import GroupMetadataKey, GroupMetadata
 VERSION = VERSIONS[GroupMetadataValue]
 
 LONGEST_TEXT = (1 << 15) - 1
-"""Bytes of UTF-8 for which records have a place; requests may bring more."""
+"""The longest string in UTF-8 that a record can hold. Requests can have longer ones."""
 
 NO_TIMESTAMP = -1
-"""For a group that came from a log which did not keep it."""
+"""The timestamp of a group from a log that did not store one."""
 
 
 def has_place_for(*texts: str | None, spare: int = 0) -> bool:
-    """Whether records can keep each of these, and ``spare`` bytes more with it."""
+    """Returns whether records can hold each of these strings with ``spare`` more bytes."""
     return all(text is None or len(text.encode()) + spare <= LONGEST_TEXT for text in texts)
 
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
-    """The group as it is, with the assignment of each member (Kafka's ``newGroupMetadataRecord``)."""
+    """Returns the record of a group with these assignments (Kafka's ``newGroupMetadataRecord``)."""
     key, value = group_pair(group, assignments)
     return encode_key(key), encode_value(value, VERSION)
 
 
 def group_pair(group: ClassicGroup, assignments: Mapping[str, bytes]) -> tuple[GroupMetadataKey, GroupMetadataValue]:
-    """The same before it is bytes."""
+    """Returns the same as key and value."""
     protocol_name = group.protocol_name
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
@@ -57,13 +57,13 @@ def group_pair(group: ClassicGroup, assignments: Mapping[str, bytes]) -> tuple[G
 
 
 def new_group_record(group: ClassicGroup) -> Record:
-    """That there is such a group, before anybody has joined it (Kafka's ``newEmptyGroupMetadataRecord``)."""
+    """Returns the record of a new group without members (Kafka's ``newEmptyGroupMetadataRecord``)."""
     key, value = new_group_pair(group)
     return encode_key(key), encode_value(value, VERSION)
 
 
 def new_group_pair(group: ClassicGroup) -> tuple[GroupMetadataKey, GroupMetadataValue]:
-    """The same before it is bytes."""
+    """Returns the same as key and value."""
     value = GroupMetadataValue(
         protocol_type="",
         generation=0,

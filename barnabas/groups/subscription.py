@@ -1,7 +1,7 @@
-"""What a consumer says in its group's protocol: the topics that it reads.
+"""The topics in the subscription of a consumer of the classic protocol.
 
-Knows nothing of groups. Only the first fields of the subscription are read, which all its versions share, so that a
-newer client's is understood too; everything else in a member's metadata is between the members.
+Knows nothing of groups. It reads the fields that all versions have in common, so that those of newer clients can be
+read, too.
 """
 
 import struct
@@ -16,7 +16,9 @@ _INT32 = struct.Struct(">i").unpack_from
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str]:
-    """The topics of a ``ConsumerProtocolSubscription``; MalformedMessage where it is none.
+    """Returns the topics of a ``ConsumerProtocolSubscription``.
+
+    :raises MalformedMessage: it cannot be decoded
 
     >>> sorted(subscribed_topics(bytes.fromhex("0003 00000002 0001 61 0002 6262 00000000")))
     ['a', 'bb']

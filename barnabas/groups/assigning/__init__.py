@@ -1,7 +1,7 @@
-"""Assignors: who of a group reads which partitions. Pure functions of the members and the topics.
+"""The assignors of the broker: pure functions of the members of a group and their topics.
 
-Knows nothing of how members learn of it. Each takes all members at once, and gives each of them an assignment, which
-may be what it had; all of a broker's answers come out as Apache Kafka's would, hash tables' orders included.
+Knows nothing of how members get their assignments. An assignor returns the assignments of all members at once. They are
+those of Apache Kafka, even where these depend on the order of hash tables.
 
 >>> from types import SimpleNamespace
 >>> orders = bytes(15) + b"1"
@@ -19,7 +19,7 @@ from barnabas.groups.assigning.uniform import assign_uniformly
 
 __all__ = ["ASSIGNORS", "Assignment", "Subscriber", "TopicsView", "names_of"]
 
-#: Those of consumer groups, by the names that ``group.consumer.assignors`` and members give them.
+#: The assignors of consumer groups, by their names in ``group.consumer.assignors`` and in requests.
 ASSIGNORS: dict[str, Callable[[Mapping[str, Subscriber], TopicsView], Assignment]] = {
     "uniform": assign_uniformly,
     "range": assign_ranges,
@@ -27,7 +27,7 @@ ASSIGNORS: dict[str, Callable[[Mapping[str, Subscriber], TopicsView], Assignment
 
 
 def names_of(configured: Iterable[str]) -> list[str]:
-    """Assignors by their names, whether ``group.consumer.assignors`` has these or the names of Kafka's classes.
+    """Returns the names of assignors in ``group.consumer.assignors``, which may have names of Kafka's classes.
 
     >>> names_of(["org.apache.kafka.coordinator.group.assignor.RangeAssignor", "uniform"])
     ['range', 'uniform']

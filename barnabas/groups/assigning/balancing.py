@@ -1,21 +1,21 @@
-"""Uniform among members that subscribe to different topics: partitions move from who has most to who has least.
+"""The uniform assignor for members with different subscriptions: partitions move from the most to the least loaded.
 
-Knows nothing of groups whose members all subscribe to the same: ``uniform.py`` has a shorter way for them.
+Knows nothing of members with equal subscriptions, for which ``uniform.py`` has a faster algorithm.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsView
-from barnabas.groups.java_hash import hash_map_order, uuid_place
+from barnabas.groups.java_hash import hash_map_order, uuid_key
 
 ROUNDS = 16
-"""How often the topics are gone through at most: what is not in balance then stays so."""
+"""How often the topics are gone through at most."""
 
 NOBODY = -1
 
 
 class Balancing:
-    """One assignment (Kafka's ``UniformHeterogeneousAssignmentBuilder``). Members are told apart by their index."""
+    """One assignment (Kafka's ``UniformHeterogeneousAssignmentBuilder``). Members are identified by an index."""
 
     def __init__(self, members: Mapping[str, Subscriber], topics: TopicsView) -> None:
         self.members = members
@@ -25,7 +25,7 @@ class Balancing:
         for index, member_id in enumerate(self.member_ids):
             for topic_id in members[member_id].topic_ids:
                 self.subscribers.setdefault(topic_id, []).append(index)
-        #: Of each partition its member, or NOBODY.
+        #: The member of each partition, or NOBODY.
         self.owners = {topic_id: [NOBODY] * len(topics[topic_id].partitions) for topic_id in self.subscribers}
 
     def assign(self) -> Assignment:
@@ -42,7 +42,7 @@ class Balancing:
         }
 
     def _keep(self) -> None:
-        """Leave the members what they have of topics that they subscribe to."""
+        """Leaves members the partitions of topics that they still subscribe to."""
         for index, member_id in enumerate(self.member_ids):
             member = self.members[member_id]
             for topic_id, partitions in member.assigned.items():
@@ -63,18 +63,18 @@ class Balancing:
                 self._move(topic_id, partition, balance.next_least_loaded())
 
     def _hardest_first(self, topic_ids: Iterable[bytes]) -> list[bytes]:
-        """Topics with the most partitions for each subscriber first, then those with the fewest subscribers."""
+        """Sorts topics: those with the most partitions per subscriber first, then those with the fewest subscribers."""
         return sorted(
             topic_ids,
             key=lambda each: (
                 -len(self.owners[each]) / len(self.subscribers[each]),
                 len(self.subscribers[each]),
-                uuid_place(each),
+                uuid_key(each),
             ),
         )
 
     def _balance(self, topic_ids: Iterable[bytes]) -> None:
-        """Move partitions until a whole round changes nothing any more."""
+        """Moves partitions until a whole round moves none."""
         order = self._hardest_first(topic_ids)
         changed_last = -1
         for _ in range(ROUNDS):
@@ -85,7 +85,7 @@ class Balancing:
                     changed_last = index
 
     def _balance_topic(self, topic_id: bytes) -> int:
-        """How many partitions of the topic were moved so that its subscribers are in balance."""
+        """Moves partitions of the topic until its subscribers are balanced, and returns how many."""
         balance = Balance(self.loads, self.subscribers[topic_id])
         if balance.spread <= 1:
             return 0
@@ -95,7 +95,7 @@ class Balancing:
         moved = 0
         while not balance.is_balanced:
             while (giver := balance.next_most_loaded()) != NOBODY and not movable.get(giver):
-                balance.exclude_most_loaded()  # what it has is of other topics
+                balance.exclude_most_loaded()  # its partitions are of other topics
             if giver == NOBODY:
                 break
             partition = movable[giver].pop()
@@ -115,14 +115,15 @@ class Balancing:
 
 
 class Balance:
-    """Some members by their load; who gives next, and who takes (Kafka's ``MemberAssignmentBalancer``).
+    """Members by load: which one gives the next partition, and which one takes it (Kafka's
+    ``MemberAssignmentBalancer``).
 
-    At both ends there is a range of members with the same load, which is gone through before the next load is. So
-    nothing has to be sorted again though each step changes two loads.
+    At both ends there is a range of members with equal load, which is used up before the next load is. So nothing has
+    to be sorted again, though each step changes two loads.
     """
 
     def __init__(self, loads: Sequence[int], members: Iterable[int]) -> None:
-        """``loads`` is looked at each time: whoever moves a partition changes it."""
+        """:param loads: read at each step; whoever moves a partition updates it"""
         self._loads = loads
         order = self._order = sorted(members, key=lambda each: (loads[each], each))
         self._least_end, self._least_load, self._next_least = 0, loads[order[0]] - 1, 0
@@ -146,7 +147,7 @@ class Balance:
         return member
 
     def next_most_loaded(self) -> int:
-        """NOBODY where all have been excluded."""
+        """Returns NOBODY if all members are excluded."""
         order = self._order
         if self._next_most < self._most_start:
             if self._most_end <= self._most_start > 0:
@@ -163,7 +164,7 @@ class Balance:
         return member
 
     def exclude_most_loaded(self) -> None:
-        """Who was named last has nothing to give."""
+        """Excludes the member that was returned last, as it has nothing to give."""
         order, last, end = self._order, self._next_most + 1, self._most_end - 1
         order[last], order[end] = order[end], order[last]
         self._most_end = end

@@ -1,19 +1,19 @@
-"""Ranges: of each topic every member gets neighbouring partitions, so that topics of one size are read together.
+"""The range assignor: each member gets a range of adjacent partitions of each topic.
 
-Knows nothing of what members had before: who is where in the order of members decides alone.
+Knows nothing of former assignments: the result depends on the order of the members alone.
 """
 
 from collections.abc import Mapping
 
 from barnabas.groups.assigning.subscriber import Assignment, Subscriber, TopicsView
-from barnabas.groups.java_hash import text_place
+from barnabas.groups.java_hash import utf16_key
 
 
 def assign_ranges(members: Mapping[str, Subscriber], topics: TopicsView) -> Assignment:
-    """Each topic in as many ranges as it has subscribers; the first ones get one more (Kafka's ``RangeAssignor``).
+    """Divides each topic into a range for each subscriber; the first ones get one partition more (``RangeAssignor``).
 
-    Static members come first, by their instance ids, so that one that comes back under another member id has what it
-    had; the others by their member ids.
+    Static members come first, in the order of their instance ids, so that they keep their ranges under a new member id.
+    Other members follow in the order of their member ids.
     """
     subscribers: dict[bytes, list[str]] = {}
     for member_id in sorted(members, key=lambda each: _place(each, members[each])):
@@ -33,4 +33,4 @@ def assign_ranges(members: Mapping[str, Subscriber], topics: TopicsView) -> Assi
 
 
 def _place(member_id: str, member: Subscriber) -> tuple[bool, bytes]:
-    return member.instance_id is None, text_place(member_id if member.instance_id is None else member.instance_id)
+    return member.instance_id is None, utf16_key(member_id if member.instance_id is None else member.instance_id)

@@ -1,6 +1,6 @@
-"""Which topics a regular expression of a consumer group's member means.
+"""The topics that a regular expression of a subscription matches.
 
-Knows nothing of members. The syntax is RE2's, as Kafka's clients and brokers agree (KIP-848).
+Knows nothing of members. The syntax is that of RE2 (KIP-848).
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,9 @@ from barnabas.patterns import matcher
 
 
 def matching(pattern: str, topics: Iterable[str]) -> set[str]:
-    """Those of the topics whose whole name is as the pattern says. :raises InvalidRegularExpression: RE2 refuses it
+    """Returns the topics whose whole name matches.
+
+    :raises InvalidRegularExpression: RE2 rejects the expression
 
     >>> sorted(matching("orders-(eu|us)", ["orders-eu", "orders-eu-2", "orders-us"]))
     ['orders-eu', 'orders-us']

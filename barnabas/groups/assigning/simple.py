@@ -1,7 +1,6 @@
-"""Simple, for share groups: as many members on each partition as on the others, and all members with about as many.
+"""The simple assignor, for share groups: balances the members of each partition, and the partitions of each member.
 
-Knows nothing of what is delivered to whom: members of a share group share partitions, when there are more members than
-partitions.
+Knows nothing of the records that members acquire. If there are more members than partitions, members share partitions.
 """
 
 import math
@@ -15,27 +14,27 @@ Share = TypeVar("Share", int, tuple[bytes, int])
 
 
 def assign_simply(members: Mapping[str, Subscriber], topics: TopicsView) -> Assignment:
-    """What each member of a share group is to have (Kafka's ``SimpleAssignor``).
+    """Returns the assignment of a share group (Kafka's ``SimpleAssignor``).
 
-    The partitions of ``topics`` are those that may be assigned: in a share group only those of which it has a state.
+    :param topics: the partitions that may be assigned, which for a share group are those with initialized state
     """
     if not members:
         return {}
     member_ids = hash_map_order(members)
-    held = [_held(members[member_id]) for member_id in member_ids]
+    current = [_current(members[member_id]) for member_id in member_ids]
     if is_homogeneous(members):
-        everything = _all_together(members[member_ids[0]], topics, len(members), held)
+        everything = _homogeneous(members[member_ids[0]], topics, len(members), current)
         return {member_id: _by_topic(mine) for member_id, mine in zip(member_ids, everything, strict=True)}
     found: list[dict[bytes, frozenset[int]]] = [{} for _ in member_ids]
     for topic_id, subscribers in _subscribers(member_ids, members, topics).items():
-        for mine, shares in zip(found, _of_topic(topic_id, subscribers, topics, held), strict=True):
+        for mine, shares in zip(found, _heterogeneous_topic(topic_id, subscribers, topics, current), strict=True):
             if shares:
                 mine[topic_id] = frozenset(shares)
     return dict(zip(member_ids, found, strict=True))
 
 
-def _held(member: Subscriber) -> dict[bytes, list[int]]:
-    """What the member has, in the order of its hash tables."""
+def _current(member: Subscriber) -> dict[bytes, list[int]]:
+    """Returns the member's current assignment, in the order of its hash tables."""
     topic_ids = table_order({topic_id: uuid_code(topic_id) for topic_id in member.assigned})
     return {topic_id: copied_order({each: each for each in member.assigned[topic_id]}) for topic_id in topic_ids}
 
@@ -47,25 +46,25 @@ def _by_topic(shares: Iterable[tuple[bytes, int]]) -> dict[bytes, frozenset[int]
     return {topic_id: frozenset(partitions) for topic_id, partitions in found.items()}
 
 
-def _all_together(
-    member: Subscriber, topics: TopicsView, count: int, held: Sequence[Mapping[bytes, Collection[int]]]
+def _homogeneous(
+    member: Subscriber, topics: TopicsView, count: int, current: Sequence[Mapping[bytes, Collection[int]]]
 ) -> list[Collection[tuple[bytes, int]]]:
-    """All members subscribe to the same (Kafka's ``SimpleHomogeneousAssignmentBuilder``)."""
+    """Assigns to members with equal subscriptions (Kafka's ``SimpleHomogeneousAssignmentBuilder``)."""
     in_order = in_order_of_names(member.topic_ids, topics)
     targets = [(topic_id, partition) for topic_id in in_order for partition in sorted(topics[topic_id].partitions)]
-    sharing = Sharing(targets, range(count), lambda each: uuid_code(each[0]) * 31 + each[1])
-    for index, mine in enumerate(held):
-        sharing.hold(
+    shares_of_members = PartitionShares(targets, range(count), lambda each: uuid_code(each[0]) * 31 + each[1])
+    for index, mine in enumerate(current):
+        shares_of_members.add_current(
             index,
             [(topic_id, each) for topic_id, theirs in mine.items() if topic_id in member.topic_ids for each in theirs],
         )
-    return sharing.share_out(count)
+    return shares_of_members.assign(count)
 
 
 def _subscribers(
     member_ids: Sequence[str], members: Mapping[str, Subscriber], topics: TopicsView
 ) -> dict[bytes, list[int]]:
-    """The members of each topic, which come in the order of the table that they were put in one after the other."""
+    """Returns the members of each topic, in the order of the hash table in which Kafka collects them."""
     subscribers: dict[bytes, list[int]] = {}
     for index, member_id in enumerate(member_ids):
         for topic_id in in_order_of_names(members[member_id].topic_ids, topics):
@@ -73,53 +72,53 @@ def _subscribers(
     return {each: subscribers[each] for each in table_order({each: uuid_code(each) for each in subscribers})}
 
 
-def _of_topic(
-    topic_id: bytes, subscribers: Sequence[int], topics: TopicsView, held: Sequence[Mapping[bytes, Collection[int]]]
+def _heterogeneous_topic(
+    topic_id: bytes, subscribers: Sequence[int], topics: TopicsView, current: Sequence[Mapping[bytes, Collection[int]]]
 ) -> list[Collection[int]]:
-    """One topic, for itself (Kafka's ``SimpleHeterogeneousAssignmentBuilder``)."""
-    sharing = Sharing(sorted(topics[topic_id].partitions), subscribers, lambda each: each)
-    for index, mine in enumerate(held):
-        sharing.hold(index, mine.get(topic_id, ()))
-    return sharing.share_out(len(held))
+    """Assigns one topic to its subscribers (Kafka's ``SimpleHeterogeneousAssignmentBuilder``)."""
+    shares_of_members = PartitionShares(sorted(topics[topic_id].partitions), subscribers, lambda each: each)
+    for index, mine in enumerate(current):
+        shares_of_members.add_current(index, mine.get(topic_id, ()))
+    return shares_of_members.assign(len(current))
 
 
-def roomy(count: int) -> int:
-    """With which capacity the assignor makes its tables for ``count`` keys (Kafka's ``AssignorHelpers``)."""
+def table_capacity(count: int) -> int:
+    """Returns the capacity with which the assignor creates a hash table for ``count`` keys (``AssignorHelpers``)."""
     return int((count + 1) / LOAD_FACTOR) + 1
 
 
-class Sharing(Generic[Share]):
-    """Partitions among members, each with as many members as the others. Members are told apart by their index.
+class PartitionShares(Generic[Share]):
+    """Partitions and their members. Members are identified by an index.
 
-    What members have they keep, as far as they have not too much and as a partition has not too many of them.
+    A member keeps its partitions, unless it has too many, or a partition has too many members.
     """
 
     def __init__(self, targets: Sequence[Share], members: Sequence[int], code: Callable[[Share], int]) -> None:
-        """``code`` gives the hash code of a partition."""
+        """:param code: returns the hash code of a partition"""
         self._targets: Sequence[Share] = targets
         self._members = members
         self._code: Callable[[Share], int] = code
-        self._sharing = -(-len(members) // len(targets)) if targets else 0  # how many members each partition gets
-        each = self._sharing * len(targets) / len(members)
-        #: How many partitions each member is to have: together that is just as many as there are to give.
-        self._wanted = {
+        self._members_per_partition = -(-len(members) // len(targets)) if targets else 0  # rounded up
+        each = self._members_per_partition * len(targets) / len(members)
+        #: How many partitions each member gets. Their sum is the number of shares.
+        self._desired = {
             member: math.ceil(each * (index + 1)) - math.ceil(each * index) for index, member in enumerate(members)
         }
-        self._members_of: dict[Share, dict[int, bool]] = {}  # False: has had it
+        self._members_of: dict[Share, dict[int, bool]] = {}  # False: revoked
         self._shares_of: dict[int, dict[Share, bool]] = {}
 
-    def hold(self, member: int, shares: Iterable[Share]) -> None:
-        """The member has had these."""
+    def add_current(self, member: int, shares: Iterable[Share]) -> None:
+        """Adds partitions that the member has now."""
         for share in shares:
             self._members_of.setdefault(share, {})[member] = True
             self._shares_of.setdefault(member, {})[share] = True
 
-    def share_out(self, count: int) -> list[Collection[Share]]:
-        """What each of all members has in the end, whether it was among them or not."""
+    def assign(self, count: int) -> list[Collection[Share]]:
+        """Returns what each of ``count`` members gets, including those without a subscription."""
         for member in self._shares_of:
-            self._take_too_much(member)
+            self._revoke_excess_partitions(member)
         for share in self._members_of:
-            self._take_too_many(share)
+            self._revoke_excess_members(share)
         for share in self._targets:
             self._members_of.setdefault(share, {})
         self._fill()
@@ -127,34 +126,34 @@ class Sharing(Generic[Share]):
             [share for share, has_it in self._shares_of.get(member, {}).items() if has_it] for member in range(count)
         ]
 
-    def _take_too_much(self, member: int) -> None:
-        shares, wanted = self._shares_of[member], self._wanted.get(member, 0)
+    def _revoke_excess_partitions(self, member: int) -> None:
+        shares, wanted = self._shares_of[member], self._desired.get(member, 0)
         excess = len(shares) - wanted
         if excess > 0:
             for share in table_order({share: self._code(share) for share in shares})[:excess]:
-                self._take(share, member)
+                self._revoke(share, member)
 
-    def _take_too_many(self, share: Share) -> None:
+    def _revoke_excess_members(self, share: Share) -> None:
         members = self._members_of[share]
-        excess = sum(members.values()) - self._sharing
+        excess = sum(members.values()) - self._members_per_partition
         if excess > 0:
             present = [each for each in table_order({each: each for each in members}) if members[each]]
             for member in present[:excess]:
-                self._take(share, member)
+                self._revoke(share, member)
 
-    def _take(self, share: Share, member: int) -> None:
+    def _revoke(self, share: Share, member: int) -> None:
         self._members_of[share][member] = self._shares_of[member][share] = False
 
     def _fill(self) -> None:
-        """Give partitions with too few members to members with too few partitions, in turns."""
+        """Gives partitions that have too few members to members that have too few partitions, in turns."""
         counts = {member: sum(self._shares_of.get(member, {}).values()) for member in self._members}
-        unfilled = sorted(member for member in self._members if counts[member] < self._wanted[member])
+        unfilled = sorted(member for member in self._members if counts[member] < self._desired[member])
         at, was_given = 0, False
-        newest_first = reversed(self._members_of)  # as they stand in one place of the table
+        newest_first = reversed(self._members_of)  # the order within one slot of the table
         codes = {share: self._code(share) for share in newest_first}
-        for share in table_order(codes, capacity=roomy(len(self._targets))):
+        for share in table_order(codes, capacity=table_capacity(len(self._targets))):
             members = {member for member, has_it in self._members_of[share].items() if has_it}
-            lacking = self._sharing - len(members)
+            lacking = self._members_per_partition - len(members)
             while lacking > 0 and unfilled:
                 if at == len(unfilled):
                     if not was_given:
@@ -170,6 +169,6 @@ class Sharing(Generic[Share]):
                     counts[member] += 1
                 lacking -= 1
                 was_given = True
-                if counts[member] >= self._wanted[member]:
+                if counts[member] >= self._desired[member]:
                     at -= 1
                     del unfilled[at]

@@ -1,17 +1,17 @@
-"""What assignors are told and what they say.
+"""The input and output of assignors.
 
-Knows nothing of what they do with it.
+Knows nothing of how they assign.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from barnabas.groups.java_hash import copied_order, hash_code, text_place
+from barnabas.groups.java_hash import copied_order, hash_code, utf16_key
 
 
 class Topic(Protocol):
-    """A topic, as far as an assignor has to know it; a ``TopicView`` of the cluster is one."""
+    """What an assignor knows of a topic; a ``TopicView`` of the cluster is one."""
 
     @property
     def name(self) -> str: ...
@@ -21,32 +21,32 @@ class Topic(Protocol):
 
 
 TopicsView = Mapping[bytes, Topic]
-"""Topics by their ids; all that anybody subscribes to."""
+"""The subscribed topics by id."""
 
 MemberAssignment = Mapping[bytes, frozenset[int]]
-"""Partitions by topic id; no topic without partitions."""
+"""Partitions by topic id, without empty sets."""
 
 Assignment = dict[str, MemberAssignment]
-"""What each member is to have, by member id. A member that keeps what it had may get the very same object."""
+"""The assignment of each member by member id. If it has not changed it may be the same object."""
 
 NOTHING: Mapping[bytes, Collection[int]] = MappingProxyType({})
 
 
 class Subscriber(NamedTuple):
-    """A member (Kafka's ``MemberSubscription`` and ``MemberAssignment``)."""
+    """What an assignor knows of a member (Kafka's ``MemberSubscription`` and ``MemberAssignment``)."""
 
-    topic_ids: frozenset[bytes]  #: of the topics that it subscribes to and that there are
-    rack: str | None = None  #: since Apache Kafka 4.0 no assignor of the broker looks at it
+    topic_ids: frozenset[bytes]  #: of the subscribed topics that exist
+    rack: str | None = None  #: ignored by all assignors since Apache Kafka 4.0
     instance_id: str | None = None
-    assigned: Mapping[bytes, Collection[int]] = NOTHING  #: what it is to have so far
+    assigned: Mapping[bytes, Collection[int]] = NOTHING  #: its target assignment so far
 
 
 def is_homogeneous(members: Mapping[str, Subscriber]) -> bool:
-    """Whether all members subscribe to the same topics."""
+    """Returns whether all members subscribe to the same topics."""
     return len({each.topic_ids for each in members.values()}) < 2
 
 
 def in_order_of_names(topic_ids: Iterable[bytes], topics: TopicsView) -> list[bytes]:
-    """Topics as a member's set of names has them, which was filled from a record, where they are sorted."""
+    """Returns topic ids in the order of the hash set of names that Kafka fills from a record with sorted names."""
     names = {topics[topic_id].name: topic_id for topic_id in topic_ids}
-    return [names[name] for name in copied_order({name: hash_code(name) for name in sorted(names, key=text_place)})]
+    return [names[name] for name in copied_order({name: hash_code(name) for name in sorted(names, key=utf16_key)})]

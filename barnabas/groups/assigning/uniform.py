@@ -1,6 +1,6 @@
-"""Uniform: all members get as many partitions, and keep as many of theirs as they can.
+"""The uniform assignor: balances the partitions of all members, and moves as few as possible.
 
-Knows nothing of groups whose members subscribe to different topics: those are ``balancing.py``'s.
+Knows nothing of members with different subscriptions, for which there is ``balancing.py``.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,8 @@ from barnabas.groups.java_hash import copied_order, hash_map_order, table_order,
 
 
 def assign_uniformly(members: Mapping[str, Subscriber], topics: TopicsView) -> Assignment:
-    """As many partitions for each member as for the others, or one more (Kafka's ``UniformAssignor``)."""
+    """Returns an assignment in which no member has more than one partition more than another (Kafka's
+    ``UniformAssignor``)."""
     if not members:
         return {}
     if is_homogeneous(members):
@@ -26,16 +27,16 @@ def assign_uniformly(members: Mapping[str, Subscriber], topics: TopicsView) -> A
 
 
 class _Uniform:
-    """All members subscribe to the same topics (Kafka's ``UniformHomogeneousAssignmentBuilder``)."""
+    """Assigns to members with equal subscriptions (Kafka's ``UniformHomogeneousAssignmentBuilder``)."""
 
     def __init__(self, members: Mapping[str, Subscriber], topics: TopicsView) -> None:
         self.members = members
         self.topic_ids = next(iter(members.values())).topic_ids
         self.free = _unassigned(members, topics, self.topic_ids)
         count = sum(len(topics[each].partitions) for each in self.topic_ids)
-        self.quota, self.extra = divmod(count, len(members))  # members that get one more than the quota
+        self.quota, self.extra = divmod(count, len(members))  # how many members get one more than the quota
         self.found: Assignment = {}
-        self.room: list[tuple[str, int]] = []  # members that have less than they are to get, and how much less
+        self.room: list[tuple[str, int]] = []  # members with less than their quota, and how many partitions they lack
 
     def assign(self) -> Assignment:
         for index, member_id in enumerate(hash_map_order(self.members)):
@@ -56,12 +57,12 @@ class _Uniform:
         return self.found
 
     def _keep(self, member_id: str, members_left: int) -> None:
-        """Leave the member what it may keep of its own, and note what it lacks."""
+        """Leaves the member its partitions up to its quota, and notes how many it lacks."""
         has_extra = self.extra > 0
         room = self.quota + has_extra
         kept: dict[bytes, frozenset[int]] = {}
         assigned = self.members[member_id].assigned
-        # In an order that takes its time to find, where there is one to find.
+        # The order is costly, and needed only if there are several topics.
         for topic_id in table_order({each: uuid_code(each) for each in assigned}) if len(assigned) > 1 else assigned:
             partitions = assigned[topic_id]
             if topic_id not in self.topic_ids:
@@ -76,7 +77,7 @@ class _Uniform:
             self.free.extend((topic_id, partition) for partition in in_order[room:])
             room = 0
         if room and has_extra and members_left > self.extra:
-            room -= 1  # others are there who may need the one more
+            room -= 1  # enough other members are left to get the extra partitions
             has_extra = False
         if room:
             self.room.append((member_id, room))

@@ -1,4 +1,4 @@
-"""Share groups, the group's side (KIP-932): who is in them, and whose partitions each member reads.
+"""Share groups at the group coordinator (KIP-932): members, assignments, and which share partitions have state.
 
-Knows nothing of records that are acquired or acknowledged: the leaders of the partitions keep those, in ``share/``.
+Knows nothing of records that are acquired or acknowledged: partition leaders keep them in memory, with ``share/``.
 """

@@ -1,6 +1,6 @@
-"""Who of a share group is to read what: what goes into the assignor, and what of its answer a member is told.
+"""Assigns partitions to the members of a share group.
 
-Knows nothing of epochs or records. Only share partitions that have a state are given to anybody.
+Knows nothing of epochs and records. Only share partitions with initialized state are assigned.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,13 +15,13 @@ from barnabas.groups.share.share_member import ShareMember
 from barnabas.groups.share.state_metadata import Topic, partitions_of
 
 ASSIGNOR = "simple"
-"""The one that there is for share groups (Kafka's ``SimpleAssignor``)."""
+"""The only assignor of share groups (Kafka's ``SimpleAssignor``)."""
 
 NO_TOPICS_HASH = 0
 
 
 def hash_of(topic_names: Collection[str], image: ClusterView) -> int:
-    """Of those of the topics that there are; it changes with their ids, partitions and racks."""
+    """Returns the hash of those of the topics that exist. It changes with their ids, partitions and racks."""
     topics = [image.topics_by_name[name] for name in topic_names if name in image.topics_by_name]
     if not topics:
         return NO_TOPICS_HASH
@@ -33,7 +33,7 @@ def _topic_ids(names: Sequence[str], image: ClusterView) -> frozenset[bytes]:
 
 
 def assign(group: ShareGroup, updated: ShareMember, image: ClusterView) -> dict[str, Partitions]:
-    """What each member of the group is to read, with that member as it is about to be."""
+    """Returns the target of each member, with ``updated`` as it will be."""
     members = {
         member.member_id: Subscriber(
             _topic_ids(member.subscribed_topic_names, image),
@@ -51,16 +51,16 @@ def assign(group: ShareGroup, updated: ShareMember, image: ClusterView) -> dict[
     }
 
 
-def readable(target: Partitions, subscribed: Sequence[str], image: ClusterView) -> Partitions:
-    """What a member may be told of what is meant for it: of topics that there are and that it still wants."""
+def subscribed_part(target: Partitions, subscribed: Sequence[str], image: ClusterView) -> Partitions:
+    """Returns the part of a target whose topics exist and are subscribed to."""
     wanted = _topic_ids(subscribed, image)
     return {topic_id: partitions for topic_id, partitions in target.items() if topic_id in wanted}
 
 
 def has_unassigned_partitions(group: ShareGroup, image: ClusterView) -> bool:
-    """Whether share partitions have a state, but were not there yet when it was last worked out who reads what.
+    """Returns whether share partitions were initialized after the last assignment.
 
-    Not while it is to be worked out again anyhow.
+    Returns False if a new assignment is due anyway.
     """
     if group.epoch != group.assignment_epoch or group.is_empty or group.assigned_state is group.state:
         return False

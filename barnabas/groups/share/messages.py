@@ -1,4 +1,4 @@
-"""What is said to share groups, and what they say back.
+"""The commands of share groups and their results.
 
 Knows nothing of the wire.
 """
@@ -12,44 +12,44 @@ JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 
 LONGEST_MEMBER_ID = 36
-"""Characters that a member id may have: those of a UUID."""
+"""The longest member id: that of a UUID."""
 
 Partitions = Mapping[bytes, Sequence[int]]
-"""Partitions by the id of their topic, in ascending order."""
+"""Partitions by topic id, in ascending order."""
 
 
 class Heartbeat(NamedTuple):
-    """ShareGroupHeartbeat: be a member, stay one, or leave."""
+    """A ShareGroupHeartbeat: joins, stays or leaves."""
 
     group_id: str
     member_id: str
-    """The member makes it up itself."""
+    """The member generates it."""
     member_epoch: int
-    """:data:`JOIN_EPOCH`, :data:`LEAVE_EPOCH`, or what the member was last told."""
+    """:data:`JOIN_EPOCH`, :data:`LEAVE_EPOCH`, or the epoch of the last response."""
     client_id: str
     client_host: str
-    """As Kafka writes it: "/127.0.0.1"."""
+    """In Kafka's format: "/127.0.0.1"."""
     rack_id: str | None = None
-    """None: as it was."""
+    """None if it has not changed."""
     subscribed_topic_names: Sequence[str] | None = None
-    """None: as they were."""
+    """None if they have not changed."""
 
 
 class HeartbeatResult(NamedTuple):
-    """The answer to a :class:`Heartbeat` that was taken."""
+    """The response to a :class:`Heartbeat` without an error."""
 
     member_id: str
     member_epoch: int
     heartbeat_interval_ms: int = 0
     assignment: Partitions | None = None
-    """None: as it was."""
+    """None if it has not changed."""
 
 
 HeartbeatReply = Callable[[HeartbeatResult | type[KafkaError]], object]
 
 
 class DescribedMember(NamedTuple):
-    """A member as ShareGroupDescribe shows it."""
+    """A member in the response of ShareGroupDescribe."""
 
     member_id: str
     rack_id: str | None
@@ -58,11 +58,11 @@ class DescribedMember(NamedTuple):
     client_host: str
     subscribed_topic_names: Sequence[str]
     assignment: Sequence[tuple[bytes, str, Sequence[int]]]
-    """Topic id, topic name and partitions, of topics that there are."""
+    """Topic id, topic name and partitions of topics that exist."""
 
 
 class DescribedGroup(NamedTuple):
-    """A group as ShareGroupDescribe shows it."""
+    """A group in the response of ShareGroupDescribe."""
 
     state: str
     epoch: int
@@ -72,5 +72,5 @@ class DescribedGroup(NamedTuple):
 
 
 PartitionErrors = dict[tuple[bytes, int], type[KafkaError] | None]
-"""What became of each (topic id, partition)."""
+"""The result of each (topic id, partition)."""
 TopicErrors = dict[bytes, type[KafkaError] | None]

@@ -1,7 +1,7 @@
-"""Share groups as records of ``__consumer_offsets``: the records that say what changes.
+"""The records of share groups in ``__consumer_offsets``.
 
-Knows nothing of when anything changes. Follows Apache Kafka's ``GroupCoordinatorRecordHelpers``, to the byte where that
-is determined; topics come in the order of Java's hash maps.
+Knows nothing of when they are written. They equal those of Apache Kafka's ``GroupCoordinatorRecordHelpers``, with
+topics in the order of its hash tables.
 """
 
 from collections.abc import Iterable
@@ -27,16 +27,16 @@ from barnabas.wire.messages.group_records import (
 )
 
 STABLE = 0
-"""The one state that a member of a share group has (``MemberState``)."""
+"""The only state of a member of a share group (``MemberState``)."""
 
 
 def uuid_order(ids: Iterable[bytes]) -> list[bytes]:
-    """Topic ids in the order of a ``HashMap`` of Kafka's ``Uuid``, put in this order."""
+    """Returns topic ids in the order of a ``HashMap`` of Kafka's ``Uuid`` into which they were put in this order."""
     return table_order({each: uuid_code(each) for each in ids})
 
 
 def member_record(group_id: str, member: ShareMember) -> Pair:
-    """Who the member is and what it subscribes to."""
+    """Returns the record that describes the member."""
     return (
         ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.member_id),
         ShareGroupMemberMetadataValue(
@@ -49,12 +49,12 @@ def member_record(group_id: str, member: ShareMember) -> Pair:
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Pair:
-    """The epoch of the group, and what its topics were like."""
+    """Returns the record of the group epoch, and of the hash of its topics."""
     return ShareGroupMetadataKey(group_id=group_id), ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
 
 
 def target_record(group_id: str, member_id: str, target: Partitions) -> Pair:
-    """What is meant for a member."""
+    """Returns the record of a member's target."""
     value = ShareGroupTargetAssignmentMemberValue
     return (
         ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
@@ -67,7 +67,7 @@ def target_record(group_id: str, member_id: str, target: Partitions) -> Pair:
 
 
 def target_epoch_record(group_id: str, assignment_epoch: int, now_ms: int) -> Pair:
-    """For which epoch that is."""
+    """Returns the record of the epoch and the time of the target assignment."""
     return (
         ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
         ShareGroupTargetAssignmentMetadataValue(assignment_epoch=assignment_epoch, assignment_timestamp=now_ms),
@@ -75,7 +75,7 @@ def target_epoch_record(group_id: str, assignment_epoch: int, now_ms: int) -> Pa
 
 
 def assigned_record(group_id: str, member: ShareMember) -> Pair:
-    """The epoch that a member is told of, and what it is told to read."""
+    """Returns the record of a member's epoch and assignment."""
     value = ShareGroupCurrentMemberAssignmentValue
     return (
         ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id),
@@ -92,7 +92,7 @@ def assigned_record(group_id: str, member: ShareMember) -> Pair:
 
 
 def state_record(group_id: str, state: StateMetadata) -> Pair:
-    """Of which share partitions there is state."""
+    """Returns the record of which share partitions have state."""
     value = ShareGroupStatePartitionMetadataValue
 
     def told(topics: dict[bytes, Topic]) -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
@@ -116,7 +116,7 @@ def state_record(group_id: str, state: StateMetadata) -> Pair:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Pair]:
-    """What takes a member away."""
+    """Returns the tombstones of a member."""
     return [
         (ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
         (ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
@@ -125,7 +125,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[Pair]:
 
 
 def group_tombstones(group_id: str) -> list[Pair]:
-    """What takes a group away that has no members."""
+    """Returns the tombstones of a group without members."""
     return [
         (ShareGroupTargetAssignmentMetadataKey(group_id=group_id), None),
         (ShareGroupStatePartitionMetadataKey(group_id=group_id), None),

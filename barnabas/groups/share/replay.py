@@ -1,7 +1,7 @@
-"""What records make of share groups, when they are written and when they are read again.
+"""Applies the records of share groups: those that were just written, and those that a log has.
 
-Knows nothing of why anything is written. Compaction leaves the records of a group in any order but that of one key, so
-each of them may be the first. Follows Apache Kafka's ``GroupMetadataManager.replay``.
+Knows nothing of why they are written. After compaction the records of a group may come in any order, and each may be
+the first. Follows Apache Kafka's ``GroupMetadataManager.replay``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ from barnabas.wire.messages.group_records import (
 
 
 class Replay:
-    """Applies records to the groups that it was given."""
+    """Applies records to ``groups``."""
 
     def __init__(self, groups: dict[str, Group]) -> None:
         self._groups = groups
@@ -43,7 +43,7 @@ class Replay:
         }
 
     def _group(self, group_id: str, value: object | None) -> ShareGroup | None:
-        """The group that a record is about; made where there is none, unless the record takes something away."""
+        """Returns the group of a record. Creates it unless the record is a tombstone."""
         group = self._groups.get(group_id)
         if isinstance(group, ShareGroup) or value is None:
             return group if isinstance(group, ShareGroup) else None

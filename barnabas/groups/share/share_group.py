@@ -1,7 +1,6 @@
-"""One share group: its members, what is meant for each, and the share partitions whose state is kept.
+"""A share group: the state that its records describe, and some state in memory (Kafka's ``ShareGroup``).
 
-All of it is what records say, but for what is marked as of this run: how it changes is ``replay.py``'s and who changes
-it ``share_groups.py``'s. Follows Apache Kafka's ``ShareGroup`` and ``ShareGroupMember``.
+Knows nothing of requests and logs. ``replay.py`` applies its records, ``share_groups.py`` computes them.
 """
 
 from barnabas.deadlines import Deadline
@@ -17,13 +16,13 @@ from barnabas.groups.share.states import State
 GROUP_TYPE = "share"
 
 FIRST_EPOCH = 1
-"""Of a group that nobody has joined, and of its assignment: members' epochs begin above it, as 0 means to join."""
+"""The epoch of a group without records, and of its assignment. Member epochs start above it, since 0 means to join."""
 
 ALWAYS_DUE = 0
 
 
 class ShareGroup:
-    """A group of members that share the records of partitions (Kafka's ``ShareGroup``)."""
+    """A group whose members share the records of partitions."""
 
     type = GROUP_TYPE
     protocol_type: str | None = GROUP_TYPE
@@ -34,25 +33,25 @@ class ShareGroup:
         self.group_id = group_id
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        """Of the topics that its members subscribe to, as they were at that epoch."""
+        """The hash of the subscribed topics in that epoch."""
         self.assignment_epoch = FIRST_EPOCH
-        """For which epoch it was last worked out who is to read what."""
+        """The group epoch of the target assignment."""
         self.assigned_at_ms = ALWAYS_DUE
-        """When that was."""
+        """When it was computed."""
         self.members: dict[str, ShareMember] = {}
         self.target: dict[str, Partitions] = {}
-        """What is meant for each member, by its id; the member hears of it with its next heartbeat."""
+        """The target of each member by member id. A member gets it with its next heartbeat."""
         self.state = StateMetadata()
 
-        # Of this run:
+        # This state is in no record:
         self.sessions: dict[str, Deadline] = {}
-        """When each member is out, unless it is heard of."""
+        """The session deadlines of members."""
         self.refresh_at_ms = ALWAYS_DUE
-        """When the topics are to be looked at again."""
+        """When the topics are refreshed next."""
         self.assigned_state: StateMetadata | None = None
-        """The state when it was last found that all of its partitions are meant for somebody."""
+        """The last state metadata whose partitions were all found to be assigned."""
         self.initializing_since_ms: dict[tuple[bytes, int], int] = {}
-        """Since when the persister has been asked to make state, by (topic id, partition)."""
+        """When the initialization of a (topic id, partition) was started."""
 
     @property
     def state_name(self) -> str:
@@ -64,7 +63,7 @@ class ShareGroup:
         return not self.members
 
     def subscribed_topic_names(self, updated: ShareMember | None = None) -> set[str]:
-        """What somebody subscribes to; with a member as it is about to be."""
+        """Returns the topics that members subscribe to, with ``updated`` as it will be."""
         members = self.members if updated is None else {**self.members, updated.member_id: updated}
         return {name for member in members.values() for name in member.subscribed_topic_names}
 
@@ -72,18 +71,21 @@ class ShareGroup:
         return any(topic in member.subscribed_topic_names for member in self.members.values())
 
     def validate_offset_commit(self, commit: OffsetCommit) -> None:
-        """Share groups commit no offsets. :raises GroupIdNotFound: always"""
+        """Refuses every commit: share groups commit no offsets.
+
+        :raises GroupIdNotFound: always
+        """
         raise GroupIdNotFound(f"{self.group_id} is a share group")
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """There is nothing to be found, which everybody may hear."""
+        """Does nothing: there are no offsets to fetch."""
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """There is nothing that could expire."""
+        """Returns None: there are no offsets to expire."""
         return None
 
     def tombstones(self) -> list[Pair]:
-        """Of a group that nobody is in."""
+        """Returns the tombstones of a group without members."""
         return records.group_tombstones(self.group_id)
 
     def bury(self) -> None:

@@ -1,8 +1,7 @@
-"""All share groups: members that join, stay and leave, and what each of them is to read.
+"""All share groups of a coordinator: heartbeats, sessions, assignments and descriptions.
 
-Knows nothing of requests or logs. What is there to be known follows from records; a command looks at that, works out
-more records and an answer, and hands both to the ledger. Follows the part of Apache Kafka's ``GroupMetadataManager``
-that is about share groups (KIP-932).
+Knows nothing of requests and logs. A command reads the group, computes records and a response, and passes the records
+to the ledger. Follows the parts of Apache Kafka's ``GroupMetadataManager`` for share groups (KIP-932).
 """
 
 import logging
@@ -24,7 +23,7 @@ from barnabas.groups.group import Group
 from barnabas.groups.ledger import Applier, Pair, Written
 from barnabas.groups.records import has_place_for
 from barnabas.groups.share import records
-from barnabas.groups.share.assigning import ASSIGNOR, assign, has_unassigned_partitions, hash_of, readable
+from barnabas.groups.share.assigning import ASSIGNOR, assign, has_unassigned_partitions, hash_of, subscribed_part
 from barnabas.groups.share.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -45,7 +44,7 @@ from barnabas.wire.coordinator_records import CoordinatorKey
 logger = logging.getLogger(__name__)
 
 REFRESH_INTERVAL_MS = 180_000
-"""How long a group goes by what it has seen of its topics, if it hears of no change (``METADATA_REFRESH_INTERVAL_MS``):
+"""How often the topics of a group are refreshed if no change is reported (``METADATA_REFRESH_INTERVAL_MS``):
 brokers may have moved to other racks."""
 
 
@@ -62,9 +61,9 @@ class ShareGroups:
     # ---------------------------------------------------------------- members
 
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """ShareGroupHeartbeat; a join and a leave are one, too.
+        """Handles a ShareGroupHeartbeat: joins, stays or leaves.
 
-        :raises KafkaError: it is not taken
+        :raises KafkaError: the request is refused
         """
         _check_shape(request)
         if request.member_epoch == LEAVE_EPOCH:
@@ -73,7 +72,7 @@ class ShareGroups:
             self._heartbeat(request, reply)
 
     def _heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        group = self._joined(request)
+        group = self._group_to_join(request)
         member = self._member(group, request)
         update = _HeartbeatUpdate(self._environment, group, member, _updated(member, request))
         to_initialize = self.states.uninitialized(group, group.subscribed_topic_names(update.updated))
@@ -100,10 +99,10 @@ class ShareGroups:
         self._environment.ledger.commit(request.group_id, update.records, written)
         current = self._share_group(request.group_id)
         if current is not None and request.member_id in current.members:
-            self._expect(current, request.member_id)
+            self._restart_session(current, request.member_id)
 
-    def _joined(self, request: Heartbeat) -> ShareGroup:
-        """The group that the member is in; the first one to join makes it."""
+    def _group_to_join(self, request: Heartbeat) -> ShareGroup:
+        """Returns the group of a heartbeat, which may be new."""
         if request.member_epoch == JOIN_EPOCH and request.group_id not in self._groups:
             if not self._environment.is_coordinator(request.group_id):
                 raise NotCoordinator
@@ -116,13 +115,16 @@ class ShareGroups:
         return group
 
     def _member(self, group: ShareGroup, request: Heartbeat) -> ShareMember:
-        """The member as it was; FENCED_MEMBER_EPOCH where it is told another epoch than it knows of."""
+        """Returns the member before this heartbeat.
+
+        :raises FencedMemberEpoch: the heartbeat has neither its epoch nor the previous one
+        """
         member = group.members.get(request.member_id)
         if request.member_epoch == JOIN_EPOCH:
             return member or ShareMember(request.member_id)
         if member is None:
             raise _unknown(request)
-        # The epoch before is taken, too: the answer with the next one may have been lost.
+        # The previous epoch is valid, too: the response with the current one may be lost.
         if request.member_epoch not in (member.epoch, member.previous_epoch):
             raise FencedMemberEpoch(
                 f"Member {request.member_id} says that its epoch is {request.member_epoch}, but it is {member.epoch}. "
@@ -154,7 +156,7 @@ class ShareGroups:
         self._remove(group, request.member_id, written)
 
     def _remove(self, group: ShareGroup, member_id: str, written: Written) -> None:
-        """Take a member out. What it has read is read by others once it is worked out again who reads what."""
+        """Writes the tombstones of a member. Its partitions are assigned again in the next epoch."""
         names = {
             name
             for each in group.members.values()
@@ -170,8 +172,8 @@ class ShareGroups:
 
     # --------------------------------------------------------------- sessions
 
-    def _expect(self, group: ShareGroup, member_id: str) -> None:
-        """From now on the member has a session's time to be heard of."""
+    def _restart_session(self, group: ShareGroup, member_id: str) -> None:
+        """Restarts the member's session."""
         session = group.sessions.get(member_id)
         if session is None:
             session = group.sessions[member_id] = Deadline(self._expire, group, member_id)
@@ -181,27 +183,25 @@ class ShareGroups:
     def _expire(self, group: ShareGroup, member_id: str) -> None:
         def written(error: type[KafkaError] | None) -> None:
             if error is not None and member_id in group.members:
-                logger.warning(
-                    "group %s: member %s could not be removed: %s", group.group_id, member_id, error.__name__
-                )
-                self._expect(group, member_id)
+                logger.warning("group %s: cannot remove member %s: %s", group.group_id, member_id, error.__name__)
+                self._restart_session(group, member_id)
 
-        logger.info("group %s: member %s was not heard of, and is out", group.group_id, member_id)
+        logger.info("group %s: removing member %s: its session timed out", group.group_id, member_id)
         self._remove(group, member_id, written)
 
     def start(self) -> None:
-        """All is loaded: sessions begin anew."""
+        """Starts all sessions: the log is loaded."""
         for group in list(self._groups.values()):
             if isinstance(group, ShareGroup):
                 for member_id in group.members:
                     if member_id not in group.sessions:
-                        self._expect(group, member_id)
+                        self._restart_session(group, member_id)
                 self.states.topics_changed(group)
 
     # ----------------------------------------------------------------- topics
 
     def topics_changed(self, names: Collection[str]) -> None:
-        """Topics of these names were made, deleted, or have more partitions."""
+        """Takes notice of topics that were created, deleted, or have more partitions."""
         for group in list(self._groups.values()):
             if isinstance(group, ShareGroup):
                 if any(map(group.is_subscribed_to, names)):
@@ -211,7 +211,10 @@ class ShareGroups:
     # ----------------------------------------------------------------- groups
 
     def find(self, group_id: str) -> ShareGroup:
-        """The group; INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NOT_COORDINATOR."""
+        """Returns the group.
+
+        :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NOT_COORDINATOR
+        """
         if not group_id:
             raise InvalidGroupId
         group: Group | None = self._groups.get(group_id)
@@ -228,7 +231,7 @@ class ShareGroups:
         return group if isinstance(group, ShareGroup) else None
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """ShareGroupDescribe, one of them. Raises what :meth:`find` does."""
+        """Describes one group. Raises what :meth:`find` raises."""
         group = self.find(group_id)
         topics = self._environment.image().topics_by_id
         members = [
@@ -251,7 +254,7 @@ class ShareGroups:
 
 
 class _HeartbeatUpdate:
-    """What a heartbeat of a member comes to: ``records`` to be written, and how the member is ``updated`` by them."""
+    """Computes a heartbeat: its ``records``, and the member as ``updated`` by them."""
 
     def __init__(self, environment: Environment, group: ShareGroup, member: ShareMember, updated: ShareMember) -> None:
         self._environment = environment
@@ -268,7 +271,7 @@ class _HeartbeatUpdate:
         self._reconcile(target_epoch, target)
 
     def _next_epoch(self, is_subscription_changed: bool) -> int:
-        """The group's epoch; it goes up when a subscription, a topic, or what can be assigned has changed."""
+        """Returns the group epoch. It rises if the subscription, a topic, or the partitions to assign have changed."""
         group, image = self._group, self._environment.image()
         is_raised = is_subscription_changed or has_unassigned_partitions(group, image)
         if not is_raised and self._now_ms < group.refresh_at_ms:
@@ -281,7 +284,7 @@ class _HeartbeatUpdate:
         return group.epoch + 1
 
     def _target(self) -> tuple[int, Partitions]:
-        """What is meant for the member, and for which epoch: worked out again where it is old, and time has passed."""
+        """Returns the epoch and the member's part of the target assignment. Computes a new one if it is due."""
         group, member_id = self._group, self.updated.member_id
         interval_ms: int = self._environment.group_settings(group.group_id)["share.assignment.interval.ms"]
         if self._epoch == group.assignment_epoch or self._now_ms < group.assigned_at_ms + interval_ms:
@@ -294,9 +297,9 @@ class _HeartbeatUpdate:
         return self._epoch, targets[member_id]
 
     def _reconcile(self, target_epoch: int, target: Partitions) -> None:
-        """The member is told all at once: nobody has to give up a partition before somebody else reads it."""
+        """Assigns the whole target at once: several members may read a partition."""
         before = self.updated
-        assigned = readable(target, before.subscribed_topic_names, self._environment.image())
+        assigned = subscribed_part(target, before.subscribed_topic_names, self._environment.image())
         if before.epoch != target_epoch:
             self.updated = before._replace(epoch=target_epoch, previous_epoch=before.epoch, assigned=assigned)
         elif assigned != before.assigned:
@@ -306,7 +309,10 @@ class _HeartbeatUpdate:
 
 
 def _check_shape(request: Heartbeat) -> None:
-    """:raises InvalidRequest: nobody could take it, in whatever group"""
+    """Checks the fields of a heartbeat, without looking at its group.
+
+    :raises InvalidRequest: a field is missing or has an invalid value
+    """
     if not request.member_id or len(request.member_id) > LONGEST_MEMBER_ID:
         raise InvalidRequest
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):

@@ -10,14 +10,14 @@ from barnabas.groups.share.messages import Partitions
 
 
 class ShareMember(NamedTuple):
-    """One member. It has no state of its own: what it is told to read it may read at once."""
+    """A member. It has no state: it may read its partitions at once."""
 
     member_id: str
     rack_id: str | None = None
     client_id: str = ""
     client_host: str = ""
     subscribed_topic_names: Sequence[str] = ()
-    """In their order, each once."""
+    """Sorted, without duplicates."""
     epoch: int = 0
     previous_epoch: int = 0
     assigned: Partitions = {}

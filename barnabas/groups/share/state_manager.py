@@ -1,8 +1,8 @@
-"""Of which share partitions a share group has state: made before anybody reads them, moved, and taken away again.
+"""Initializes, alters and deletes the state of share partitions, and records which ones have state.
 
-Knows nothing of members. The state itself is kept by the share coordinator, whom the persister asks: what is here is
-the group's record of what is there, first "about to be", then "is". Follows what Apache Kafka's
-``GroupCoordinatorService`` and ``GroupMetadataManager`` do about ``ShareGroupStatePartitionMetadata``.
+Knows nothing of members. The share coordinator stores the state itself, and is reached through the persister. A record
+names the partitions before the persister is called, and after it has answered. Follows what Apache Kafka's
+``GroupCoordinatorService`` and ``GroupMetadataManager`` do for ``ShareGroupStatePartitionMetadata``.
 """
 
 import logging
@@ -34,17 +34,17 @@ from barnabas.groups.share.state_metadata import (
 logger = logging.getLogger(__name__)
 
 NO_START_OFFSET = -1
-"""The start offset of a share partition that nobody has read of: ``share.auto.offset.reset`` decides."""
+"""The start offset of a share partition without state: ``share.auto.offset.reset`` decides it."""
 
 PartitionsReply = Callable[[PartitionErrors | type[KafkaError]], object]
 TopicsReply = Callable[[TopicErrors | type[KafkaError]], object]
 
 
 class StateManager:
-    """What share groups know of the state of their partitions."""
+    """The state of the share partitions of all groups, as the group coordinator sees it."""
 
     def __init__(self, environment: Environment, find: Callable[[str], ShareGroup]) -> None:
-        """``find`` gives a share group by its name, or raises why there is none."""
+        """:param find: returns a share group, or raises a :class:`KafkaError`"""
         self._environment = environment
         self._find = find
 
@@ -57,16 +57,16 @@ class StateManager:
         else:
             self._commit(group, state, written)
 
-    def _is_here(self, group: ShareGroup) -> bool:
-        """Whether the group is still the one that it was when the persister was asked."""
+    def _is_current(self, group: ShareGroup) -> bool:
+        """Returns whether the group still exists, and was not replaced."""
         return self._environment.groups.get(group.group_id) is group
 
     # ----------------------------------------------------------- to be read
 
     def uninitialized(self, group: ShareGroup, topic_names: Collection[str]) -> dict[bytes, Topic]:
-        """Partitions of those topics that have no state and nobody is about to make one for.
+        """Returns the partitions of those topics that have no state, and are not being initialized.
 
-        An attempt that was not heard of for ``group.share.initialize.retry.interval.ms`` is none.
+        An initialization counts as failed after ``group.share.initialize.retry.interval.ms``.
         """
         image, now_ms = self._environment.image(), self._environment.clock.time_ms()
         patience_ms: int = self._environment.config()["group.share.initialize.retry.interval.ms"]
@@ -86,7 +86,7 @@ class StateManager:
         return found
 
     def mark_initializing(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
-        """Somebody is about to make their state: nobody else has to."""
+        """Notes that their initialization has started."""
         now_ms = self._environment.clock.time_ms()
         group.initializing_since_ms.update((at, now_ms) for at in _partitions(topics))
 
@@ -95,7 +95,7 @@ class StateManager:
             group.initializing_since_ms.pop(at, None)
 
     def initialize(self, group: ShareGroup, topics: Mapping[bytes, Topic]) -> None:
-        """Have the state of those partitions made: that it is about to be is written."""
+        """Has the persister initialize partitions that are recorded as initializing."""
         if not topics:
             return
         self.mark_initializing(group, topics)
@@ -110,10 +110,8 @@ class StateManager:
                 if outcome.error is not None
             ]
             if failed:
-                logger.warning("group %s: no state could be made of %s", group.group_id, ", ".join(failed))
-            self._initialized(
-                group, topics, outcomes, log_failure(group.group_id, "of which partitions there is state")
-            )
+                logger.warning("group %s: cannot initialize the state of %s", group.group_id, ", ".join(failed))
+            self._initialized(group, topics, outcomes, log_failure(group.group_id, "which share partitions have state"))
 
         self._environment.persister().initialize(group.group_id, starts, group.epoch, done)
 
@@ -124,14 +122,14 @@ class StateManager:
         outcomes: Mapping[TopicPartition, Outcome],
         written: Written,
     ) -> None:
-        """Write down of which of them there is state now.
+        """Writes which of the partitions are initialized.
 
-        Where it could not be made there may be some all the same, of an attempt whose success could not be written: it
-        remains to be made, so that whoever deletes the group asks for it, too. (Apache Kafka forgets it.)
+        A partition stays *initializing* if that failed, since an earlier attempt may have succeeded without being
+        recorded. The deletion of the group then includes it. Apache Kafka drops such partitions.
         """
         for at in outcomes:
             group.initializing_since_ms.pop(at, None)
-        if not self._is_here(group):
+        if not self._is_current(group):
             written(GroupIdNotFound)
             return
         by_id = self._environment.image().topics_by_id
@@ -153,16 +151,16 @@ class StateManager:
         self._commit_change(group, state, written)
 
     def topics_changed(self, group: ShareGroup) -> None:
-        """Of topics that are no more there is no state either: the share coordinator has seen to it."""
+        """Removes deleted topics from the metadata. The share coordinator deletes their state."""
         state = group.state.of_topics(self._environment.image().topics_by_id.keys())
-        self._commit_change(group, state, log_failure(group.group_id, "of which partitions there is state"))
+        self._commit_change(group, state, log_failure(group.group_id, "which share partitions have state"))
 
     # -------------------------------------------------------------- offsets
 
     def initialized(self, group_id: str) -> dict[bytes, list[int]]:
-        """The share partitions of a group that have state, by topic id; none of a group that is not there.
+        """Returns the initialized partitions of a group by topic id; empty if the group does not exist.
 
-        :raises NotCoordinator: the group would not be here
+        :raises NotCoordinator: this node is not the group's coordinator
         """
         try:
             group = self._find(group_id)
@@ -172,11 +170,11 @@ class StateManager:
         return {each: sorted(topics[each].partitions) for each in records.uuid_order(topics)}
 
     def alter_offsets(self, group_id: str, starts: Mapping[bytes, Mapping[int, int]], reply: PartitionsReply) -> None:
-        """AlterShareGroupOffsets, of topics and partitions that exist; a group comes into being by it.
+        """Sets start offsets (AlterShareGroupOffsets) of partitions that exist. Creates the group if it does not exist.
 
-        :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND for one of another kind, NON_EMPTY_GROUP
+        :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND if the group has another type, NON_EMPTY_GROUP
         """
-        group = self._to_be_altered(group_id)
+        group = self._group_to_alter(group_id)
         by_id = self._environment.image().topics_by_id
         topics = {each: Topic(by_id[each].name, frozenset(partitions)) for each, partitions in starts.items()}
         if not topics:
@@ -199,14 +197,15 @@ class StateManager:
                     current, topics, outcomes, lambda failure: reply(told if failure is None else failure)
                 )
 
-            self.mark_initializing(current, topics)  # who joins now must not have it begin anywhere else
+            # a member that joins meanwhile must not initialize them differently
+            self.mark_initializing(current, topics)
             self._environment.persister().initialize(group_id, starts, current.epoch, initialized)
 
         self.mark_initializing(group, topics)
         self._commit(group, group.state.with_initializing(topics), written)
 
-    def _to_be_altered(self, group_id: str) -> ShareGroup:
-        """The group, which nobody is in; one that there is not is about to be."""
+    def _group_to_alter(self, group_id: str) -> ShareGroup:
+        """Returns the group, which must be empty. It may be new."""
         if not has_place_for(group_id):
             raise InvalidGroupId("Group ids of that length cannot be kept.")
         try:
@@ -220,7 +219,7 @@ class StateManager:
         return group
 
     def delete_offsets(self, group_id: str, topic_ids: Collection[bytes], reply: TopicsReply) -> None:
-        """DeleteShareGroupOffsets, of topics that exist: UNKNOWN_TOPIC_OR_PARTITION where the group has none of it.
+        """Deletes the state of topics (DeleteShareGroupOffsets): UNKNOWN_TOPIC_OR_PARTITION for topics without state.
 
         :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
         """
@@ -228,9 +227,9 @@ class StateManager:
         if not group.is_empty:
             raise NonEmptyGroup
         state = group.state
-        doomed = [each for each in dict.fromkeys(topic_ids) if each in state.initialized or each in state.deleting]
-        errors: TopicErrors = {each: None if each in doomed else UnknownTopicOrPartition for each in topic_ids}
-        if not doomed:
+        deleted_ids = [each for each in dict.fromkeys(topic_ids) if each in state.initialized or each in state.deleting]
+        errors: TopicErrors = {each: None if each in deleted_ids else UnknownTopicOrPartition for each in topic_ids}
+        if not deleted_ids:
             reply(errors)
             return
 
@@ -239,48 +238,48 @@ class StateManager:
                 errors[topic_id] = errors[topic_id] or outcome.error
             self._deleted(group, outcomes, lambda error: reply(errors if error is None else error))
 
-        self._delete_state(group, doomed, _without_initialized(state, doomed), deleted, reply)
+        self._delete_state(group, deleted_ids, _without_initialized(state, deleted_ids), deleted, reply)
 
     # --------------------------------------------------------------- groups
 
     def delete_group(self, group: Group, written: Written) -> None:
-        """Take away the state of all partitions of a share group that nobody is in, and then the group."""
+        """Deletes an empty share group, after the state of all its partitions."""
         assert isinstance(group, ShareGroup)
         state = group.state
-        doomed = list(dict.fromkeys([*state.initialized, *state.initializing, *state.deleting]))
+        deleted_ids = list(dict.fromkeys([*state.initialized, *state.initializing, *state.deleting]))
 
         def deleted(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             error = next((each.error for each in outcomes.values() if each.error is not None), None)
-            if error is None and not group.is_empty:  # somebody came while it was being done
+            if error is None and not group.is_empty:  # a member joined meanwhile
                 error = NonEmptyGroup
             if error is not None:
                 self._deleted(group, outcomes, lambda failure: written(failure or error))
-            elif not self._is_here(group):
+            elif not self._is_current(group):
                 written(GroupIdNotFound)
             elif group.state.initialized or group.state.initializing:
-                self.delete_group(group, written)  # somebody came, had state made, and left again
+                self.delete_group(group, written)  # a member joined meanwhile, had partitions initialized, and left
             else:
                 self._environment.ledger.commit(group.group_id, group.tombstones(), written)
 
-        if doomed:
-            self._delete_state(group, doomed, StateMetadata(), deleted, written)
+        if deleted_ids:
+            self._delete_state(group, deleted_ids, StateMetadata(), deleted, written)
         else:
             deleted({})
 
     def _delete_state(
         self,
         group: ShareGroup,
-        doomed: Collection[bytes],
-        left: StateMetadata,
+        deleted_ids: Collection[bytes],
+        remaining: StateMetadata,
         done: Done,
         refused: Callable[[type[KafkaError]], object],
     ) -> None:
-        """Write that the state of those topics is about to go, and have it deleted."""
-        partitions = list(self._partitions(group.state, doomed))
+        """Writes that the state of the topics is being deleted, and has the persister delete it."""
+        partitions = list(self._partitions(group.state, deleted_ids))
         names = {each: topic.name for part in group.state[:2] for each, topic in part.items()} | dict(
             group.state.deleting
         )
-        state = left._replace(deleting={**left.deleting, **{each: names[each] for each in doomed}})
+        state = remaining._replace(deleting={**remaining.deleting, **{each: names[each] for each in deleted_ids}})
 
         def written(error: type[KafkaError] | None) -> None:
             if error is not None:
@@ -291,8 +290,8 @@ class StateManager:
         self._commit(group, state, written)
 
     def _deleted(self, group: ShareGroup, outcomes: Mapping[TopicPartition, Outcome], written: Written) -> None:
-        """Write down of what there is no state any more: what was made before it was deleted is gone, too."""
-        if not self._is_here(group):
+        """Writes which topics have no state any more."""
+        if not self._is_current(group):
             written(GroupIdNotFound)
             return
         gone = [at for at, outcome in outcomes.items() if outcome.error is None]
@@ -304,10 +303,11 @@ class StateManager:
         )
         self._commit_change(group, state, written)
 
-    def _partitions(self, state: StateMetadata, doomed: Iterable[bytes]) -> Iterable[TopicPartition]:
-        """All partitions of those topics that may have state; of what was to be deleted before, all that there are."""
+    def _partitions(self, state: StateMetadata, deleted_ids: Iterable[bytes]) -> Iterable[TopicPartition]:
+        """Returns all partitions of the topics that may have state; every partition of a topic whose deletion was
+        started."""
         topics, named = self._environment.image().topics_by_id, state.partitions()
-        for topic_id in doomed:
+        for topic_id in deleted_ids:
             partitions = set(named.get(topic_id, ()))
             if topic_id in state.deleting and topic_id in topics:
                 partitions |= topics[topic_id].partitions.keys()
@@ -319,5 +319,7 @@ def _partitions(topics: Mapping[bytes, Topic]) -> list[TopicPartition]:
     return [(topic_id, partition) for topic_id, topic in topics.items() for partition in topic.partitions]
 
 
-def _without_initialized(state: StateMetadata, doomed: Collection[bytes]) -> StateMetadata:
-    return state._replace(initialized={each: topic for each, topic in state.initialized.items() if each not in doomed})
+def _without_initialized(state: StateMetadata, deleted_ids: Collection[bytes]) -> StateMetadata:
+    return state._replace(
+        initialized={each: topic for each, topic in state.initialized.items() if each not in deleted_ids}
+    )

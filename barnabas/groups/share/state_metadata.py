@@ -9,22 +9,22 @@ from typing import NamedTuple
 
 
 class Topic(NamedTuple):
-    """Partitions of a topic whose state is about to be made, or is there."""
+    """Partitions of a topic that are initializing or initialized."""
 
     name: str
     partitions: frozenset[int]
 
 
 class StateMetadata(NamedTuple):
-    """Of which share partitions the share coordinator keeps state, by topic ids."""
+    """The share partitions with state at the share coordinator, by topic id."""
 
     initializing: Mapping[bytes, Topic] = {}
     initialized: Mapping[bytes, Topic] = {}
     deleting: Mapping[bytes, str] = {}
-    """Topics by name, all of their partitions."""
+    """Topic names. All partitions of the topic are being deleted."""
 
     def of_topics(self, topic_ids: Collection[bytes]) -> "StateMetadata":
-        """What of it is about those topics."""
+        """Returns the metadata of these topics alone."""
         return StateMetadata(
             {topic_id: topic for topic_id, topic in self.initializing.items() if topic_id in topic_ids},
             {topic_id: topic for topic_id, topic in self.initialized.items() if topic_id in topic_ids},
@@ -32,11 +32,11 @@ class StateMetadata(NamedTuple):
         )
 
     def with_initializing(self, topics: Mapping[bytes, Topic]) -> "StateMetadata":
-        """The same, where somebody is about to make state of these."""
+        """Returns the metadata with more partitions that are initializing."""
         return self._replace(initializing=with_partitions(self.initializing, topics.items()))
 
     def partitions(self) -> dict[bytes, frozenset[int]]:
-        """All partitions that are initialized or about to be."""
+        """Returns all partitions that are initializing or initialized."""
         every = dict.fromkeys([*self.initialized, *self.initializing])
         return {each: partitions_of(self.initialized, each) | partitions_of(self.initializing, each) for each in every}
 
@@ -47,7 +47,7 @@ def partitions_of(topics: Mapping[bytes, Topic], topic_id: bytes) -> frozenset[i
 
 
 def with_partitions(topics: Mapping[bytes, Topic], more: Iterable[tuple[bytes, Topic]]) -> dict[bytes, Topic]:
-    """Those topics, with more partitions."""
+    """Returns the topics with more partitions."""
     merged = dict(topics)
     for topic_id, topic in more:
         merged[topic_id] = Topic(topic.name, topic.partitions | partitions_of(merged, topic_id))
@@ -55,7 +55,7 @@ def with_partitions(topics: Mapping[bytes, Topic], more: Iterable[tuple[bytes, T
 
 
 def without_partitions(topics: Mapping[bytes, Topic], fewer: Iterable[tuple[bytes, int]]) -> dict[bytes, Topic]:
-    """Those topics without these partitions; one that has none left is no longer named."""
+    """Returns the topics without these partitions. Topics without partitions are dropped."""
     doomed: dict[bytes, set[int]] = {}
     for topic_id, partition in fewer:
         doomed.setdefault(topic_id, set()).add(partition)

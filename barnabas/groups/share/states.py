@@ -1,20 +1,20 @@
-"""Where a share group stands, and how it comes there.
+"""The states of a share group, and their transitions, as data.
 
-Knows nothing of what a group is made of.
+Knows nothing of what causes a transition.
 """
 
 import enum
 
 
 class State(enum.Enum):
-    """Kafka's ``ShareGroup.ShareGroupState``; the values are the names that clients see."""
+    """The values are the names that clients see (Kafka's ``ShareGroup.ShareGroupState``)."""
 
     EMPTY = "Empty"
-    """Has no members, perhaps state of share partitions."""
+    """The group has no members. Its share partitions may have state."""
     STABLE = "Stable"
-    """Has members. There is nothing to wait for: who is to read a partition reads it beside those that still do."""
+    """The group has members. A new assignment is valid at once, since several members may read a partition."""
     DEAD = "Dead"
-    """Deleted."""
+    """The group is deleted."""
 
 
 PREVIOUS_STATES = {
@@ -22,4 +22,4 @@ PREVIOUS_STATES = {
     State.STABLE: {State.EMPTY},
     State.DEAD: {State.EMPTY},
 }
-"""From which states each can be reached."""
+"""The states from which each state can be reached."""
