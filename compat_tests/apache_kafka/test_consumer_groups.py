@@ -86,7 +86,9 @@ class Client:
         names = {topic_id: name for name, topic_id in self.saved.items() if isinstance(topic_id, bytes)}
         if isinstance(answer, dict):
             found = {name: self.without_ids(each) for name, each in answer.items() if name != "ErrorMessage"}
-            return {name: sorted(each, key=repr) if name in UNORDERED and each else each for name, each in found.items()}
+            return {
+                name: sorted(each, key=repr) if name in UNORDERED and each else each for name, each in found.items()
+            }
         if isinstance(answer, list):
             return [self.without_ids(each) for each in answer]
         return names.get(answer, answer) if isinstance(answer, bytes) else answer
