@@ -1,4 +1,4 @@
-"""Every error of the Kafka protocol, as an exception that knows its code; and the one that is none of them.
+"""Every error of the Kafka protocol, as an exception that knows its code; and two that close the connection instead.
 
 Knows nothing of who raises or answers them. Codes, names and which are worth a retry are those of Apache Kafka's
 ``org.apache.kafka.common.protocol.Errors``.
@@ -12,6 +12,10 @@ NONE = 0
 
 class MalformedMessage(Exception):
     """The bytes are not the message that they claim to be: there is no answer, the connection is closed."""
+
+
+class CloseConnection(Exception):
+    """The protocol has no answer to a request but to close its connection. The text goes into the log."""
 
 
 class KafkaError(Exception):

@@ -9,8 +9,7 @@ from barnabas.api_handlers.outcome import coordinators_code
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import KafkaError
-from barnabas.transactions.messages import TopicPartition
-from barnabas.transactions.transaction import Path
+from barnabas.transactions.messages import ProducerIdentity, TopicPartition
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 
@@ -24,7 +23,7 @@ def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Lat
         later.resolve(AddOffsetsToTxnResponse(error_code=coordinators_code(error, version)))
 
     partition = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
-    identity = request.transactional_id, request.producer_id, request.producer_epoch
-    broker.transactions.heard_by(*identity, context.connection, Path.TRANSACTIONS)
-    broker.transactions.add_partitions(*identity, [partition], answer)
+    session = context.session.number
+    producer = ProducerIdentity(request.transactional_id, request.producer_id, request.producer_epoch, session)
+    broker.transactions.add_partitions(producer, [partition], answer)
     return later

@@ -18,8 +18,8 @@ from barnabas.errors import (
     TopicAuthorizationFailed,
     UnknownTopicOrPartition,
 )
-from barnabas.transactions.messages import TopicPartition
-from barnabas.transactions.transaction import EPOCH_RISES, Path
+from barnabas.transactions.messages import ProducerIdentity, TopicPartition
+from barnabas.transactions.transaction import EPOCH_RISES
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 TopicResult = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
@@ -36,9 +36,7 @@ Outcome = list[TopicResult]
 class Asked(NamedTuple):
     """One transaction of a request, and the topics that it is about."""
 
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
+    producer: ProducerIdentity
     verify_only: bool
     topics: Topics
 
@@ -52,7 +50,7 @@ def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: Context
 ) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
     """Add or verify the partitions of each transaction; answered when all of that is written."""
-    asked = _asked(request, context.api_version)
+    asked = _asked(request, context)
     if not asked:  # Apache Kafka never answers that
         return AddPartitionsToTxnResponse()
     later: Later[AddPartitionsToTxnResponse] = Later()
@@ -69,21 +67,21 @@ def add_partitions_to_txn(
     return later
 
 
-def _asked(request: AddPartitionsToTxnRequest, version: int) -> dict[str, Asked]:
-    """By transactional id; of what is there twice the later stands."""
-    if version < SEVERAL_TRANSACTIONS:
-        return {
-            request.v3_and_below_transactional_id: Asked(
-                request.v3_and_below_transactional_id,
-                request.v3_and_below_producer_id,
-                request.v3_and_below_producer_epoch,
-                False,
-                request.v3_and_below_topics,
-            )
-        }
+def _asked(request: AddPartitionsToTxnRequest, context: Context) -> dict[str, Asked]:
+    """Returns the transactions by transactional id. The last one counts where an id is there twice."""
+    if context.api_version < SEVERAL_TRANSACTIONS:
+        producer = ProducerIdentity(
+            request.v3_and_below_transactional_id,
+            request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch,
+            context.session.number,
+        )
+        return {producer.transactional_id: Asked(producer, False, request.v3_and_below_topics)}
     return {
         each.transactional_id: Asked(
-            each.transactional_id, each.producer_id, each.producer_epoch, each.verify_only, each.topics
+            ProducerIdentity(each.transactional_id, each.producer_id, each.producer_epoch),
+            each.verify_only,
+            each.topics,
         )
         for each in request.transactions
     }
@@ -96,19 +94,16 @@ def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> No
     if refused:
         done(_by_topic({each: refused.get(each, OperationNotAttempted.code) for each in partitions}))
         return
-    identity = asked.transactional_id, asked.producer_id, asked.producer_epoch, partitions
     coordinator = context.broker.transactions
     if asked.verify_only:
-        found = coordinator.verify_partitions(*identity)
+        found = coordinator.verify_partitions(asked.producer, partitions)
         done(_by_topic({each: coordinators_code(error, version) for each, error in found.items()}))
     else:
-        is_broker = version >= SEVERAL_TRANSACTIONS
-        if not is_broker:
-            coordinator.heard_by(*identity[:3], context.connection, Path.TRANSACTIONS)
         coordinator.add_partitions(
-            *identity,
+            asked.producer,
+            partitions,
             lambda error: done(_all(asked.topics, coordinators_code(error, version))),
-            client_version=EPOCH_RISES if is_broker else 0,
+            client_version=EPOCH_RISES if version >= SEVERAL_TRANSACTIONS else 0,
         )
 
 

@@ -7,11 +7,13 @@ from functools import partial
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import AlterPartitionReassignments, PartitionResult, PartitionResults
 from barnabas.errors import KafkaError
+from barnabas.wire.message import Response
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -59,3 +61,8 @@ def respond(
             for name, partitions in results
         ],
     )
+
+
+@error_shape(AlterPartitionReassignmentsRequest)
+def failed(request: AlterPartitionReassignmentsRequest, error: KafkaError, version: int) -> Response:
+    return derived(request, error, version, in_entries=True)

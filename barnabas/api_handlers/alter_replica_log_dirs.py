@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.errors import (
@@ -44,6 +45,23 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context
     results = {key: moved(*key, path, directories, broker) for key, path in wishes.items()}
     return AlterReplicaLogDirsResponse(
         results=[Result(topic_name=topic, partitions=told) for topic, told in by_topic(results)]
+    )
+
+
+@error_shape(AlterReplicaLogDirsRequest)
+def failed(request: AlterReplicaLogDirsRequest, error: KafkaError, version: int) -> AlterReplicaLogDirsResponse:
+    """The error is in each partition. The response has a list of topics, the request one for each directory."""
+    return AlterReplicaLogDirsResponse(
+        results=[
+            Result(
+                topic_name=topic.name,
+                partitions=[
+                    PartitionResult(partition_index=index, error_code=error.code) for index in topic.partitions
+                ],
+            )
+            for each in request.dirs
+            for topic in each.topics
+        ]
     )
 
 

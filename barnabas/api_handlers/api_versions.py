@@ -31,12 +31,16 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         SOFTWARE(request.client_software_name) and SOFTWARE(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=InvalidRequest.code, api_keys=[])
-    broker = context.broker
+    broker, session = context.broker, context.session
+    if version >= SAYS_ITS_SOFTWARE:
+        session.client_software_name = request.client_software_name
+        session.client_software_version = request.client_software_version
     features, epoch = broker.supported_features, broker.image.offset
-    if context.release is not None:
+    apis, release = session.promise
+    if release is not None:
         from barnabas.api_handlers import releases
 
-        features = releases.features(context.release, features)
+        features = releases.features(release, features)
         epoch = epoch if features else NO_EPOCH
     finalized = {
         name: min(level, features[name].last) for name, level in broker.finalized_features.items() if name in features
@@ -44,7 +48,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     return ApiVersionsResponse(
         api_keys=[
             ApiVersionsResponse.ApiVersion(api_key=key, min_version=each.versions.first, max_version=each.versions.last)
-            for key, each in sorted(context.apis.items())
+            for key, each in sorted(apis.items())
         ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
@@ -64,7 +68,7 @@ def unsupported_version(context: Context) -> ApiVersionsResponse:
 
     It goes out in version 0.
     """
-    mine = context.apis[ApiVersionsRequest.api_key].versions
+    mine = context.session.promise.apis[ApiVersionsRequest.api_key].versions
     return ApiVersionsResponse(
         error_code=UnsupportedVersion.code,
         api_keys=[

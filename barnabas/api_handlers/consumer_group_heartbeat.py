@@ -42,7 +42,7 @@ def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Co
         request.server_assignor,
         _by_topic(request.topic_partitions),
         context.client_id or "",
-        f"/{context.client_host}",
+        f"/{context.session.client_host}",
         context.api_version >= BRINGS_ID,
     )
     context.broker.groups.consumer.heartbeat(beat, lambda result: later.resolve(_response(result)))

@@ -1,51 +1,35 @@
-"""What a handler knows beside the request: the broker, and who is asking.
+"""What a handler knows beside the request: its header, the session that it came by, the broker, and the time.
 
-Knows nothing of sockets: the connection fills it in. There is one for each connection, and it speaks of the request
-at hand; a handler that answers later takes what it needs before it returns.
+Knows nothing of sockets: dispatch fills it in. A connection serves one request at a time, so it has one context, which
+is filled in again for each request. It holds until the request is answered, also where that is later, and no longer.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.api_handlers.registry import Promise
+from barnabas.api_handlers.session import Session
 
 if TYPE_CHECKING:
     from barnabas.broker import Broker
 
 
 class Context:
-    """The surroundings of one request."""
+    """The circumstances of one request."""
 
-    __slots__ = (
-        "api_version",
-        "apis",
-        "broker",
-        "client_host",
-        "client_id",
-        "connection",
-        "correlation_id",
-        "listener",
-        "on_close",
-        "release",
-    )
+    __slots__ = ("api_version", "broker", "client_id", "correlation_id", "session", "time_ms")
 
     def __init__(
         self,
         broker: "Broker",
+        session: Session,
         *,
-        listener: str,
-        client_host: str,
-        promise: Promise = Promise(),  # noqa: B008
-        connection: int = 0,
+        api_version: int = 0,
+        client_id: str | None = None,
+        correlation_id: int = 0,
+        time_ms: int = 0,
     ) -> None:
-        # Per connection
         self.broker = broker
-        self.apis, self.release = promise
-        self.listener = listener  #: name of the listener that was asked, as in ``listeners``
-        self.client_host = client_host  #: the client's address, "127.0.0.1"
-        self.connection = connection  #: its number, of those that were opened; 0 where there is none
-        self.on_close: Callable[[], object] | None = None  #: called when the connection has ended
-        # Per request
-        self.client_id: str | None = None
-        self.api_version = 0
-        self.correlation_id = 0
+        self.session = session
+        self.api_version = api_version
+        self.client_id = client_id
+        self.correlation_id = correlation_id
+        self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970

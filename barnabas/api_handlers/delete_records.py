@@ -6,10 +6,12 @@ Knows nothing of segments, which go when the log next looks for some. Rules of A
 
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import InvalidTopicException, KafkaError, OffsetOutOfRange, PolicyViolation
+from barnabas.wire.message import Response
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 
 Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
@@ -41,6 +43,11 @@ def answer(topic: str, index: int, offset: int, context: Context) -> Answer:
     except KafkaError as error:
         return Answer(partition_index=index, low_watermark=NO_LOW_WATERMARK, error_code=error.code)
     return Answer(partition_index=index, low_watermark=partition.log.log_start_offset)
+
+
+@error_shape(DeleteRecordsRequest)
+def failed(request: DeleteRecordsRequest, error: KafkaError, version: int) -> Response:
+    return derived(request, error, version, low_watermark=NO_LOW_WATERMARK)
 
 
 def delete_before(partition: Partition, offset: int) -> None:

@@ -24,7 +24,7 @@ def describe_cluster(request: DescribeClusterRequest, context: Context) -> Descr
         return response
     response.cluster_id, response.controller_id = broker.cluster_id, broker.node_id
     for each in broker.image.brokers.values():
-        endpoint = each.endpoints.get(context.listener)
+        endpoint = each.endpoints.get(context.session.listener)
         if endpoint is not None and (request.include_fenced_brokers or not each.fenced):
             response.brokers.append(
                 DescribeClusterResponse.DescribeClusterBroker(

@@ -7,9 +7,10 @@ import os
 from collections.abc import Collection, Mapping
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CLUSTER_METADATA
-from barnabas.errors import KafkaStorageError
+from barnabas.errors import KafkaError, KafkaStorageError
 from barnabas.log.files import Files, Space
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.partition_log import PartitionLog
@@ -20,6 +21,8 @@ Topic = Result.DescribeLogDirsTopic
 Partition = Topic.DescribeLogDirsPartition
 
 TopicPartition = tuple[str, int]
+TELLS_ERROR = 3
+"""From this version on the response has an error code of its own."""
 
 UNKNOWN_SPACE = Space(-1, -1)
 
@@ -35,6 +38,14 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
     return DescribeLogDirsResponse(
         results=[describe(directory, manager.files, logs, asked) for directory in manager.directories]
     )
+
+
+@error_shape(DescribeLogDirsRequest)
+def failed(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:
+    """Before version 3 the error is that of a directory without a name; Apache Kafka has no place for it then."""
+    if version >= TELLS_ERROR:
+        return DescribeLogDirsResponse(error_code=error.code, results=[])
+    return DescribeLogDirsResponse(results=[Result(error_code=error.code, log_dir="", topics=[])])
 
 
 def describe(

@@ -15,7 +15,6 @@ from barnabas.cluster.topic_names import INTERNAL, is_legal_topic_name
 from barnabas.errors import (
     InvalidRequest,
     InvalidTopicException,
-    KafkaError,
     UnknownServerError,
     UnknownTopicOrPartition,
 )
@@ -39,11 +38,8 @@ def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Topics in the order of their names, from the cursor on, until as many partitions are told as one answer may."""
     broker = context.broker
-    try:
-        names, start = remaining(request, broker.image.topics_by_name)
-    except KafkaError as error:
-        return refused(request, error)
-    describe = Description(broker.image, context.listener, LISTENER_IS_TOLD)
+    names, start = remaining(request, broker.image.topics_by_name)
+    describe = Description(broker.image, context.session.listener, LISTENER_IS_TOLD)
     room = min(broker.config["max.request.partition.size.limit"], max(request.response_partition_limit, 1))
     response = DescribeTopicPartitionsResponse(topics=[])
     for name in names:
@@ -82,14 +78,6 @@ def remaining(request: DescribeTopicPartitionsRequest, there: Iterable[str]) -> 
         raise UnknownServerError
     start = cursor.partition_index if cursor is not None and ordered[:1] == [first] else 0
     return ordered, start
-
-
-def refused(request: DescribeTopicPartitionsRequest, error: KafkaError) -> DescribeTopicPartitionsResponse:
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            Topic(error_code=error.code, name=topic.name, topic_id=ZERO_UUID, partitions=[]) for topic in request.topics
-        ]
-    )
 
 
 def not_there(name: str) -> Topic:

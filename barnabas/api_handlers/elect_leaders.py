@@ -5,6 +5,7 @@ Knows nothing of how a leader is chosen: the controller does.
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
@@ -21,12 +22,12 @@ def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeader
     asked = request.topic_partitions
     wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
     if wanted != [] and (late := out_of_time(request.timeout_ms)):
-        return refused(request, late)
-    command = ElectLeaders(request.election_type, wanted)
-    return submit(command, request, context, respond, lambda error: refused(request, error))
+        raise late
+    return submit(ElectLeaders(request.election_type, wanted), request, context, respond)
 
 
-def refused(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:
+@error_shape(ElectLeadersRequest)
+def refused(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
     """The error of the whole request is that of each partition, too."""
     topics = request.topic_partitions or ()
     results = [(topic.topic, [PartitionResult(index, error) for index in topic.partitions]) for topic in topics]

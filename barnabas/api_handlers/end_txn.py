@@ -7,8 +7,8 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import coordinators_code
 from barnabas.api_handlers.registry import api
-from barnabas.transactions.messages import EndResult
-from barnabas.transactions.transaction import EPOCH_RISES, Path
+from barnabas.transactions.messages import EndResult, ProducerIdentity
+from barnabas.transactions.transaction import EPOCH_RISES
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 TELLS_EPOCH = 5
@@ -30,9 +30,8 @@ def end_txn(request: EndTxnRequest, context: Context) -> Later[EndTxnResponse]:
             )
         )
 
-    coordinator = context.broker.transactions
-    identity = request.transactional_id, request.producer_id, request.producer_epoch
-    coordinator.heard_by(*identity, context.connection, Path.TRANSACTIONS)
+    session = context.session.number
+    producer = ProducerIdentity(request.transactional_id, request.producer_id, request.producer_epoch, session)
     client_version = EPOCH_RISES if version >= TELLS_EPOCH else 0
-    coordinator.end(*identity, request.committed, answer, client_version=client_version)
+    context.broker.transactions.end(producer, request.committed, answer, client_version=client_version)
     return later

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSession, Key, SessionPartition
 from barnabas.cluster.delayed_fetch import DelayedFetch
@@ -65,9 +66,9 @@ NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
     """Read each partition of the request, or of its session, as far as the limits let it."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        return refused(request, context.api_version, UnknownServerError("an isolation level that is none"))
+        raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
     if not -SESSIONS_A_SHARD < request.session_id < SESSIONS_A_SHARD * SHARDS:
-        return refused(request, context.api_version, UnknownServerError("a session id that none can have"))
+        raise UnknownServerError(f"no session can have the id {request.session_id}")
     try:
         reading = Reading(request, context)
     except KafkaError as error:
@@ -85,8 +86,9 @@ def message_sets(version: int, partitions: int) -> "MessageSets":
     return MessageSets(version, partitions)
 
 
-def refused(request: FetchRequest, version: int, error: KafkaError) -> FetchResponse:
-    """Nothing of the request is served. Before version 13 each partition is told too (``getErrorResponse``)."""
+@error_shape(FetchRequest)
+def refused(request: FetchRequest, error: KafkaError, version: int) -> FetchResponse:
+    """Before version 13 the error is that of each partition, too."""
     topics = [] if version >= BY_ID else request.topics
     return FetchResponse(
         error_code=error.code,
@@ -133,7 +135,7 @@ class Reading:
     def _enter(self, request: FetchRequest) -> None:
         """Find or make the session; what it wants is then up to date."""
         sessions, by_id = self.broker.fetch_sessions, self._version >= BY_ID
-        now_ms = self.broker.clock.time_ms()
+        now_ms = self._context.time_ms
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if request.session_id:
                 sessions.remove(request.session_id)
@@ -297,7 +299,7 @@ class Reading:
             if leaders:
                 response.node_endpoints = [
                     FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                    for node in self.broker.nodes(self._context.listener)
+                    for node in self.broker.nodes(self._context.session.listener)
                     if node.id in leaders
                 ]
         return response

@@ -10,9 +10,11 @@ from typing import Protocol
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.errors import CoordinatorNotAvailable, InvalidRequest, KafkaError
+from barnabas.wire.message import Response
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
 Coordinator = FindCoordinatorResponse.Coordinator
@@ -41,7 +43,7 @@ def find_coordinator(
     request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse | Later[FindCoordinatorResponse]:
     """Names the coordinator of each key. The first request of a kind creates the internal topic."""
-    version, broker, listener = context.api_version, context.broker, context.listener
+    version, broker, listener = context.api_version, context.broker, context.session.listener
     keys = request.coordinator_keys if version >= ASKS_FOR_SEVERAL else [request.key]
     topic_of = TOPIC_OF.get(request.key_type)
     is_valid = {key: _is_valid(key, request.key_type, version) for key in keys}
@@ -79,6 +81,11 @@ def _here(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> C
 
 def _failed(key: str, error: KafkaError, message: str = "") -> Coordinator:
     return Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE, error_code=error.code, error_message=message)
+
+
+@error_shape(FindCoordinatorRequest)
+def _all_failed(request: FindCoordinatorRequest, error: KafkaError, version: int) -> Response:
+    return derived(request, error, version, node_id=NO_NODE, port=NO_NODE)
 
 
 def _response(version: int, found: list[Coordinator]) -> FindCoordinatorResponse:

@@ -5,6 +5,7 @@ Knows nothing of how ids are given out, nor of what the transaction coordinator 
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.outcome import coordinators_code
 from barnabas.api_handlers.registry import api
 from barnabas.errors import (
@@ -13,6 +14,7 @@ from barnabas.errors import (
     KafkaError,
 )
 from barnabas.transactions.messages import InitProducer, InitResult
+from barnabas.wire.message import Response
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
@@ -51,6 +53,11 @@ def init_producer_id(
 
     producer_ids.when_available(available)
     return later if later.response is None else later.response
+
+
+@error_shape(InitProducerIdRequest)
+def _failed(request: InitProducerIdRequest, error: KafkaError, version: int) -> Response:
+    return derived(request, error, version, producer_id=NONE, producer_epoch=NONE)
 
 
 def _response(result: InitResult, version: int) -> InitProducerIdResponse:

@@ -5,8 +5,11 @@ Knows nothing of how a group rebalances.
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError
 from barnabas.groups.messages import Join, JoinResult
+from barnabas.wire.message import Response
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 TELLS_REBALANCE_TIMEOUT = 1
@@ -27,7 +30,7 @@ def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupRe
         request.member_id,
         request.group_instance_id,
         context.client_id or "",
-        "/" + context.client_host,
+        "/" + context.session.client_host,
         request.session_timeout_ms,
         timeout_ms,
         request.protocol_type,
@@ -38,6 +41,11 @@ def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupRe
     )
     context.broker.groups.join(join, lambda result: later.resolve(_response(result, version)))
     return later
+
+
+@error_shape(JoinGroupRequest)
+def _failed(request: JoinGroupRequest, error: KafkaError, version: int) -> Response:
+    return derived(request, error, version, protocol_name="" if version < NAMES_NO_PROTOCOL else None)
 
 
 def _response(result: JoinResult, version: int) -> JoinGroupResponse:

@@ -5,7 +5,6 @@ Knows nothing of how a group rebalances.
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.errors import KafkaError
 from barnabas.groups.messages import Leaver
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
@@ -20,10 +19,7 @@ def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupRespo
         leavers = [Leaver(each.member_id, each.group_instance_id, each.reason) for each in request.members]
     else:
         leavers = [Leaver(request.member_id)]
-    try:
-        answers = context.broker.groups.leave(request.group_id, leavers)
-    except KafkaError as error:
-        return LeaveGroupResponse(error_code=error.code)
+    answers = context.broker.groups.leave(request.group_id, leavers)
     if context.api_version < SEVERAL:
         return LeaveGroupResponse(error_code=answers[0].error_code)
     return LeaveGroupResponse(

@@ -100,7 +100,7 @@ def starts(topic: str, asked: Asked, context: Context) -> Answer:
         partition.check_leader()
         if asked.max_num_offsets < 0:
             raise UnknownServerError(f"{asked.max_num_offsets} offsets cannot be listed")
-        offsets = starts_before(partition.log, asked.timestamp, context.broker.clock.time_ms())
+        offsets = starts_before(partition.log, asked.timestamp, context.time_ms)
     except KafkaError as error:
         return Answer(partition_index=asked.partition_index, error_code=error.code)
     high_watermark = partition.log.high_watermark

@@ -5,7 +5,6 @@ Knows nothing of how a transaction goes on. Filters are all to be met; those tha
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.errors import KafkaError
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 
@@ -13,15 +12,12 @@ from barnabas.wire.messages.list_transactions import ListTransactionsRequest, Li
 def list_transactions(request: ListTransactionsRequest, context: Context) -> ListTransactionsResponse:
     """Lists the transactional ids that pass all filters."""
     broker = context.broker
-    try:
-        listing = broker.transactions.list_transactions(
-            request.state_filters,
-            request.producer_id_filters,
-            request.duration_filter,
-            request.transactional_id_pattern,
-        )
-    except KafkaError as error:
-        return ListTransactionsResponse(error_code=error.code, unknown_state_filters=[], transaction_states=[])
+    listing = broker.transactions.list_transactions(
+        request.state_filters,
+        request.producer_id_filters,
+        request.duration_filter,
+        request.transactional_id_pattern,
+    )
     return ListTransactionsResponse(
         unknown_state_filters=list(dict.fromkeys(listing.unknown_states)),
         transaction_states=[

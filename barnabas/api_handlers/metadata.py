@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
@@ -48,9 +49,7 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | L
 
     So does Apache Kafka: clients take UNKNOWN_TOPIC_OR_PARTITION for "not yet", and ask again.
     """
-    refusal = unanswerable(request, context.api_version)
-    if refusal is not None:
-        return refused(request, refusal)
+    check(request, context.api_version)
     broker = context.broker
     topics, missing = chosen(request, context)
     if request.include_topic_authorized_operations:
@@ -60,7 +59,7 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | L
     response = MetadataResponse(
         brokers=[
             MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.nodes(context.listener)
+            for node in broker.nodes(context.session.listener)
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.node_id,
@@ -96,18 +95,23 @@ def after_creating(
     return later if later.response is None else later.response
 
 
-def unanswerable(request: MetadataRequest, version: int) -> KafkaError | None:
-    """Why nothing at all is answered to the request, if so."""
+def check(request: MetadataRequest, version: int) -> None:
+    """Checks how topics are named.
+
+    :raises InvalidRequest: by an id, or not at all, in a version that does not allow it
+    :raises UnknownServerError: neither by a name nor by an id
+    """
     topics = request.topics or ()
     if version < BY_ID:
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics):
-            return InvalidRequest()
+            raise InvalidRequest
     elif all(topic.topic_id == ZERO_UUID for topic in topics) and any(topic.name is None for topic in topics):
-        return UnknownServerError()
-    return None
+        raise UnknownServerError
 
 
-def refused(request: MetadataRequest, error: KafkaError) -> MetadataResponse:
+@error_shape(MetadataRequest)
+def refused(request: MetadataRequest, error: KafkaError, version: int) -> MetadataResponse:
+    """The error is that of each topic, and from version 13 on of the response, too. A missing name is empty."""
     topics = [
         Topic(error_code=error.code, name=topic.name or "", topic_id=topic.topic_id, partitions=[])
         for topic in request.topics or ()
@@ -119,7 +123,7 @@ def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], lis
     """Returns the topics of the answer, and the names that no topic has. Names count for nothing beside an id."""
     version = context.api_version
     image = context.broker.image
-    describe = Description(image, context.listener, version)
+    describe = Description(image, context.session.listener, version)
     if request.topics is None or (version == 0 and not request.topics):
         return [*map(describe.topic, image.topics_by_name.values())], []
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)

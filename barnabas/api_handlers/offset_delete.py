@@ -7,7 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.by_topic import Answers, merged
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.errors import KafkaError, UnknownTopicOrPartition
+from barnabas.errors import UnknownTopicOrPartition
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
@@ -37,10 +37,7 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
         later.resolve(_response(merged(refused, answers)))
 
     positions = [(name, index) for name, of_topic in taken for index in of_topic]
-    try:
-        context.broker.groups.delete_offsets(request.group_id, positions, answer)
-    except KafkaError as error:
-        return OffsetDeleteResponse(error_code=error.code, topics=[])
+    context.broker.groups.delete_offsets(request.group_id, positions, answer)
     return later
 
 

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape, resolve_with_error
 from barnabas.api_handlers.registry import api
 from barnabas.errors import NONE, KafkaError, UnknownTopicId, UnstableOffsetCommit
 from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffset, Partitions, Topics
+from barnabas.wire.message import Response
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 AskedGroup = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -23,7 +25,6 @@ Topic = OffsetFetchResponse.OffsetFetchResponseTopic
 ASKS_FOR_COORDINATOR = 1
 """Clients that speak an earlier version never ask who coordinates their group."""
 
-TELLS_GROUP_ERROR = 2
 SEVERAL_GROUPS = 8
 BY_ID = 10
 
@@ -40,26 +41,29 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
     What only a transaction has written that is still open, is not told; with ``require_stable``, neither is what such
     a transaction would change: UNSTABLE_OFFSET_COMMIT, and the client asks again.
     """
-    stable = request.require_stable
-    if context.api_version >= SEVERAL_GROUPS:
+    stable, version = request.require_stable, context.api_version
+    if version >= SEVERAL_GROUPS:
         return OffsetFetchResponse(groups=[_group(group, stable, context) for group in request.groups])
-    if context.api_version >= ASKS_FOR_COORDINATOR:
+    if version >= ASKS_FOR_COORDINATOR:
         return _of_one_group(request, context)
     later: Later[OffsetFetchResponse] = Later()
 
     def created(error: KafkaError | None) -> None:
-        later.resolve(_of_one_group(request, context) if error is None else _refused(request, error, 0))
+        try:
+            if error is not None:
+                raise error
+            later.resolve(_of_one_group(request, context))
+        except KafkaError as refusal:
+            resolve_with_error(later, request, refusal, version)
 
     context.broker.group_log.create_topic(created)
     return later
 
 
 def _of_one_group(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
+    """Returns the answer of versions that ask for one group. :raises KafkaError: the group refuses"""
     stable = request.require_stable
-    try:
-        offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
-    except KafkaError as error:
-        return _refused(request, error, context.api_version)
+    offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
     if request.topics is None:
         asked = offsets.positions()
     else:
@@ -97,17 +101,9 @@ def _offsets(committed: Topics, group_id: str, stable: bool, context: Context) -
     return Offsets(committed, unstable)
 
 
-def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> OffsetFetchResponse:
-    """Before there was an error for the whole group, each partition had it."""
-    if version >= TELLS_GROUP_ERROR:
-        return OffsetFetchResponse(topics=[], error_code=error.code)
-    Partition = Topic.OffsetFetchResponsePartition
-    return OffsetFetchResponse(
-        topics=[
-            Topic(name=topic.name, partitions=_rows(Partition, topic.partition_indexes, {}, error.code))
-            for topic in request.topics or ()
-        ]
-    )
+@error_shape(OffsetFetchRequest)
+def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> Response:
+    return derived(request, error, version, committed_offset=NO_OFFSET)
 
 
 def _group(group: AskedGroup, stable: bool, context: Context) -> Group:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.produce_in_transaction import (
     ADMIN_CLIENT,
     Before,
@@ -24,6 +25,7 @@ from barnabas.broker import Broker
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
+    CloseConnection,
     CorruptMessage,
     InvalidProducerIdMapping,
     InvalidRecord,
@@ -43,6 +45,7 @@ from barnabas.errors import (
 from barnabas.records.batch import Buffer, RecordBatch
 from barnabas.records.validation import NoMessage, NotOneBatch, ProducePolicy, UnknownCodec, validate_produced
 from barnabas.transactions.messages import TopicPartition
+from barnabas.wire.message import Response
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
@@ -85,7 +88,7 @@ def produce(
     What begins a transaction on its partition has its coordinator asked first: ``before`` is what that came to.
     """
     broker, version = context.broker, context.api_version
-    now_ms = broker.clock.time_ms()
+    now_ms = context.time_ms if before is None else broker.clock.time_ms()  # the coordinator may have taken its time
     failure: KafkaError | None = None
     responses = []
     unsafe: list[Unsafe] = []
@@ -127,8 +130,16 @@ def produce(
         return None
     response = ProduceResponse(responses=responses)
     if failure is not None and version >= LEADER_IS_TOLD:
-        name_leaders(response, broker, context.listener)
+        name_leaders(response, broker, context.session.listener)
     return when_safe(response, unsafe, request.acks, context) if unsafe else response
+
+
+@error_shape(ProduceRequest)
+def failed(request: ProduceRequest, error: KafkaError, version: int) -> Response:
+    """Nothing of the request is appended. With acks=0 there is no answer, and the connection is closed."""
+    if request.acks == 0:
+        raise CloseConnection(f"a produce request with acks=0 failed: {error}")
+    return derived(request, error, version, base_offset=-1)
 
 
 def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[ProduceRequest.TopicProduceData]:
@@ -198,7 +209,7 @@ def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatc
 def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, context: Context) -> Later[ProduceResponse]:
     """The response, once all of this is safe; a partition where it may not become so says why."""
     later: Later[ProduceResponse] = Later()
-    broker, version, listener = context.broker, context.api_version, context.listener
+    broker, version, listener = context.broker, context.api_version, context.session.listener
     waiting = len(unsafe)
 
     def done(partition: Partition, answer: Answer, error: type[KafkaError] | None) -> None:

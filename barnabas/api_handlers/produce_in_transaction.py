@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.broker.transactional import Errors, Membership, ensure_in_transaction
 from barnabas.cluster.topic_names import INTERNAL
-from barnabas.errors import InvalidProducerIdMapping, KafkaError, UnknownTopicOrPartition
+from barnabas.errors import CloseConnection, InvalidProducerIdMapping, KafkaError, UnknownTopicOrPartition
 from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
 from barnabas.records.validation import is_one_batch
-from barnabas.transactions.messages import TopicPartition
+from barnabas.transactions.messages import ProducerIdentity, TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Topics = Sequence[ProduceRequest.TopicProduceData]
@@ -130,9 +130,7 @@ def verified(
 
     give_up = ensure_in_transaction(
         broker,
-        request.transactional_id or "",
-        found.producer_id,
-        found.producer_epoch,
+        ProducerIdentity(request.transactional_id or "", found.producer_id, found.producer_epoch),
         found.sequences,
         membership,
         done,

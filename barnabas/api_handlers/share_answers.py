@@ -4,7 +4,6 @@ Knows nothing of either API's response but what both have.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.api_handlers.context import Context
@@ -84,11 +83,6 @@ def key_of(group_id: str | None, member_id: str | None, context: Context) -> Ses
     return SessionKey(group_id, member_id)
 
 
-def end_session_with(context: Context) -> None:
-    """Let the connection's end be the end of the session that is opened on it."""
-    context.on_close = partial(context.broker.share_partitions.disconnected, context.connection)
-
-
 def acknowledgements(
     topics: Iterable[Topic], image: MetadataImage, *, is_renewal: bool
 ) -> tuple[dict[TopicPartition, list[Acknowledgement]], dict[TopicPartition, KafkaError | None]]:
@@ -140,7 +134,7 @@ def leader_of(at: TopicPartition, error: KafkaError | None, image: MetadataImage
 def nodes_told(answers: Iterable[Answer], context: Context) -> "list[Node]":
     """The brokers that the answers name as leaders."""
     leaders = {each.current_leader.leader_id for each in answers if each.error_code in LEADER_IS_TOLD}
-    return [node for node in context.broker.nodes(context.listener) if node.id in leaders] if leaders else []
+    return [node for node in context.broker.nodes(context.session.listener) if node.id in leaders] if leaders else []
 
 
 def message_of(error: KafkaError | None) -> str | None:

@@ -12,7 +12,6 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import (
     acknowledgements,
-    end_session_with,
     key_of,
     leader_of,
     message_of,
@@ -87,8 +86,8 @@ def enter(request: ShareFetchRequest, key: SessionKey, context: Context) -> Shar
     if request.share_session_epoch == INITIAL_EPOCH:
         if any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions):
             raise InvalidRequest
-        end_session_with(context)
-        return sessions.open(key, wanted, context.connection)
+        context.session.on_close(context.broker.share_partitions.disconnected)
+        return sessions.open(key, wanted, context.session.number)
     session = sessions.continue_(key, request.share_session_epoch)
     for at in wanted:
         session.partitions.setdefault(at, True)

@@ -26,7 +26,7 @@ def share_group_heartbeat(request: ShareGroupHeartbeatRequest, context: Context)
         request.member_id,
         request.member_epoch,
         context.client_id or "",
-        f"/{context.client_host}",
+        f"/{context.session.client_host}",
         request.rack_id,
         None if names is None else tuple(names),
     )

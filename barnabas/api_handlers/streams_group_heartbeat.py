@@ -79,7 +79,7 @@ def _ask(request: Request, context: Context) -> Heartbeat:
         tells_offsets and context.api_version < TAKES_OFFSETS,
         request.shutdown_application,
         context.client_id or "",
-        "/" + context.client_host,
+        "/" + context.session.client_host,
     )
 
 

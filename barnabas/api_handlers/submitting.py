@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.error_responses import error_response
+from barnabas.api_handlers.error_responses import resolve_with_error
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.message import Request, Response
 
@@ -23,11 +23,10 @@ def submit(
     request: Request,
     context: Context,
     respond: Callable[[Any], R],
-    refused: Callable[[KafkaError], R] | None = None,
 ) -> R | Later[R]:
-    """Submits the command, and returns the response that ``respond`` makes of its result, or a promise of it.
+    """Submits the command, and returns the response that ``respond`` makes of its result, or a later one.
 
-    A command that is refused or lost as a whole answers with its error at every place of the response that has one.
+    A command that is refused or lost as a whole is answered by the API's error response.
     """
     later: Later[R] = Later()
     version = context.api_version
@@ -38,9 +37,9 @@ def submit(
                 later.resolve(respond(result))
                 return
             except Exception:
-                logger.exception("A bug of ours, met by the answer to %r", request)
+                logger.exception("Cannot answer %r", request)
                 error = UnknownServerError()
-        later.resolve(error_response(request, error, version) if refused is None else refused(error))
+        resolve_with_error(later, request, error, version)
 
     context.broker.controller.submit(command, done)
     return later if later.response is None else later.response

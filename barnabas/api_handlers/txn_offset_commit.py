@@ -24,8 +24,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.offsets.pending import Producer
-from barnabas.transactions.messages import TopicPartition
-from barnabas.transactions.transaction import Path
+from barnabas.transactions.messages import Path, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from barnabas.wire.types import ZERO_UUID
 
@@ -78,11 +77,10 @@ def txn_offset_commit(
         refuse(InvalidGroupId())
         return later
     kept_in = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
-    producer = request.producer_id, request.producer_epoch
-    broker.transactions.heard_by(request.transactional_id, *producer, context.connection, Path.GROUPS)
-    later.on_cancel = ensure_in_transaction(
-        broker, request.transactional_id, *producer, [kept_in], _membership(version), verified
+    producer = ProducerIdentity(
+        request.transactional_id, request.producer_id, request.producer_epoch, context.session.number, Path.GROUPS
     )
+    later.on_cancel = ensure_in_transaction(broker, producer, [kept_in], _membership(version), verified)
     return later
 
 

@@ -6,7 +6,7 @@ and ``ReplicaManager.maybeSendPartitionsToTransactionCoordinator`` (KIP-890).
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from barnabas.errors import (
     ConcurrentTransactions,
@@ -23,7 +23,7 @@ from barnabas.errors import (
 )
 from barnabas.log.verification import Verification
 from barnabas.records.batch import NO_SEQUENCE
-from barnabas.transactions.messages import PartitionErrors, TopicPartition
+from barnabas.transactions.messages import PartitionErrors, ProducerIdentity, TopicPartition
 from barnabas.transactions.transaction import EPOCH_RISES
 
 if TYPE_CHECKING:
@@ -42,24 +42,13 @@ class Membership(Enum):
     ADD = "the partition is added with the write"
 
 
-class Asked(NamedTuple):
-    """Which transaction, on whose behalf, and what for."""
-
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-    membership: Membership
-
-
 UNREACHABLE = (NetworkException, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator)
 """Errors that an old client does not expect of a write; it gets one that it retries without asking for metadata."""
 
 
 def ensure_in_transaction(
     broker: "Broker",
-    transactional_id: str,
-    producer_id: int,
-    producer_epoch: int,
+    producer: ProducerIdentity,
     partitions: Iterable[TopicPartition] | Mapping[TopicPartition, int],
     membership: Membership,
     done: Callable[[Errors], object],
@@ -73,13 +62,14 @@ def ensure_in_transaction(
 
     :param partitions: with the sequence of the first record for each, where a producer gave it one
     :param patience_ms: how long to ask again while the transaction before is being ended (CONCURRENT_TRANSACTIONS)
+    :raises Overtaken: the producer has sent something by a newer session
     """
-    asked = Asked(transactional_id, producer_id, producer_epoch, membership)
+    broker.transactions.check_session(producer)
     firsts = partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions, NO_SEQUENCE)
     if membership is not Membership.ADD and not broker.config[VERIFICATION]:
         done({})
         return lambda: None
-    question = _Question(broker, asked, firsts, done, broker.clock.time_ms() + patience_ms)
+    question = _Question(broker, producer, membership, firsts, done, broker.clock.time_ms() + patience_ms)
     question.ask()
     return question.give_up
 
@@ -90,13 +80,15 @@ class _Question:
     def __init__(
         self,
         broker: "Broker",
-        asked: Asked,
+        producer: ProducerIdentity,
+        membership: Membership,
         firsts: Mapping[TopicPartition, int],
         done: Callable[[Errors], object],
         until_ms: int,
     ) -> None:
         self._broker = broker
-        self._asked = asked
+        self._producer = producer
+        self._membership = membership
         self._firsts = firsts
         self._done = done
         self._until_ms = until_ms
@@ -125,28 +117,27 @@ class _Question:
         if not self._verifications:
             self._done(self._errors)
             return
-        asked, coordinator = self._asked, self._broker.transactions
-        unknown = list(self._verifications)
-        identity = asked.transactional_id, asked.producer_id, asked.producer_epoch, unknown
-        if asked.membership is Membership.ADD:
+        coordinator, unknown = self._broker.transactions, list(self._verifications)
+        if self._membership is Membership.ADD:
             coordinator.add_partitions(
-                *identity,
+                self._producer,
+                unknown,
                 lambda error: self._answered(dict.fromkeys(unknown, error)),
                 client_version=EPOCH_RISES,
             )
         else:
-            self._answered(coordinator.verify_partitions(*identity))
+            self._answered(coordinator.verify_partitions(self._producer, unknown))
 
     def _begin(self, place: TopicPartition, first: int) -> Verification | None:
-        broker, asked = self._broker, self._asked
+        broker, producer = self._broker, self._producer
         partition = broker.partitions.get(place) or broker.partition(*place)
         partition.check_leader()
         return partition.log.producers.begin_verification(
-            asked.producer_id,
-            asked.producer_epoch,
+            producer.producer_id,
+            producer.producer_epoch,
             first,
             broker.clock.time_ms(),
-            bumps_epoch=asked.membership is Membership.ADD,
+            bumps_epoch=self._membership is Membership.ADD,
         )
 
     def _answered(self, answers: PartitionErrors) -> None:
@@ -156,7 +147,7 @@ class _Question:
         if ConcurrentTransactions in answers.values() and broker.clock.time_ms() < self._until_ms:
             broker.scheduler.call_later(broker.config["add.partitions.to.txn.retry.backoff.ms"] / 1000, self.ask)
             return
-        membership = self._asked.membership
+        membership = self._membership
         for place, error in answers.items():
             if error is not None:
                 self._errors[place] = write_error(error, membership)
@@ -166,7 +157,7 @@ class _Question:
 
     def _look_again(self) -> None:
         """The transaction may have ended while the coordinator was asked: what it said then is worth nothing."""
-        producer_id, producer_epoch = self._asked.producer_id, self._asked.producer_epoch
+        producer_id, producer_epoch = self._producer.producer_id, self._producer.producer_epoch
         for place in self._firsts:
             partition = self._broker.partitions.get(place)
             if self._errors.get(place) is None and partition is not None:

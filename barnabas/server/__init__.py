@@ -1,4 +1,4 @@
-"""Sockets: listeners, connections, and the way of a frame to its handler and of the answer back.
+"""The server: its services, listeners and connections, and how a frame reaches its handler.
 
 Knows nothing of topics, groups or logs.
 """

@@ -1,20 +1,20 @@
-"""Memory to receive into: one buffer that all idle connections share, lent to the one that needs to keep bytes.
+"""Receive buffers: a connection takes one when bytes come, and gives it back when nothing is left in it.
 
 Knows nothing of frames. A buffer is anonymous mapped memory, whose pages exist only once something was received into
-them: a stranger that sends the first bytes of a frame costs the pages of those bytes, whatever length it announced.
+them. A client that sends the first bytes of a frame costs the pages of those bytes, whatever length it announces.
 """
 
 import mmap
 
 BUFFER_SIZE = 2 * 1024 * 1024
-"""Two of librdkafka's largest requests; larger ones and the processor's cache no longer helps."""
+"""Room for two of librdkafka's largest requests. Larger buffers do not fit into the processor's cache."""
 
 KEPT = 4
-"""How many returned buffers stay around for the next who needs one."""
+"""How many returned buffers are kept for later use."""
 
 
 def allocate(size: int) -> memoryview:
-    """Fresh, writable memory; its pages are made as they are touched, and freed when the last view of it goes."""
+    """Returns new writable memory. Its pages are made as they are touched, and freed with the last view of it."""
     return memoryview(mmap.mmap(-1, size))
 
 
@@ -27,10 +27,10 @@ class BufferPool:
         self._free: list[memoryview] = []
 
     def take(self) -> memoryview:
-        """A buffer of :data:`BUFFER_SIZE`, yours until you give it back."""
+        """Returns a buffer of :data:`BUFFER_SIZE`, which is the caller's until it gives it back."""
         return self._free.pop() if self._free else allocate(BUFFER_SIZE)
 
     def give_back(self, buffer: memoryview) -> None:
-        """Take it away again; nothing of it may be referred to any more."""
+        """Takes a buffer back. Nothing may refer to its memory any more."""
         if len(buffer) == BUFFER_SIZE and len(self._free) < KEPT:
             self._free.append(buffer)

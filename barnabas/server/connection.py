@@ -1,23 +1,21 @@
-"""One client's connection: bytes in, frames to the dispatcher, answers out, in order and one at a time.
+"""One client's connection: receives bytes, cuts them into frames, and sends the answers in the order of the requests.
 
-Knows nothing of what is in a frame but its size prefix. Requests that lie in the buffer already are answered without
-going back to the event loop, and from where they lie; nothing is read while an answer is awaited (Apache's muted
-channel, ``SocketServer.scala``), and nothing is served while the client does not read what it was sent.
+Knows nothing of a frame but its size prefix. Requests that are in the buffer already are decoded where they lie, and
+are answered without going back to the event loop. One request is served at a time: while its answer is awaited, no
+other of the connection is served (Apache's muted channel, ``SocketServer.scala``). Nothing is served either while the
+client does not read what it was sent.
 """
 
 import asyncio
 import logging
 import struct
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from barnabas.api_handlers.answering import CloseConnection, Later
-from barnabas.api_handlers.context import Context
-from barnabas.errors import MalformedMessage
+from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool, allocate
-from barnabas.server.dispatch import encode, respond
 
 if TYPE_CHECKING:
-    from barnabas.wire.message import Response
     from barnabas.wire.types import Buffer
 
 logger = logging.getLogger(__name__)
@@ -26,6 +24,25 @@ FLUSH_AT = 512 * 1024
 """Answers are handed to the socket at this many bytes, or when no request is left in the buffer."""
 
 read_size = struct.Struct(">i").unpack_from
+
+
+class Awaited(Protocol):
+    """An answer that comes later (:class:`barnabas.api_handlers.answering.Later`)."""
+
+    def then(self, deliver: Callable[[Any], object], /) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+class Responder(Protocol):
+    """What answers the requests of one connection (:class:`barnabas.server.dispatch.Dispatcher`)."""
+
+    def respond(self, frame: memoryview, /) -> "list[Buffer] | Awaited | None": ...
+
+    def encode(self, response: Any, /) -> "list[Buffer]":
+        """Returns the answer to the last request, which had to be awaited, as pieces to send."""
+
+    def close(self) -> None: ...
 
 
 class Owner(Protocol):
@@ -38,19 +55,19 @@ class Owner(Protocol):
 
     def forget(self, connection: "Connection") -> None: ...
 
-    def new_context(self, client_host: str) -> Context: ...
+    def new_responder(self, client_host: str) -> Responder: ...
 
 
 class Connection(asyncio.BufferedProtocol):
     """The asyncio side of one connection."""
 
     __slots__ = (
-        "_buffer", "_end", "_listener", "_pending", "_reading", "_start", "_writable",
-        "clock", "context", "is_closing", "last_active", "peer", "transport",
+        "_buffer", "_end", "_listener", "_pending", "_reading", "_responder", "_start", "_writable",
+        "clock", "is_closing", "last_active", "peer", "transport",
     )  # fmt: skip
 
     transport: asyncio.Transport
-    context: Context
+    _responder: Responder
 
     def __init__(self, listener: Owner, loop: asyncio.AbstractEventLoop) -> None:
         self._listener = listener
@@ -58,12 +75,12 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = loop.time()
         self.peer = ("", 0)
         self.is_closing = False
-        # What was received and not yet served: _buffer[_start:_end]
+        # _buffer[_start:_end] is what was received and not yet served
         self._buffer: memoryview | None = None
         self._start = self._end = 0
         self._reading = True
-        # What is to be sent
-        self._pending: Later[Response] | None = None
+        # The answer that is awaited, and whether the transport takes more
+        self._pending: Awaited | None = None
         self._writable = True
 
     # ------------------------------------------------------------ the transport calls
@@ -71,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.peer = transport.get_extra_info("peername")[:2]
-        self.context = self._listener.new_context(self.peer[0])
+        self._responder = self._listener.new_responder(self.peer[0])
         if not self._listener.admit(self):
             self.is_closing = True
             self.transport.abort()
@@ -83,8 +100,7 @@ class Connection(asyncio.BufferedProtocol):
             self._pending.cancel()
             self._pending = None
         self._release()
-        if self.context.on_close is not None:
-            self.context.on_close()
+        self._responder.close()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._buffer is None:
@@ -114,7 +130,7 @@ class Connection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------ serving
 
     def _serve(self) -> None:
-        """Answer the whole frames of the buffer, until one has to wait or the client has to read."""
+        """Answers the whole frames in the buffer, until an answer has to be awaited or the client has to read."""
         try:
             self._serve_frames()
         except CloseConnection as reason:
@@ -122,11 +138,10 @@ class Connection(asyncio.BufferedProtocol):
         except MalformedMessage as error:
             self.close(str(error))
         except Exception:
-            logger.exception("Closing the connection of %s:%s: its request met a bug of ours", *self.peer)
-            self.close("internal error", level=logging.DEBUG)
+            self._fail()
 
     def _serve_frames(self) -> None:
-        buffer, longest = self._buffer, self._listener.max_request_bytes
+        buffer, longest, respond = self._buffer, self._listener.max_request_bytes, self._responder.respond
         answers: list[Buffer] = []
         size = 0
         try:
@@ -140,7 +155,7 @@ class Connection(asyncio.BufferedProtocol):
                 if available < length + 4:
                     break
                 self._start = start + 4 + length
-                answer = respond(buffer[start + 4 : start + 4 + length], self.context)
+                answer = respond(buffer[start + 4 : start + 4 + length])
                 if type(answer) is list:
                     answers += answer
                     size += sum(map(len, answer))
@@ -148,31 +163,39 @@ class Connection(asyncio.BufferedProtocol):
                         self.transport.writelines(answers)
                         answers, size = [], 0
                 elif answer is not None:
-                    self._await(cast("Later[Response]", answer))
+                    self._pending = cast(Awaited, answer)
+                    self._pending.then(self._deliver)
         finally:
             if answers:
                 self.transport.writelines(answers)
         self._make_room()
 
-    def _await(self, later: "Later[Response]") -> None:
-        """Nothing more is served until this answer is there."""
-        self._pending = later
-        correlation_id, api_version = self.context.correlation_id, self.context.api_version
+    def _deliver(self, response: Any) -> None:
+        """Sends the answer that was awaited, and serves what has come since."""
+        self._pending = None
+        if self.is_closing:
+            return
+        try:
+            answer = self._responder.encode(response)
+        except CloseConnection as reason:
+            self.close(str(reason), level=logging.DEBUG)
+            return
+        except Exception:  # whoever resolves has other clients to answer
+            self._fail()
+            return
+        self.transport.writelines(answer)
+        if self._writable:
+            self._serve()
 
-        def deliver(response: "Response") -> None:
-            self._pending = None
-            if self.is_closing:
-                return
-            self.transport.writelines(encode(response, correlation_id, api_version))
-            if self._writable:
-                self._serve()
-
-        later.then(deliver)
+    def _fail(self) -> None:
+        """Closes the connection over the exception at hand, which nothing has an answer for."""
+        logger.exception("Closing the connection of %s:%s: its request cannot be answered", *self.peer)
+        self.close("internal error", level=logging.DEBUG)
 
     # ------------------------------------------------------------ the buffer
 
     def _make_room(self) -> None:
-        """Give the buffer back when it is empty; else see to it that there is room to receive, or stop reading."""
+        """Gives the buffer back when it is empty. Otherwise makes room to receive, or stops reading."""
         buffer = self._buffer
         if self.is_closing:
             return
@@ -189,7 +212,7 @@ class Connection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def _fit(self, buffer: memoryview) -> None:
-        """Half a frame is left: the rest of it must fit behind."""
+        """Makes room for the rest of the frame of which the buffer holds the beginning."""
         start, end = self._start, self._end
         held = end - start
         needed = read_size(buffer, start)[0] + 4 if held >= 4 else 4
@@ -228,11 +251,11 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an answer is owed."""
+        """Whether a request is being served whose answer has not been sent."""
         return self._pending is not None
 
     def close(self, reason: str, *, level: int = logging.WARNING) -> None:
-        """Send what was answered, then close; the reason goes into our log."""
+        """Closes the connection when what was answered has been sent. The reason goes into the log."""
         if not self.is_closing:
             logger.log(level, "Closing the connection of %s:%s: %s", *self.peer, reason)
             self.is_closing = True

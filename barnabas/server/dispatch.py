@@ -1,97 +1,104 @@
 """From a frame to its handler, and from the answer to bytes.
 
-Knows nothing of sockets, and of the protocol only what a header says: a key and a version. Nothing else stands
-between a connection and the functions of ``api_handlers``.
+Knows nothing of sockets, and of the protocol only what a header says: a key and a version.
 """
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING
 
-from barnabas.api_handlers.answering import CloseConnection, Later
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import Api
-from barnabas.errors import KafkaError, UnknownServerError
-from barnabas.transactions.messages import Overtaken
+from barnabas.api_handlers.session import Session
+from barnabas.errors import CloseConnection, KafkaError, UnknownServerError
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
-from barnabas.wire.schema import Field
-from barnabas.wire.types import MISSING, Buffer
+from barnabas.wire.types import Buffer
+
+if TYPE_CHECKING:
+    from barnabas.broker import Broker
 
 logger = logging.getLogger(__name__)
 
 Buffers = list[Buffer]
 
 API_KEY_SIZE = 2
-"""Bytes at the beginning of each request that say what it asks for."""
+"""Bytes at the beginning of each request that name its API."""
 
 
-def respond(frame: memoryview, context: Context) -> "Buffers | Later[Response] | None":
-    """The answer to the request in ``frame``, as the pieces to send; a promise of it; or None if there is none.
+class Dispatcher:
+    """Answers the requests of one connection, one after the other."""
 
-    :raises MalformedMessage: the frame is not what it says it is
-    :raises CloseConnection: the API or the version is none that we answer, as Apache's broker does
-    """
-    api_key = int.from_bytes(frame[:API_KEY_SIZE], signed=True)
-    api = context.apis.get(api_key)
-    if api is None:
-        raise CloseConnection(f"API key {api_key} is not answered here")
-    asked = api.request  # before the header, which cannot be read as long as nobody has declared the request
-    header, body = read_request_header(frame)
-    version, correlation_id = header.request_api_version, header.correlation_id
-    context.api_version = version
-    context.correlation_id = correlation_id
-    context.client_id = header.client_id
-    if not api.versions.first <= version <= api.versions.last:
-        if api_key == ApiVersionsRequest.api_key:
-            return unsupported_version(context).encode_frame(correlation_id, 0)
-        raise CloseConnection(f"{asked.__name__} in version {version} is not answered here")
-    request = asked.decode(frame, version=version, at=body)
-    answer = handle(api, request, context)
-    if isinstance(answer, Later):
-        if answer.response is None:
-            return answer
-        answer = answer.response
-    return None if answer is None else encode(answer, correlation_id, version)
+    __slots__ = ("_apis", "_time_ms", "context", "session")
+
+    def __init__(self, broker: "Broker", session: Session) -> None:
+        self.session = session
+        self.context = Context(broker, session)
+        self._apis = session.promise.apis
+        self._time_ms = broker.clock.time_ms
+
+    def respond(self, frame: memoryview) -> "Buffers | Later[Response] | None":
+        """Returns the answer to the request in ``frame`` as pieces to send; a later answer; or None if there is none.
+
+        The next request may be served once a later answer has been encoded (:meth:`encode`).
+
+        :raises MalformedMessage: the frame is not the request that it claims to be
+        :raises CloseConnection: the API or the version is not answered, or the protocol has no answer
+        """
+        api_key = int.from_bytes(frame[:API_KEY_SIZE], signed=True)
+        api = self._apis.get(api_key)
+        if api is None:
+            raise CloseConnection(f"API key {api_key} is not answered here")
+        declared = api.request  # before the header, which cannot be read before the request's class is declared
+        header, body = read_request_header(frame)
+        version, correlation_id = header.request_api_version, header.correlation_id
+        context = self.context
+        context.api_version = version
+        context.correlation_id = correlation_id
+        context.client_id = header.client_id
+        context.time_ms = self._time_ms()
+        if not api.versions.first <= version <= api.versions.last:
+            if api_key == ApiVersionsRequest.api_key:
+                return unsupported_version(context).encode_frame(correlation_id, 0)
+            raise CloseConnection(f"{declared.__name__} in version {version} is not answered here")
+        request = declared.decode(frame, version=version, at=body)
+        answer = handle(api, request, context)
+        if isinstance(answer, Later):
+            if answer.response is None:
+                return answer
+            answer = answer.response
+        return None if answer is None else answer.encode_frame(correlation_id, version)
+
+    def encode(self, response: Response | CloseConnection) -> Buffers:
+        """Returns a later answer to the last request as pieces to send.
+
+        :raises CloseConnection: it is that there is none
+        """
+        if isinstance(response, CloseConnection):
+            raise response
+        context = self.context
+        return response.encode_frame(context.correlation_id, context.api_version)
+
+    def close(self) -> None:
+        """Ends the session: the connection is closed."""
+        self.session.close()
 
 
 def handle(api: Api, request: Request, context: Context) -> "Response | Later[Response] | None":
-    """Call the handler; an error that it let go becomes the whole response's."""
+    """Calls the handler. An error that it raises becomes the answer, in the shape that the API has for errors.
+
+    :raises CloseConnection: the protocol has no answer to the request, or none that has a place for the error
+    """
     try:
         answer: Response | Later[Response] | None = api.handle(request, context)
     except KafkaError as error:
-        return failed(request, error)
+        return error_response(request, error, context.api_version)
     except CloseConnection:
         raise
-    except Overtaken as error:
-        raise CloseConnection(str(error)) from error
     except Exception:
-        logger.exception("A bug of ours, met by %s version %s: %r", api.request.__name__, context.api_version, request)
-        return failed(request, UnknownServerError())
+        logger.exception("Cannot answer %s version %s: %r", api.request.__name__, context.api_version, request)
+        return error_response(request, UnknownServerError(), context.api_version)
     return answer
-
-
-def failed(request: Request, error: KafkaError) -> Response:
-    """A response that says nothing but the error; the connection closes when it has no place for one."""
-    response = type(request).response
-    fields = {field.name: field for field in response.wire_fields()}
-    if "error_code" not in fields:
-        raise CloseConnection(f"{type(request).__name__} failed: {error}")
-    values = {name: empty(field) for name, field in fields.items() if field.default is MISSING}
-    values["error_code"] = error.code
-    if "error_message" in fields:
-        values["error_message"] = str(error)
-    return response(**values)
-
-
-def empty(field: Field) -> Any:
-    """What stands in a field about which there is nothing to say."""
-    if field.is_array:
-        return []
-    return field.kind() if isinstance(field.kind, type) else field.kind.default
-
-
-def encode(response: Response, correlation_id: int, version: int) -> "Buffers":
-    """Size, header and body, as pieces: what is large goes out as it is."""
-    return response.encode_frame(correlation_id, version)

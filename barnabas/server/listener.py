@@ -1,4 +1,4 @@
-"""Listening sockets: who may connect, how many, and for how long in silence.
+"""Listeners: who may connect, and how many.
 
 Knows nothing of what connections carry.
 """
@@ -7,32 +7,26 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from typing import NamedTuple
 
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import Promise
+from barnabas.api_handlers.session import Session
 from barnabas.broker import Broker
+from barnabas.config.endpoints import Endpoint
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection
+from barnabas.server.dispatch import Dispatcher
 
 logger = logging.getLogger(__name__)
 
-SWEEPS_PER_IDLE_TIME = 10
-"""How often within ``connections.max.idle.ms`` the idle are looked for."""
-
-
-class Bound(NamedTuple):
-    """Where a listener listens."""
-
-    name: str
-    host: str
-    port: int
+LAST_ANSWERS_S = 5.0
+"""How long a listener that stops waits for its clients to take what was written to them."""
 
 
 def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Sockets for each address of ``host`` (all interfaces when empty), on one port even when that is 0.
+    """Returns a listening socket for each address of ``host``, all on one port. An empty host is every interface.
 
-    :raises OSError: names the address that is taken or is not ours
+    :param port: 0 is any free port
+    :raises OSError: an address is taken, or is none of this machine; the message names it
     """
     families = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in families))
@@ -52,7 +46,7 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
             try:
                 listening.bind(address)
             except OSError as error:
-                raise OSError(error.errno, f"can't listen on {host or '*'}:{port}: {error.strerror}") from error
+                raise OSError(error.errno, f"cannot listen on {host or '*'}:{port}: {error.strerror}") from error
             listening.setblocking(False)
             listening.listen(backlog)
     except BaseException:
@@ -63,36 +57,39 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
 
 
 class Listener:
-    """One entry of ``listeners``, bound; it accepts once :meth:`start` is called."""
+    """One entry of ``listeners``: a service that is bound when it has started. It accepts after :meth:`accept`."""
 
     def __init__(
-        self,
-        name: str,
-        host: str,
-        port: int,
-        broker: Broker,
-        buffers: BufferPool,
-        census: "Census",
-        promise: Promise,
+        self, endpoint: Endpoint, broker: Broker, buffers: BufferPool, census: "Census", promise: Promise
     ) -> None:
-        self.name = name
-        self._promise = promise
+        self.endpoint = endpoint
+        self.name = endpoint.name
+        self.port = 0  #: which it is bound to, once it has started
         self.buffers = buffers
         self.census = census
         self._broker = broker
+        self._promise = promise
         config = broker.config
         self.max_request_bytes: int = config["socket.request.max.bytes"]
         self._send_buffer: int = config["socket.send.buffer.bytes"]
         self._receive_buffer: int = config["socket.receive.buffer.bytes"]
-        self._sockets = bind(host, port, config["socket.listen.backlog.size"])
-        self.port: int = self._sockets[0].getsockname()[1]
-        self.bound = Bound(name, host, self.port)
+        self._backlog: int = config["socket.listen.backlog.size"]
         self.connections: set[Connection] = set()
         self._is_stopping = False
+        self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
+        self._is_empty = asyncio.Event()
 
     async def start(self) -> None:
-        """Accept from now on."""
+        """Binds the address. Clients that connect wait until the listener accepts.
+
+        :raises OSError: the address cannot be bound
+        """
+        self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
+        self.port = self._sockets[0].getsockname()[1]
+
+    async def accept(self) -> None:
+        """Lets clients in from now on."""
         loop = asyncio.get_running_loop()
         for listening in self._sockets:
             if self._receive_buffer > 0:
@@ -103,18 +100,36 @@ class Listener:
             self._servers.append(server)
 
     def stop_accepting(self) -> None:
+        """Lets nobody in any more, and closes each connection once what was answered has been sent."""
         self._is_stopping = True
         for server in self._servers:
             server.close()
-        if not self._servers:
-            for each in self._sockets:
-                each.close()
+        for listening in self._sockets[len(self._servers) :]:
+            listening.close()
+        for connection in list(self.connections):
+            connection.close("the broker is stopping", level=logging.DEBUG)
+
+    async def stop(self) -> None:
+        """Returns once all connections are closed. Aborts those whose clients do not read their last answers."""
+        self.stop_accepting()
+        try:
+            async with asyncio.timeout(LAST_ANSWERS_S):
+                await self._until_empty()
+        except TimeoutError:
+            for connection in list(self.connections):
+                connection.transport.abort()
+            await self._until_empty()
+
+    async def _until_empty(self) -> None:
+        while self.connections:
+            self._is_empty.clear()
+            await self._is_empty.wait()
 
     # ------------------------------------------------------------ a connection calls
 
     def admit(self, connection: Connection) -> bool:
-        """Whether it may stay, by ``max.connections`` and ``max.connections.per.ip``."""
-        if self._is_stopping:  # it was accepted already, and is only now made: nobody would close it
+        """Returns whether the connection may stay (``max.connections``, ``max.connections.per.ip``)."""
+        if self._is_stopping:  # it was accepted before the listener stopped, and nobody would close it
             return False
         host = connection.peer[0]
         if refusal := self.census.refuses(host, self._broker):
@@ -128,27 +143,30 @@ class Listener:
         if connection in self.connections:
             self.connections.remove(connection)
             self.census.leave(connection.peer[0])
+            if not self.connections:
+                self._is_empty.set()
 
-    def new_context(self, client_host: str) -> Context:
-        return Context(
-            self._broker,
+    def new_responder(self, client_host: str) -> Dispatcher:
+        session = Session(
             listener=self.name,
+            security_protocol=self.endpoint.security_protocol,
             client_host=client_host,
             promise=self._promise,
-            connection=next(self._broker.connection_numbers),
+            number=next(self._broker.connection_numbers),
         )
+        return Dispatcher(self._broker, session)
 
-    # ------------------------------------------------------------ the clock calls
+    # ------------------------------------------------------------ the idle sweeper calls
 
     def close_idle(self, now: float, longest: float) -> None:
-        """Close who has said nothing for ``longest`` seconds and is owed nothing."""
+        """Closes connections that have sent nothing for ``longest`` seconds and wait for no answer."""
         for connection in list(self.connections):
             if now - connection.last_active > longest and not connection.is_waiting:
                 connection.close("idle (connections.max.idle.ms)", level=logging.INFO)
 
 
 class Census:
-    """How many are connected, over all listeners of a broker."""
+    """Counts the connections of all listeners of a broker."""
 
     def __init__(self) -> None:
         self._by_host: Counter[str] = Counter()
@@ -158,7 +176,7 @@ class Census:
         return self._by_host.total()
 
     def refuses(self, host: str, broker: Broker) -> str | None:
-        """Why nobody else may come in from that host, if so."""
+        """Returns why no other connection from that host is allowed; None if it is."""
         config = broker.config
         if self.total >= config["max.connections"]:
             return f"{self.total} are connected (max.connections)"

@@ -1,6 +1,6 @@
-"""A process that is a broker: event loop, signals, exit code.
+"""A process that runs a broker: its event loop, signals and exit code.
 
-Knows nothing of the command line; it is given a configuration and a function to call once it answers.
+Knows nothing of the command line. It is given a configuration, and a function to call once the broker answers.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from barnabas.server.server import Server
 logger = logging.getLogger(__name__)
 
 YOUNG_OBJECTS = 50_000
-"""Requests make many short-lived objects and hardly a cycle: looking for cycles at CPython's 700 costs a tenth."""
+"""Allocations between two collections. Requests allocate much and leave few cycles: CPython's 700 costs a tenth."""
 
 
 def run(
@@ -27,20 +27,20 @@ def run(
     ready: Callable[[Server], object] = lambda server: None,
     features: Mapping[str, int] | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code: 0 after a clean stop, 1 when it could not start or go on."""
+    """Serves until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 if it cannot start or go on.
+
+    :param ready: called with the server once it answers
+    :param features: the levels of features at which a new cluster starts, where they differ from the default
+    """
     raise_file_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        try:
-            return runner.run(serve(config, ready, features))
-        except (OSError, LogDirectoryError, MetadataLogError) as error:
-            logger.error("Can't start: %s", error)
-            return 1
+        return runner.run(serve(config, ready, features))
 
 
 async def serve(
     config: BrokerConfig, ready: Callable[[Server], object], features: Mapping[str, int] | None = None
 ) -> int:
-    """Start a server, say that it is ready, and stop it in good order when a signal comes: 0; or when it must: 1."""
+    """Runs a server until a signal comes, or until it cannot go on. Returns the exit code, as :func:`run` does."""
     stopping = asyncio.Event()
     exit_code = 0
 
@@ -54,19 +54,26 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     server = Server(config, on_fatal=give_up, features=features)
-    await server.start()
-    gc.freeze()  # what is there now stays
+    try:
+        await server.start()
+    except (OSError, LogDirectoryError, MetadataLogError) as error:
+        logger.error("Cannot start: %s", error)
+        return 1
+    gc.freeze()  # what has been made by now lives as long as the process
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
     gc.enable()
     ready(server)
     await stopping.wait()
     logger.info("Stopping")
-    await server.stop()
+    try:
+        await server.stop()
+    except OSError:  # which is in the log already
+        return 1
     return exit_code
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """uvloop's where it runs."""
+    """Returns what makes an event loop: uvloop where it runs, asyncio elsewhere."""
     if sys.platform != "win32":
         try:
             import uvloop
@@ -78,7 +85,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def raise_file_limit() -> None:
-    """A partition has a file open, a connection another: take as many as the system lets us have."""
+    """Raises the limit on open files as far as the system allows: each partition and each connection takes one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

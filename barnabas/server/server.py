@@ -1,6 +1,6 @@
-"""A broker and its listeners: started, registered under the ports they got, and stopped in good order.
+"""A broker and its listeners as a list of services, started and stopped in order.
 
-Knows nothing of processes and signals; whoever runs it owns the event loop.
+Knows nothing of processes and signals. Whoever runs a server owns the event loop.
 """
 
 import asyncio
@@ -17,20 +17,19 @@ from barnabas.log.background import BackgroundThread
 from barnabas.log.cleaner_hands import ThreadHand
 from barnabas.log.files import DiskFiles, Files
 from barnabas.server.buffers import BufferPool
-from barnabas.server.listener import SWEEPS_PER_IDLE_TIME, Census, Listener
+from barnabas.server.idle import IdleSweeper
+from barnabas.server.listener import Census, Listener
+from barnabas.server.services import Service, Services, Step
 
 logger = logging.getLogger(__name__)
 
-LAST_ANSWERS_S = 5.0
-"""How long a stopping server waits for connections to take what was written to them."""
-
 
 class Server:
-    """One node: opens its data, listens, answers, closes.
+    """One node.
 
     ``clock``, ``files`` and ``random`` are the machine's unless others are passed in. ``on_fatal`` is called with the
-    reason when the broker cannot go on; somebody has to stop it then. ``features`` are levels that a new cluster is to
-    have where it would not by itself; an old one has to be at them.
+    reason when the broker cannot go on; the caller then has to stop the server. ``features`` are the levels at which a
+    new cluster starts, where they differ from the default; an existing cluster has to be at these levels.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
@@ -52,84 +51,96 @@ class Server:
         self._files = files or DiskFiles()
         self._clock = clock or SystemClock()
         self._random = random or Random()
+        self._services = Services()
         self.listeners: list[Listener] = []
-        self._sweeper: asyncio.TimerHandle | None = None
         self.broker: Broker
 
     async def start(self) -> None:
-        """Recover the logs, bind, register, accept.
+        """Opens the data, binds the listeners, registers the broker, and lets clients in.
 
-        :raises OSError: a directory or a port is not to be had
+        :raises OSError: a directory cannot be used, or an address cannot be bound
+        :raises LogDirectoryError: a log directory is in use, or is another node's
+        :raises MetadataLogError: the metadata log cannot be read
         """
+        self.broker = self._new_broker()
+        buffers, census = BufferPool(), Census()
+        self.listeners = [
+            Listener(endpoint, self.broker, buffers, census, self._promise) for endpoint in self.config.listeners
+        ]
+        await self._services.start(self._in_order())
+
+    async def stop(self) -> None:
+        """Lets nobody in any more, sends what was answered, and closes the broker cleanly."""
+        await self._services.stop()
+
+    def _in_order(self) -> list[Service]:
+        """Returns the services in the order in which they are started.
+
+        The broker registers under the ports that its listeners are bound to, and clients are let in once it has
+        registered.
+        """
+        return [
+            Step("broker", start=self._open, stop=self._close),
+            *self.listeners,
+            Step("registration", start=self._register),
+            Step("acceptors", start=self._accept, stop=self._stop_accepting),
+            IdleSweeper(self.listeners, self.config["connections.max.idle.ms"] / 1000),
+        ]
+
+    def _new_broker(self) -> Broker:
         loop = asyncio.get_running_loop()
-        self.broker = Broker(
+        broker = Broker(
             self.config,
             files=self._files,
             clock=self._clock,
             scheduler=loop,
             random=self._random,
             background=BackgroundThread(loop.call_soon_threadsafe),
-            # A process cannot clean what is in this one's memory.
+            # Another process cannot clean files that are in this one's memory.
             new_hand=(lambda: ThreadHand(loop.call_soon_threadsafe)) if isinstance(self._files, DiskFiles) else None,
             features=self._features,
         )
-        self.broker.on_fatal = self._on_fatal
-        self.broker.open()
-        try:
-            buffers, census = BufferPool(), Census()
-            for endpoint in self.config.listeners:
-                self.listeners.append(
-                    Listener(endpoint.name, endpoint.host, endpoint.port, self.broker, buffers, census, self._promise)
-                )
-            await self._register({listener.name: listener.port for listener in self.listeners})
-            for listener in self.listeners:
-                await listener.start()
-        except BaseException:
-            await self.stop()
-            raise
-        self._sweep()
+        broker.on_fatal = self._on_fatal
+        return broker
 
-    async def _register(self, ports: Mapping[str, int]) -> None:
-        """Waits until the registration is committed. :raises KafkaError: it cannot be"""
+    # ------------------------------------------------------------ steps
+
+    async def _open(self) -> None:
+        self.broker.open()
+
+    async def _close(self) -> None:
+        self.broker.close()
+
+    async def _register(self) -> None:
+        """Waits until the registration is committed.
+
+        :raises KafkaError: the controller refuses it, or it is lost
+        """
         registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def done(result: None, error: KafkaError | None) -> None:
             if not registered.done():
                 registered.set_result(None) if error is None else registered.set_exception(error)
 
-        self.broker.register(ports, done)
+        self.broker.register({listener.name: listener.port for listener in self.listeners}, done)
         await registered
 
-    async def stop(self) -> None:
-        """Stop accepting, let what was answered go out, flush, write checkpoints and the clean marker."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+    async def _accept(self) -> None:
+        try:
+            for listener in self.listeners:
+                await listener.accept()
+        except BaseException:
+            await self._stop_accepting()
+            raise
+
+    async def _stop_accepting(self) -> None:
+        """Closes the connections of all listeners at once. Each listener then waits for its own."""
         for listener in self.listeners:
             listener.stop_accepting()
-        connections = [connection for listener in self.listeners for connection in listener.connections]
-        for connection in connections:
-            connection.close("the broker is stopping", level=logging.DEBUG)
-        deadline = asyncio.get_running_loop().time() + LAST_ANSWERS_S
-        while any(listener.connections for listener in self.listeners):
-            if asyncio.get_running_loop().time() > deadline:
-                for connection in connections:
-                    connection.transport.abort()
-                deadline = float("inf")
-            await asyncio.sleep(0.001)
-        self.broker.close()
-
-    def _sweep(self) -> None:
-        """Close idle connections, from time to time."""
-        loop = asyncio.get_running_loop()
-        longest = self.config["connections.max.idle.ms"] / 1000
-        if longest > 0:
-            for listener in self.listeners:
-                listener.close_idle(loop.time(), longest)
-        self._sweeper = loop.call_later(max(longest / SWEEPS_PER_IDLE_TIME, 0.1), self._sweep)
 
 
 def promise(release: str | None) -> Promise:
-    """What clients are told of: all that there is, or what they were told of by a release of Apache Kafka.
+    """Returns the APIs and versions that clients are told: all of them, or those of a release of Apache Kafka.
 
     :raises ConfigError: there is no such release
     """

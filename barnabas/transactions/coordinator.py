@@ -38,6 +38,7 @@ from barnabas.transactions.messages import (
     InitResult,
     Listing,
     PartitionErrors,
+    ProducerIdentity,
     Record,
     SendMarkers,
     TopicPartition,
@@ -45,7 +46,7 @@ from barnabas.transactions.messages import (
 )
 from barnabas.transactions.records import LONGEST_ID, latest
 from barnabas.transactions.states import DECIDED, IDLE, State
-from barnabas.transactions.transaction import EPOCH_RISES, Facts, Path, Transaction, is_exhausted
+from barnabas.transactions.transaction import EPOCH_RISES, Facts, Transaction, is_exhausted
 from barnabas.transactions.writing import Writer
 
 logger = logging.getLogger(__name__)
@@ -166,37 +167,31 @@ class TransactionCoordinator:
             return transaction.rotate(self._next_producer_id(), ask.timeout_ms, expected, now_ms)
         return transaction.raise_epoch(ask.timeout_ms, expected, now_ms)
 
-    def heard_by(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, connection: int, path: Path
-    ) -> None:
-        """That producer sends something by that connection; 0 where its number is not known.
+    def check_session(self, producer: ProducerIdentity) -> None:
+        """Remembers by which session the producer sends. Commands of a producer do so by themselves.
 
-        A client gives a connection up before it opens another. What comes by the old one after that has been on its
-        way for too long, and may be about a transaction that has ended since: where the epoch stays, nothing else says.
-
-        :raises Overtaken: it has sent something by a newer one
+        :raises Overtaken: it has sent something by a newer session
         """
-        transaction = self._transactions.get(transactional_id)
+        transaction = self._transactions.get(producer.transactional_id)
         if transaction is not None:
-            facts = transaction.facts
-            if (producer_id, producer_epoch) == (facts.producer_id, facts.producer_epoch):
-                transaction.heard_by(connection, path)
+            transaction.check_session(producer)
 
     # ------------------------------------------------------------- partitions
 
     def add_partitions(
         self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
+        producer: ProducerIdentity,
         partitions: Sequence[TopicPartition],
         reply: ErrorReply,
         *,
         client_version: int = 0,
     ) -> None:
-        """AddPartitionsToTxn: what is written to these partitions is in the transaction, which the first one begins."""
+        """AddPartitionsToTxn: what is written to these partitions is in the transaction, which the first one begins.
+
+        :raises Overtaken: the producer has sent something by a newer session
+        """
         try:
-            transaction = self._of(transactional_id, producer_id, producer_epoch)
+            transaction = self._of(producer)
         except KafkaError as error:
             reply(type(error))
             return
@@ -210,25 +205,27 @@ class TransactionCoordinator:
         else:
             self._writer.write(transaction, transaction.add(partitions, client_version, self._clock.time_ms()), reply)
 
-    def verify_partitions(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Sequence[TopicPartition]
-    ) -> PartitionErrors:
-        """Whether each of these partitions is in the transaction: TRANSACTION_ABORTABLE where it is not (KIP-890)."""
+    def verify_partitions(self, producer: ProducerIdentity, partitions: Sequence[TopicPartition]) -> PartitionErrors:
+        """Returns TRANSACTION_ABORTABLE for each of these partitions that is not in the transaction (KIP-890).
+
+        :raises Overtaken: the producer has sent something by a newer session
+        """
         try:
-            facts = self._of(transactional_id, producer_id, producer_epoch).facts
+            facts = self._of(producer).facts
             if facts.state in DECIDED:
                 raise ConcurrentTransactions
         except KafkaError as error:
             return dict.fromkeys(partitions, type(error))
         return {each: None if each in facts.partitions else TransactionAbortable for each in partitions}
 
-    def _of(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Transaction:
-        """The transactional id, if it is that producer's."""
-        transaction = self._find(transactional_id, InvalidProducerIdMapping)
-        if transaction.facts.producer_id != producer_id:
+    def _of(self, producer: ProducerIdentity) -> Transaction:
+        """Returns what the producer's transactional id is up to, if it is that producer's."""
+        transaction = self._find(producer.transactional_id, InvalidProducerIdMapping)
+        if transaction.facts.producer_id != producer.producer_id:
             raise InvalidProducerIdMapping
-        if transaction.facts.producer_epoch != producer_epoch:
+        if transaction.facts.producer_epoch != producer.producer_epoch:
             raise ProducerFenced
+        transaction.check_session(producer)
         return transaction
 
     def _find(self, transactional_id: str, otherwise: type[KafkaError]) -> Transaction:
@@ -241,22 +238,18 @@ class TransactionCoordinator:
 
     # -------------------------------------------------------------------- end
 
-    def end(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        is_commit: bool,
-        reply: EndReply,
-        *,
-        client_version: int = 0,
-    ) -> None:
-        """EndTxn: answered when the decision is written; all partitions have it, too, if that could be done at once."""
+    def end(self, producer: ProducerIdentity, is_commit: bool, reply: EndReply, *, client_version: int = 0) -> None:
+        """EndTxn: answered when the decision is written; all partitions have it, too, if that could be done at once.
+
+        :raises Overtaken: the producer has sent something by a newer session
+        """
         try:
-            transaction = self._find(transactional_id, InvalidProducerIdMapping)
+            transaction = self._find(producer.transactional_id, InvalidProducerIdMapping)
+            transaction.check_session(producer)
             facts = transaction.facts
             is_pending = transaction.pending is not None
-            verdict = outcome(facts, is_pending, producer_id, producer_epoch, is_commit, client_version)
+            ids = producer.producer_id, producer.producer_epoch
+            verdict = outcome(facts, is_pending, *ids, is_commit, client_version)
             if verdict is Verdict.END:
                 self._end(transaction, is_commit, client_version, reply)
             elif verdict is Verdict.DONE:

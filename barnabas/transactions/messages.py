@@ -5,9 +5,10 @@ what that version knows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple
 
-from barnabas.errors import KafkaError
+from barnabas.errors import CloseConnection, KafkaError
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -35,8 +36,26 @@ class Marker(NamedTuple):
     """Which generation of transactions the client speaks: 0, 1, or 2 (KIP-890), where the epoch rises at each end."""
 
 
-class Overtaken(Exception):
-    """A request came by an older connection than its producer has sent another by: nobody waits for it any more."""
+class Path(Enum):
+    """Which coordinator a producer's connection is to: it may have one for each."""
+
+    TRANSACTIONS = "to the coordinator of its transactions"
+    GROUPS = "to the coordinator of the group whose offsets it commits"
+
+
+class ProducerIdentity(NamedTuple):
+    """A transactional producer, and the session by which it sends a request."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    session: int = 0
+    """The number of the session; 0 where it is of no consequence."""
+    path: Path = Path.TRANSACTIONS
+
+
+class Overtaken(CloseConnection):
+    """The producer has sent something by a newer connection since: the request is late, and nobody waits for it."""
 
 
 class InitProducer(NamedTuple):

@@ -5,11 +5,17 @@ record is written (Kafka's ``TransactionMetadata``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from typing import NamedTuple
 
 from barnabas.errors import KafkaError, ProducerFenced
-from barnabas.transactions.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Overtaken, TopicPartition
+from barnabas.transactions.messages import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    Overtaken,
+    Path,
+    ProducerIdentity,
+    TopicPartition,
+)
 from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
 
 LAST_EPOCH = (1 << 15) - 1
@@ -18,15 +24,7 @@ LAST_EPOCH = (1 << 15) - 1
 NO_TIMESTAMP = -1
 
 
-class Path(Enum):
-    """To whom a client speaks: it may have a connection for each."""
-
-    TRANSACTIONS = "to the coordinator of its transactions"
-    GROUPS = "to the coordinator of the group whose offsets it commits"
-
-
-NO_CONNECTIONS: Mapping[Path, int] = {}
-"""Connections are numbered from 1 on, as they are opened."""
+NO_SESSIONS: Mapping[Path, int] = {}
 
 EPOCH_RISES = 2
 """From this generation of transactions on, each end raises the epoch (KIP-890)."""
@@ -72,7 +70,7 @@ class Facts(NamedTuple):
 class Transaction:
     """A transactional id and what is happening to it."""
 
-    __slots__ = ("completing", "connections", "facts", "has_failed_fence", "pending", "transactional_id", "writing")
+    __slots__ = ("completing", "facts", "has_failed_fence", "pending", "sessions", "transactional_id", "writing")
 
     def __init__(self, transactional_id: str, facts: Facts) -> None:
         self.transactional_id = transactional_id
@@ -85,16 +83,24 @@ class Transaction:
         """What it is when its markers are written, while that is going on."""
         self.has_failed_fence = False
         """An epoch was raised against the client, but could not be written; so it need not be raised again."""
-        self.connections = NO_CONNECTIONS
-        """The newest ones by which the client has sent something in this epoch, by :class:`Path`."""
+        self.sessions = NO_SESSIONS
+        """The newest session by which the producer has sent something in this epoch, for each :class:`Path`."""
 
-    def heard_by(self, connection: int, path: Path) -> None:
-        """Its client sends something by that connection. :raises Overtaken: it has by a newer one"""
-        newest = self.connections.get(path, 0)
-        if 0 < connection < newest:
-            raise Overtaken(f"the producer of {self.transactional_id} goes by a newer connection")
-        if connection > newest:
-            self.connections = {**self.connections, path: connection}
+    def check_session(self, producer: ProducerIdentity) -> None:
+        """Remembers by which session the producer sends, if it is the one that has this id and epoch.
+
+        A client gives a connection up before it opens another. What comes by the old one after that is late, and may
+        be about a transaction that has ended since: where the epoch stays the same, nothing else tells.
+
+        :raises Overtaken: it has sent something by a newer session
+        """
+        if producer[1:3] != (self.facts.producer_id, self.facts.producer_epoch):
+            return
+        newest = self.sessions.get(producer.path, 0)
+        if 0 < producer.session < newest:
+            raise Overtaken(f"the producer of {self.transactional_id} has a newer connection")
+        if producer.session > newest:
+            self.sessions = {**self.sessions, producer.path: producer.session}
 
     @property
     def state(self) -> State:
@@ -131,7 +137,7 @@ class Transaction:
         return self._emptied(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
     def _emptied(self, producer_id: int, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> Facts:
-        self.connections = NO_CONNECTIONS
+        self.sessions = NO_SESSIONS
         return self.prepare(
             self.facts._replace(
                 state=State.EMPTY,

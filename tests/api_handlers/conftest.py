@@ -5,7 +5,6 @@ from random import Random
 import pytest
 
 from barnabas.api_handlers.answering import Later
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
@@ -26,6 +25,7 @@ from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
+from tests.asking import context_of, handled
 from tests.submitting import create_topic, ready, submitted
 
 
@@ -70,9 +70,8 @@ class ConfigCluster:
 
     def ask(self, handle, request, version):
         """The answer, by way of its bytes: what the version does not carry is not seen."""
-        context = Context(self, listener="PLAINTEXT", client_host="127.0.0.1")
-        context.api_version = version
-        response = handle(type(request).decode(request.encode(version=version), version=version), context)
+        asked = type(request).decode(request.encode(version=version), version=version)
+        response = handled(handle, asked, context_of(self, version))
         return type(response).decode(response.encode(version=version), version=version)
 
 
@@ -148,10 +147,9 @@ class GroupNode(QuietNode):
 
     def send(self, request, version, client_id="client"):
         """The promise of an answer, by way of the bytes of both."""
-        context = Context(self.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-        context.api_version, context.client_id = version, client_id
+        context = context_of(self.broker, version, client_id=client_id)
         asked = type(request).decode(request.encode(version=version), version=version)
-        answer = APIS[request.api_key].handle(asked, context)
+        answer = handled(APIS[request.api_key].handle, asked, context)
         if isinstance(answer, Later):
             return answer
         promise = Later()

@@ -1,13 +1,13 @@
 """A broker in memory, and members of share groups that ask it by requests."""
 
 from barnabas.api_handlers.answering import Later
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import APIS
 from barnabas.cluster.commands import AlterConfigs, ConfigResource
 from barnabas.config.dynamic import GROUP_RESOURCE
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from barnabas.wire.messages.share_fetch import ShareFetchRequest
 from tests.api_handlers.conftest import QuietNode
+from tests.asking import context_of
 from tests.submitting import submitted
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
@@ -60,9 +60,9 @@ class ShareNode(QuietNode):
     def context(self, connection=1, version=2):
         context = self.contexts.get(connection)
         if context is None:
-            context = Context(self.broker, listener="PLAINTEXT", client_host="127.0.0.1", connection=connection)
+            context = context_of(self.broker, connection=connection)
             self.contexts[connection] = context
-        context.api_version = version
+        context.api_version, context.time_ms = version, self.broker.clock.time_ms()
         return context
 
     def send(self, request, *, connection=1, version=2):

@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.api_handlers.describe_transactions import describe_transactions
 from barnabas.errors import CoordinatorLoadInProgress, InvalidRequest, NotCoordinator, TransactionalIdNotFound
-from barnabas.transactions.messages import DescribedTransaction, InitProducer, TopicPartition
+from barnabas.transactions.messages import DescribedTransaction, InitProducer, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from tests.submitting import ready
 
@@ -110,11 +110,11 @@ def test_the_life_of_a_transaction(node):
     assert fields(described(node, "one")) == ("Empty", 60_000, -1, producer.producer_id, 0, [])
     began_ms = node.clock.time_ms()
     places = [TopicPartition("t", 1), TopicPartition("t", 0)]
-    transactions.add_partitions("one", producer.producer_id, 0, places, answers.append)
+    transactions.add_partitions(ProducerIdentity("one", producer.producer_id, 0), places, answers.append)
     assert fields(described(node, "one"))[0] == "Ongoing"
     assert fields(described(node, "one"))[2:] == (began_ms, producer.producer_id, 0, [("t", [1, 0])])
     node.clock.advance(5)
-    transactions.end("one", producer.producer_id, 0, True, answers.append)
+    transactions.end(ProducerIdentity("one", producer.producer_id, 0), True, answers.append)
     node.clock.advance(1)
     # The last transaction's start is told until the next one begins.
     assert fields(described(node, "one")) == ("CompleteCommit", 60_000, began_ms, producer.producer_id, 0, [])

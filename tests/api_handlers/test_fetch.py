@@ -3,12 +3,12 @@
 import pytest
 
 from barnabas.api_handlers.answering import Later
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.fetch import fetch
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.records.batch import batches
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID
+from tests.asking import context_of, handled
 from tests.submitting import reset_to_start, submitted
 
 Topic = FetchRequest.FetchTopic
@@ -25,9 +25,8 @@ def asked(offsets, *, topic="t", max_wait_ms=0, min_bytes=1, partition_max_bytes
 
 
 def send(node, request, version=11):
-    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-    context.api_version = version
-    return fetch(FetchRequest.decode(request.encode(version=version), version=version), context)
+    asked = FetchRequest.decode(request.encode(version=version), version=version)
+    return handled(fetch, asked, context_of(node.broker, version))
 
 
 def answered(response, version=11):

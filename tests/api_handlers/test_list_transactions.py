@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.api_handlers.list_transactions import list_transactions
 from barnabas.errors import CoordinatorLoadInProgress, InvalidRegularExpression
-from barnabas.transactions.messages import InitProducer, ListedTransaction, Listing, TopicPartition
+from barnabas.transactions.messages import InitProducer, ListedTransaction, Listing, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from tests.submitting import ready
 
@@ -125,7 +125,8 @@ def test_what_filters_let_through(coordinator, fields, expected):
     transactions = coordinator.broker.transactions
     for transactional_id, producer_id in (("early", 1), ("late", 2)):
         answers = []
-        transactions.add_partitions(transactional_id, producer_id, 0, [TopicPartition("t", 0)], answers.append)
+        producer = ProducerIdentity(transactional_id, producer_id, 0)
+        transactions.add_partitions(producer, [TopicPartition("t", 0)], answers.append)
         assert answers == [None]
         if transactional_id == "early":
             coordinator.clock.advance(1)

@@ -2,12 +2,11 @@
 
 import pytest
 
-from barnabas.api_handlers.answering import CloseConnection, Later
-from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.fetch import fetch
 from barnabas.api_handlers.message_sets import AT_ONCE, SKIPPED
 from barnabas.api_handlers.produce import produce
-from barnabas.errors import CorruptMessage, MessageTooLarge
+from barnabas.errors import CloseConnection, CorruptMessage, MessageTooLarge
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch, sign
 from barnabas.records.control import ControlType, control_key
@@ -15,15 +14,10 @@ from barnabas.records.message_set import build_message, build_wrapper, messages_
 from barnabas.records.record import Record, records_of
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+from tests.asking import context_of
 
 Topic = ProduceRequest.TopicProduceData
 FetchTopic = FetchRequest.FetchTopic
-
-
-def context_of(node, version):
-    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-    context.api_version = version
-    return context
 
 
 def send(node, records, version, *, acks=1):
@@ -31,7 +25,7 @@ def send(node, records, version, *, acks=1):
     partition = Topic.PartitionProduceData(index=0, records=records)
     request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[Topic(name="t", partition_data=[partition])])
     frame = memoryview(bytearray(request.encode(version=version)))
-    response = produce(ProduceRequest.decode(frame, version=version), context_of(node, version))
+    response = produce(ProduceRequest.decode(frame, version=version), context_of(node.broker, version))
     if response is None:
         return None
     (topic,) = ProduceResponse.decode(response.encode(version=version), version=version).responses
@@ -49,7 +43,9 @@ def ask(node, offset, version, *, topics=("t",), max_wait_ms=0, **fields):
         ],
         **fields,
     )
-    return fetch(FetchRequest.decode(request.encode(version=version), version=version), context_of(node, version))
+    return fetch(
+        FetchRequest.decode(request.encode(version=version), version=version), context_of(node.broker, version)
+    )
 
 
 def answered(response, version):

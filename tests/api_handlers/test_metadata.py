@@ -2,12 +2,12 @@
 
 import pytest
 
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.metadata import metadata
 from barnabas.cluster.commands import RegisterBroker, UnfenceBroker
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.metadata_records import FenceBrokerRecord
+from tests.asking import context_of
 from tests.submitting import submitted
 
 ZERO, NOBODYS = bytes(16), bytes([9]) * 16
@@ -58,8 +58,7 @@ def test_addresses_are_those_of_the_listener_that_was_asked(quiet_node):
         }
     )
     for listener, address in (("PLAINTEXT", ("inside", 9092)), ("OUTSIDE", ("outside", 1234))):
-        context = Context(node.broker, listener=listener, client_host="127.0.0.1")
-        context.api_version = 13
+        context = context_of(node.broker, 13, listener=listener)
         assert [(broker.host, broker.port) for broker in metadata(request(), context).brokers] == [address]
 
 

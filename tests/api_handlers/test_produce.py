@@ -2,12 +2,12 @@
 
 import pytest
 
-from barnabas.api_handlers.answering import CloseConnection
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.produce import produce
+from barnabas.errors import CloseConnection
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+from tests.asking import context_of
 from tests.held import Held
 
 Topic = ProduceRequest.TopicProduceData
@@ -26,8 +26,7 @@ def asked(records, *, topic="t", index=0, acks=1, **fields):
 
 def send(node, request, version=9, client_id="test"):
     """The answer for the only partition, by way of the bytes; None without an answer."""
-    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-    context.api_version, context.client_id = version, client_id
+    context = context_of(node.broker, version, client_id=client_id)
     frame = memoryview(bytearray(request.encode(version=version)))
     response = produce(ProduceRequest.decode(frame, version=version), context)
     if response is None:
@@ -89,7 +88,7 @@ def test_acks_0_hangs_up_when_something_is_wrong(node, partition):
 
 
 def test_acks_0_of_nothing_is_silence(node):
-    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
+    context = context_of(node.broker)
     assert produce(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]), context) is None
 
 
@@ -168,8 +167,7 @@ def of_many(*topics, acks=1):
 
 
 def send_many(node, request):
-    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-    context.api_version, context.client_id = 9, "test"
+    context = context_of(node.broker, 9, client_id="test")
     response = produce(request, context)
     assert response is not None
     return [
@@ -210,8 +208,7 @@ def flushing(quiet_node, messages):
 
 
 def promised(node, request):
-    context = Context(node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-    context.api_version = 9
+    context = context_of(node.broker, 9)
     return produce(ProduceRequest.decode(memoryview(bytearray(request.encode(version=9))), version=9), context)
 
 

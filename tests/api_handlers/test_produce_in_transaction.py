@@ -2,15 +2,15 @@
 
 import pytest
 
-from barnabas.api_handlers.answering import CloseConnection, Later
-from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.produce import produce
 from barnabas.broker.markers import write_markers
 from barnabas.cluster.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
-from barnabas.errors import ConcurrentTransactions, CoordinatorLoadInProgress, NotCoordinator
+from barnabas.errors import CloseConnection, ConcurrentTransactions, CoordinatorLoadInProgress, NotCoordinator
 from barnabas.records.builder import build_batch
-from barnabas.transactions.messages import InitProducer, Marker, TopicPartition
+from barnabas.transactions.messages import InitProducer, Marker, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
+from tests.asking import context_of
 from tests.submitting import create_topic, ready, submitted
 
 Topic = ProduceRequest.TopicProduceData
@@ -45,13 +45,13 @@ class Producing:
     def add(self, *places):
         told = []
         self.coordinator.add_partitions(
-            "x", self.id, self.epoch, [TopicPartition(*each) for each in places], told.append
+            ProducerIdentity("x", self.id, self.epoch), [TopicPartition(*each) for each in places], told.append
         )
         assert told == [None]
 
     def end(self, *, is_commit=True, version=0):
         told = []
-        self.coordinator.end("x", self.id, self.epoch, is_commit, told.append, client_version=version)
+        self.coordinator.end(ProducerIdentity("x", self.id, self.epoch), is_commit, told.append, client_version=version)
         (result,) = told
         assert result.error is None
         if version == 2:
@@ -74,8 +74,7 @@ class Producing:
             Topic(name=name, topic_id=ids.get(name, bytes(16)), partition_data=each) for name, each in topics.items()
         ]
         request = ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=1000, topic_data=named)
-        context = Context(self.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-        context.api_version, context.client_id = version, "test"
+        context = context_of(self.broker, version, client_id="test")
         self.frame = memoryview(bytearray(request.encode(version=version)))
         return produce(ProduceRequest.decode(self.frame, version=version), context)
 

@@ -289,7 +289,7 @@ def test_a_connection_that_ends_gives_back_what_was_acquired_on_it(node):
     node.produce(2)
     node.fetch(0, 0)
     promise = node.fetching(0, 0, member="ben", connection=2)
-    node.contexts[1].on_close()
+    node.contexts[1].session.close()
     node.clock.advance(0)
     assert acquired(node.answer(promise)) == {0: [(0, 1, 2)]}
     assert node.fetch(1).error_code == ShareSessionNotFound.code
@@ -299,7 +299,7 @@ def test_a_session_that_moved_to_another_connection_outlives_the_first(node):
     node.produce(2)
     node.fetch(0, 0)
     node.fetching(0, 0, connection=2).cancel()
-    node.contexts[1].on_close()
+    node.contexts[1].session.close()
     assert node.acknowledge(1, (0, 0, 1, [ACCEPT]), connection=2) == {0: 0}
 
 
@@ -308,9 +308,9 @@ def test_with_the_last_member_goes_what_is_known_of_a_group(node):
     node.fetch(0, 0)
     node.fetching(0, 0, member="ben", connection=2).cancel()
     at = (node.topic_id, 0)
-    node.contexts[1].on_close()
+    node.contexts[1].session.close()
     assert node.broker.share_partitions.find("g", at) is not None
-    node.contexts[2].on_close()
+    node.contexts[2].session.close()
     assert node.broker.share_partitions.find("g", at) is None
     assert len(node.broker.share_partitions.sessions) == 0
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.delete_share_group_state import delete_share_group_state
 from barnabas.api_handlers.find_coordinator import find_coordinator
 from barnabas.api_handlers.initialize_share_group_state import initialize_share_group_state
@@ -16,6 +15,7 @@ from barnabas.wire.messages.initialize_share_group_state import InitializeShareG
 from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
 from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest
+from tests.asking import context_of
 
 SHARE = 2
 HANDLERS = {
@@ -83,9 +83,7 @@ class Node:
         return type(response).decode(response.encode(version=last), version=last).results
 
     def context(self, version):
-        context = Context(self.node.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-        context.api_version = version
-        return context
+        return context_of(self.node.broker, version)
 
     def one(self, cls, **fields):
         """The answer about partition 0, with these fields other than usual."""

@@ -13,7 +13,7 @@ from barnabas.errors import ConcurrentTransactions, KafkaError
 from barnabas.log.log_directory import LogDirectoryError
 from barnabas.offsets.pending import Producer
 from barnabas.testing.faults import FaultyFiles
-from barnabas.transactions.messages import InitProducer
+from barnabas.transactions.messages import InitProducer, ProducerIdentity
 from tests.broker.opening import opened
 
 PROPERTIES = {
@@ -52,7 +52,7 @@ class TransactionalNode:
     def end(self, is_commit):
         """Whether the end was acknowledged; the producer goes on in the next epoch then."""
         told = []
-        self.broker.transactions.end("x", *self.producer, is_commit, told.append, client_version=2)
+        self.broker.transactions.end(ProducerIdentity("x", *self.producer), is_commit, told.append, client_version=2)
         if not told or told[0].error is not None:
             return False
         self.producer = Producer(told[0].producer_id, told[0].producer_epoch)

@@ -7,13 +7,13 @@ answer is missing, in both or in neither. Nothing stays open once the producer i
 import pytest
 
 from barnabas.api_handlers.answering import Later
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.produce import produce
 from barnabas.records.batch import batches
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_type
 from barnabas.records.record import records_of
 from barnabas.wire.messages.produce import ProduceRequest
+from tests.asking import context_of
 from tests.broker.failing import TransactionalNode, fail_each_change
 from tests.submitting import create_topic, ready
 
@@ -46,8 +46,7 @@ class Node(TransactionalNode):
         )
         data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=memoryview(records))
         topic = ProduceRequest.TopicProduceData(name="t", partition_data=[data])
-        context = Context(self.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-        context.api_version = 12
+        context = context_of(self.broker, 12)
         answer = produce(ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1, topic_data=[topic]), context)
         if isinstance(answer, Later):
             answer = answer.response

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from barnabas.api_handlers.answering import Later
-from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.produce import produce
 from barnabas.broker.markers import write_markers
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.log.files import MemoryFiles
 from barnabas.records.builder import build_batch
-from barnabas.transactions.messages import InitProducer, Marker, TopicPartition
+from barnabas.transactions.messages import InitProducer, Marker, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.produce import ProduceRequest
+from tests.asking import context_of
 from tests.broker.opening import opened
 from tests.submitting import create_topic, ready
 
@@ -113,8 +113,7 @@ class Overtaking(RuleBasedStateMachine):
         data = [ProduceRequest.TopicProduceData.PartitionProduceData(index=index, records=memoryview(records))]
         topic_id = self.broker.image.topics_by_name["t"].id
         topic = ProduceRequest.TopicProduceData(name="t", topic_id=topic_id, partition_data=data)
-        context = Context(self.broker, listener="PLAINTEXT", client_host="127.0.0.1")
-        context.api_version = version
+        context = context_of(self.broker, version)
         self.hold = hold
         answer = produce(ProduceRequest(transactional_id="x", acks=-1, timeout_ms=1, topic_data=[topic]), context)
         assert answer is not None and (hold is not None or not isinstance(answer, Later))
@@ -123,12 +122,14 @@ class Overtaking(RuleBasedStateMachine):
     def add(self, age, index):
         self.hold = None
         places = [TopicPartition("t", index)]
-        self.coordinator.add_partitions("x", *self.producer(age), places, lambda error: None, client_version=0)
+        self.coordinator.add_partitions(
+            ProducerIdentity("x", *self.producer(age)), places, lambda error: None, client_version=0
+        )
 
     @rule(age=ages, is_commit=st.booleans(), version=st.sampled_from([0, 2]))
     def end(self, age, is_commit, version):
         told = []
-        self.coordinator.end("x", *self.producer(age), is_commit, told.append, client_version=version)
+        self.coordinator.end(ProducerIdentity("x", *self.producer(age)), is_commit, told.append, client_version=version)
         if told[0].error is None and version == 2:
             self.identities.append((told[0].producer_id, told[0].producer_epoch))
 

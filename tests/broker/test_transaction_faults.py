@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
-from barnabas.transactions.messages import TopicPartition
+from barnabas.transactions.messages import ProducerIdentity, TopicPartition
 from tests.broker.failing import TransactionalNode, fail_each_change
 from tests.submitting import create_topic, ready
 
@@ -48,7 +48,7 @@ class Node(TransactionalNode):
             if error is None:
                 self._commit(IN_TRANSACTION, value, told, self.producer)
 
-        self.broker.transactions.add_partitions("x", *self.producer, [place], added, client_version=2)
+        self.broker.transactions.add_partitions(ProducerIdentity("x", *self.producer), [place], added, client_version=2)
         if told != [0]:
             return
         if is_commit:

@@ -20,7 +20,7 @@ from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_type
 from barnabas.records.record import records_of
-from barnabas.transactions.messages import EndResult, InitProducer, InitResult, TopicPartition
+from barnabas.transactions.messages import EndResult, InitProducer, InitResult, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
 from tests.broker.opening import opened
 from tests.submitting import create_topic, ready, reset_to_start, submitted
@@ -63,15 +63,15 @@ class Life:
 
     def add(self, producer: InitResult, *partitions: TopicPartition) -> type[KafkaError] | None:
         told: list[type[KafkaError] | None] = []
-        identity = "x", producer.producer_id, producer.producer_epoch
-        self.broker.transactions.add_partitions(*identity, partitions, told.append, client_version=2)
+        identity = ProducerIdentity("x", producer.producer_id, producer.producer_epoch)
+        self.broker.transactions.add_partitions(identity, partitions, told.append, client_version=2)
         (result,) = told
         return result
 
     def end(self, producer: InitResult | EndResult, *, is_commit: bool = True) -> EndResult:
         told: list[EndResult] = []
-        identity = "x", producer.producer_id, producer.producer_epoch
-        self.broker.transactions.end(*identity, is_commit, told.append, client_version=2)
+        identity = ProducerIdentity("x", producer.producer_id, producer.producer_epoch)
+        self.broker.transactions.end(identity, is_commit, told.append, client_version=2)
         (result,) = told
         return result
 

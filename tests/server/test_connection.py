@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from barnabas.api_handlers.answering import CloseConnection, Later
-from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.answering import Later
+from barnabas.errors import CloseConnection
 from barnabas.server import connection as module
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool
 from barnabas.server.connection import Connection
@@ -39,11 +39,36 @@ class Transport:
         self.was_aborted = True
 
 
+class Echo:
+    """Answers a frame with itself, in brackets; one that begins with "later" when the test says so."""
+
+    def __init__(self):
+        self.frames, self.laters, self.is_closed = [], [], False
+
+    def respond(self, frame):
+        data = bytes(frame)
+        self.frames.append(data)
+        if data.startswith(b"later"):
+            self.laters.append(Later())
+            return self.laters[-1]
+        if data.startswith(b"hang up"):
+            raise CloseConnection("asked to")
+        if data.startswith(b"bug"):
+            raise ZeroDivisionError
+        return None if data.startswith(b"quiet") else [b"<", data, b">"]
+
+    def encode(self, response):
+        return [b"<", bytes(response), b">"]
+
+    def close(self):
+        self.is_closed = True
+
+
 class Owner:
     max_request_bytes = 50 << 20
 
-    def __init__(self, admits=True):
-        self.buffers, self.admits, self.forgotten = BufferPool(), admits, 0
+    def __init__(self, echo, admits=True):
+        self.buffers, self.admits, self.forgotten, self.echo = BufferPool(), admits, 0, echo
 
     def admit(self, connection):
         return self.admits
@@ -51,8 +76,8 @@ class Owner:
     def forget(self, connection):
         self.forgotten += 1
 
-    def new_context(self, client_host):
-        return Context(None, listener="PLAINTEXT", client_host=client_host)
+    def new_responder(self, client_host):
+        return self.echo
 
 
 class Loop:
@@ -61,36 +86,19 @@ class Loop:
 
 
 @pytest.fixture
-def served(monkeypatch):
-    """The frames that reached the dispatcher; a frame that begins with "later" is answered when the test says so."""
-    frames, laters = [], []
-
-    def respond(frame, context):
-        data = bytes(frame)
-        frames.append(data)
-        if data.startswith(b"later"):
-            laters.append(Later())
-            return laters[-1]
-        if data.startswith(b"hang up"):
-            raise CloseConnection("asked to")
-        if data.startswith(b"bug"):
-            raise ZeroDivisionError
-        return None if data.startswith(b"quiet") else [b"<", data, b">"]
-
-    monkeypatch.setattr(module, "respond", respond)
-    monkeypatch.setattr(module, "encode", lambda response, correlation_id, version: [b"<", response, b">"])
-    respond.frames, respond.laters = frames, laters
-    return respond
+def served():
+    """What answers the client: the frames that have reached it, and the answers that it owes."""
+    return Echo()
 
 
 @pytest.fixture
 def client(served):
-    return Client()
+    return Client(Owner(served))
 
 
 class Client:
-    def __init__(self, owner=None):
-        self.owner = owner or Owner()
+    def __init__(self, owner):
+        self.owner = owner
         self.connection = Connection(self.owner, Loop())
         self.transport = Transport()
         self.connection.connection_made(self.transport)
@@ -209,8 +217,16 @@ def test_a_bug_closes_the_connection_and_is_told(client, served, caplog):
 
 
 def test_who_is_not_admitted_is_dropped(served):
-    client = Client(Owner(admits=False))
+    client = Client(Owner(served, admits=False))
     assert client.transport.was_aborted
+
+
+def test_a_late_answer_that_cannot_be_encoded_closes_the_connection(client, served, caplog):
+    client.send(frame(b"later") + frame(b"two"))
+    served.laters[0].resolve("no bytes")
+    assert client.transport.is_closed
+    assert served.frames == [b"later"]
+    assert "TypeError" in caplog.text
 
 
 def test_a_lost_connection_cancels_what_it_waits_for(client, served):
@@ -220,5 +236,6 @@ def test_a_lost_connection_cancels_what_it_waits_for(client, served):
     client.connection.connection_lost(None)
     assert cancelled == [True]
     assert client.owner.forgotten == 1
+    assert served.is_closed
     served.laters[0].resolve(b"too late")
     assert client.transport.written == b""

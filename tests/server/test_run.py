@@ -34,7 +34,7 @@ def test_a_metadata_log_that_cannot_be_read(tmp_path, serve):
     (tmp_path / "__cluster_metadata-0" / "quorum-state").write_text("no JSON")
     line, code = serve()
     assert code == 1
-    assert "Can't start" in line
+    assert "Cannot start" in line
     assert "quorum-state" in line
 
 
@@ -42,7 +42,7 @@ def test_a_directory_of_another_cluster(tmp_path, serve):
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=aaaaaaaaaaaaaaaaaaaaaa\nnode.id=7\n")
     line, code = serve()
     assert code == 1
-    assert "Can't start" in line
+    assert "Cannot start" in line
 
 
 @pytest.fixture
@@ -148,4 +148,4 @@ def test_a_directory_that_cannot_be_made(tmp_path, serve):
     (tmp_path / "file").touch()
     line, code = serve(tmp_path / "file")
     assert code == 1
-    assert line.endswith(f"Can't start: None of the log directories can be used: {tmp_path}/file")
+    assert line.endswith(f"Cannot start: None of the log directories can be used: {tmp_path}/file")

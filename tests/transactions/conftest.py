@@ -7,9 +7,10 @@ otherwise. Where it matters by which connection it sends something, ``by=3`` say
 id 1000 with epoch 3.
 """
 
+import contextlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -23,12 +24,13 @@ from barnabas.transactions.messages import (
     InitResult,
     Marker,
     Overtaken,
+    ProducerIdentity,
     Record,
     TopicPartition,
 )
 from barnabas.transactions.records import record_of
 from barnabas.transactions.states import BY_TITLE, State
-from barnabas.transactions.transaction import Facts, Path
+from barnabas.transactions.transaction import Facts
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -229,20 +231,21 @@ class World:
     def client(self, name: str) -> Client:
         return self.clients.setdefault(name, Client(name))
 
-    def who(self, client: Client, options: Options) -> tuple[str, int, int]:
-        """Transactional id, producer id and epoch; ``epoch=-1`` and ``epoch=+1`` are from where the client is."""
+    def who(self, client: Client, options: Options) -> ProducerIdentity:
+        """``epoch=-1`` and ``epoch=+1`` are from where the client is; ``by=3`` is the connection by which it sends."""
         epoch = options.get("epoch", "+0")
         number = int(epoch)
-        return (
+        return ProducerIdentity(
             options.get("id", "t"),
             int(options.get("producer", client.producer_id)),
             client.epoch + number if epoch[0] in "+-" else number,
+            int(options.get("by", 0)),
         )
 
     def do_init(self, words: Words, options: Options) -> None:
         """``init a``; ``init a again`` says which id and epoch it has."""
         client = self.client(words[0])
-        transactional_id, producer_id, epoch = self.who(client, options)
+        transactional_id, producer_id, epoch, *_ = self.who(client, options)
         expected = (producer_id, epoch) if "again" in words else (-1, -1)
         ask = InitProducer(transactional_id, milliseconds(options.get("timeout", "60s")), *expected)
 
@@ -264,19 +267,18 @@ class World:
     def do_add(self, words: Words, options: Options) -> None:
         """``add a x-0 x-1``."""
         name, *partitions = words
-        if self.is_overtaken(name, options):
-            return
-        self.coordinator.add_partitions(
-            *self.who(self.client(name), options),
-            [partition(each) for each in partitions],
-            lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
-            client_version=generation(options),
-        )
+        with self.hung_up_on(name):
+            self.coordinator.add_partitions(
+                self.who(self.client(name), options),
+                [partition(each) for each in partitions],
+                lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
+                client_version=generation(options),
+            )
 
     def do_verify(self, words: Words, options: Options) -> None:
         name, *partitions = words
         asked = [partition(each) for each in partitions]
-        found = self.coordinator.verify_partitions(*self.who(self.client(name), options), asked)
+        found = self.coordinator.verify_partitions(self.who(self.client(name), options), asked)
         self.say(f"{name}: " + ", ".join(f"{told([each])} {NAMES[e] if e else 'is in'}" for each, e in found.items()))
 
     def do_commit(self, words: Words, options: Options) -> None:
@@ -298,18 +300,16 @@ class World:
                     client.producer_id, client.epoch = result[1:]
             self.say(f"{client.name}: {text}")
 
-        if not self.is_overtaken(client.name, options):
-            self.coordinator.end(*self.who(client, options), is_commit, reply, client_version=generation(options))
+        with self.hung_up_on(client.name):
+            self.coordinator.end(self.who(client, options), is_commit, reply, client_version=generation(options))
 
-    def is_overtaken(self, name: str, options: Options) -> bool:
-        """``by=3`` is the client's connection; what comes by an older one than its newest is not even looked at."""
-        identity = self.who(self.client(name), options)
+    @contextlib.contextmanager
+    def hung_up_on(self, name: str) -> Iterator[None]:
+        """What comes by an older connection than the client's newest changes nothing."""
         try:
-            self.coordinator.heard_by(*identity, int(options.get("by", 0)), Path.TRANSACTIONS)
+            yield
         except Overtaken:
             self.say(f"{name}: too late, hung up on")
-            return True
-        return False
 
     # ---------------------------------------------------------------- looking
 

@@ -23,7 +23,7 @@ from barnabas.errors import (
 from barnabas.transactions.completion import LONGEST_WAIT
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.transactions.messages import InitProducer, Marker, TopicPartition
+from barnabas.transactions.messages import InitProducer, Marker, ProducerIdentity, TopicPartition
 from barnabas.transactions.records import facts_of, record_of
 from barnabas.transactions.states import DECIDED, FROM, IDLE, State
 from barnabas.transactions.transaction import LAST_EPOCH, Facts
@@ -190,9 +190,8 @@ class Walk(RuleBasedStateMachine):
                 assert set(partitions) <= now.partitions.keys()
 
         self.waiting += 1
-        self.coordinator.add_partitions(
-            transactional_id, producer_id, epoch + off, partitions, reply, client_version=generation
-        )
+        producer = ProducerIdentity(transactional_id, producer_id, epoch + off)
+        self.coordinator.add_partitions(producer, partitions, reply, client_version=generation)
         if before is None or (producer_id, epoch + off) != (before.producer_id, before.producer_epoch):
             assert self.kept(transactional_id) == before, "somebody else's partitions"
 
@@ -242,7 +241,7 @@ class Walk(RuleBasedStateMachine):
                     self.believed[end.transactional_id] = after
 
         self.waiting += 1
-        self.coordinator.end(*end[:4], reply, client_version=end.generation)
+        self.coordinator.end(ProducerIdentity(*end[:3]), end.is_commit, reply, client_version=end.generation)
         self.check_end(end, before, [facts for name, facts in self.log[written:] if name == end.transactional_id])
 
     @staticmethod
@@ -259,7 +258,9 @@ class Walk(RuleBasedStateMachine):
     @rule(transactional_id=st.sampled_from(IDS), off=st.sampled_from([0, 0, -1]))
     def verify(self, transactional_id, off) -> None:
         producer_id, epoch = self.believed[transactional_id]
-        found = self.coordinator.verify_partitions(transactional_id, producer_id, epoch + off, PARTITIONS)
+        found = self.coordinator.verify_partitions(
+            ProducerIdentity(transactional_id, producer_id, epoch + off), PARTITIONS
+        )
         for each, error in found.items():
             if error is None:
                 open_ones = [facts for name, facts in self.log if name == transactional_id and each in facts.partitions]
@@ -365,7 +366,8 @@ class Walk(RuleBasedStateMachine):
         """Whether its producer, should it add a partition that is there already, is not told to wait."""
         now = self.coordinator.describe(name)
         told = []
-        self.coordinator.add_partitions(name, now.producer_id, now.producer_epoch, now.partitions, told.append)
+        producer = ProducerIdentity(name, now.producer_id, now.producer_epoch)
+        self.coordinator.add_partitions(producer, now.partitions, told.append)
         return told != [ConcurrentTransactions]
 
     def teardown(self) -> None:

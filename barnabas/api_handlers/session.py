@@ -1,0 +1,75 @@
+"""A client's session: what is known of a client for as long as its connection lasts.
+
+Knows nothing of sockets, and nothing of the request at hand: that is the context's
+(:mod:`barnabas.api_handlers.context`).
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from barnabas.api_handlers.registry import Promise
+
+OnClose = Callable[[int], object]
+"""Called with the number of the session that has ended."""
+
+
+class Principal(NamedTuple):
+    """Who a client is, as Kafka writes it: ``User:alice``."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+ANONYMOUS: Final = Principal("User", "ANONYMOUS")
+"""A client that has not authenticated (``KafkaPrincipal.ANONYMOUS``)."""
+
+
+class Session:
+    """One connection of a client.
+
+    >>> session = Session(listener="PLAINTEXT", client_host="127.0.0.1", number=7)
+    >>> str(session.principal)
+    'User:ANONYMOUS'
+    >>> session.on_close(print)
+    >>> session.close()
+    7
+    """
+
+    __slots__ = (
+        "_on_close", "client_host", "client_software_name", "client_software_version", "listener", "number",
+        "principal", "promise", "security_protocol",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        listener: str,
+        client_host: str,
+        security_protocol: str = "PLAINTEXT",
+        principal: Principal = ANONYMOUS,
+        promise: Promise = Promise(),  # noqa: B008
+        number: int = 0,
+    ) -> None:
+        self.listener = listener  #: its name, as in ``listeners``
+        self.security_protocol = security_protocol  #: of that listener: PLAINTEXT, SSL, ...
+        self.client_host = client_host  #: the client's address, "127.0.0.1"
+        self.principal = principal
+        self.promise = promise  #: the APIs and versions that the client is told, and may use
+        self.number = number  #: connections are numbered from 1 on as they are opened; 0 stands for none
+        self.client_software_name = ""  #: as the client says in ApiVersions (KIP-511); empty until then
+        self.client_software_version = ""
+        self._on_close: tuple[OnClose, ...] = ()
+
+    def on_close(self, callback: OnClose) -> None:
+        """Calls ``callback`` once when the connection has ended, however often it is registered."""
+        if callback not in self._on_close:
+            self._on_close += (callback,)
+
+    def close(self) -> None:
+        """Ends the session: the connection has been closed, by whichever side."""
+        callbacks, self._on_close = self._on_close, ()
+        for callback in callbacks:
+            callback(self.number)
