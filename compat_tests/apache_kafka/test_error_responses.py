@@ -1,0 +1,126 @@
+"""The answer to a request that failed as a whole, beside what Apache Kafka's own classes make of the same request.
+
+``java/ErrorResponses.java`` asks ``AbstractRequest.getErrorResponse``. Texts are not compared, and neither is the order
+of entries: Apache Kafka keeps them in hash tables.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.api_handlers.error_responses import error_response
+from barnabas.api_handlers.registry import Api
+from barnabas.errors import CloseConnection, CoordinatorNotAvailable
+from barnabas.wire.message import Request
+from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.schema import Struct
+from tests.requests import EVERY_VERSION, name_of, named
+
+from .apache import CURRENT, KafkaUnavailable, java_command
+
+PROGRAM = Path(__file__).parent / "java" / "ErrorResponses.java"
+
+UNKNOWN_THERE = {
+    "produce": range(3),
+    "fetch": range(4),
+    "list_offsets": [0],
+    "offset_commit": [0, 1],
+    "offset_fetch": [0],
+    "create_topics": [0, 1],
+    "delete_topics": [0],
+    "offset_for_leader_epoch": [0, 1],
+    "txn_offset_commit": [6],
+    "describe_configs": [0],
+    "alter_replica_log_dirs": [0],
+    "describe_log_dirs": [0],
+    "delete_groups": [3],
+    "streams_group_heartbeat": [1],
+    "streams_group_describe": [1],
+    "streams_group_topology_description_update": [0],
+}
+"""Versions that this release of Apache Kafka has dropped, or does not have yet."""
+
+OTHERWISE = {
+    ("describe_log_dirs", 1): "there an empty answer, here the error is that of a directory without a name",
+    ("describe_log_dirs", 2): "there an empty answer, here the error is that of a directory without a name",
+    ("list_partition_reassignments", 0): "there all partitions that were asked for, as if they had no replicas",
+}
+
+COMPARED = [
+    (api, version)
+    for api, version in EVERY_VERSION
+    if version not in UNKNOWN_THERE.get(api.module, ()) and (api.module, version) not in OTHERWISE
+]
+
+
+class Classes:
+    """Apache Kafka's classes in a process of their own, asked line by line."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            java_command(CURRENT, str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def error_response(self, request: Request, code: int, version: int) -> bytes | None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        line = f"{request.api_key} {version} {code} {request.encode(version=version).hex()}\n"
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().strip()
+        return None if answer == "-" else bytes.fromhex(answer)
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def apache() -> Iterator[Classes]:
+    try:
+        classes = Classes()
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    yield classes
+    classes.close()
+
+
+def plain(value: Any) -> Any:
+    """Without texts, and with entries in an order that does not depend on whose they are."""
+    if isinstance(value, Struct):
+        return {
+            field.name: plain(getattr(value, field.name))
+            for field in value.wire_fields()
+            if field.name != "error_message"
+        }
+    if isinstance(value, list | tuple):
+        return sorted((plain(each) for each in value), key=repr)
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+@pytest.mark.parametrize(("api", "version"), COMPARED, ids=name_of)
+def test_an_error_has_the_shape_that_it_has_there(apache: Classes, api: Api, version: int) -> None:
+    request = named(api.request, version)
+    theirs = apache.error_response(request, CoordinatorNotAvailable.code, version)
+    assert theirs is not None
+    ours = error_response(request, CoordinatorNotAvailable(), version).encode(version=version)
+    response = api.request.response
+    assert plain(response.decode(ours, version=version)) == plain(response.decode(theirs, version=version))
+
+
+def test_neither_answers_a_produce_request_with_acks_0(apache: Classes) -> None:
+    request = named(ProduceRequest, 9)
+    request.acks = 0
+    assert apache.error_response(request, CoordinatorNotAvailable.code, 9) is None
+    with pytest.raises(CloseConnection):
+        error_response(request, CoordinatorNotAvailable(), 9)
+
+
+def test_a_request_that_names_nothing_is_answered_there_as_if_all_was_well(apache: Classes) -> None:
+    """That is where Barnabas closes the connection instead (tests/api_handlers/test_error_responses.py)."""
+    request = named(ProduceRequest, 9, entries=0)
+    answer = apache.error_response(request, CoordinatorNotAvailable.code, 9)
+    assert answer is not None
+    assert ProduceRequest.response.decode(answer, version=9).responses == []
