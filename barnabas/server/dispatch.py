@@ -4,6 +4,7 @@ Knows nothing of sockets, and of the protocol only what a header says: a key and
 """
 
 import logging
+import struct
 from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.answering import Later
@@ -12,7 +13,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import Api
 from barnabas.api_handlers.session import Session
-from barnabas.errors import CloseConnection, KafkaError, UnknownServerError
+from barnabas.errors import CloseConnection, KafkaError, MalformedMessage, UnknownServerError
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -25,8 +26,7 @@ logger = logging.getLogger(__name__)
 
 Buffers = list[Buffer]
 
-API_KEY_SIZE = 2
-"""Bytes at the beginning of each request that name its API."""
+read_api_key = struct.Struct(">h").unpack_from
 
 
 class Dispatcher:
@@ -48,7 +48,10 @@ class Dispatcher:
         :raises MalformedMessage: the frame is not the request that it claims to be
         :raises CloseConnection: the API or the version is not answered, or the protocol has no answer
         """
-        api_key = int.from_bytes(frame[:API_KEY_SIZE], signed=True)
+        try:
+            (api_key,) = read_api_key(frame)
+        except struct.error:
+            raise MalformedMessage("a request without an API key") from None
         api = self._apis.get(api_key)
         if api is None:
             raise CloseConnection(f"API key {api_key} is not answered here")
