@@ -6,6 +6,7 @@ Knows nothing of topics. A broker's listener does not speak for controllers (KIP
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, code_of, message_of
 from barnabas.api_handlers.registry import api
+from barnabas.broker.nodes import Node
 from barnabas.errors import KafkaError, MismatchedEndpointType, UnsupportedEndpointType
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
@@ -23,17 +24,18 @@ def describe_cluster(request: DescribeClusterRequest, context: Context) -> Descr
         response.error_code, response.error_message = code_of(error), message_of(error)
         return response
     response.cluster_id, response.controller_id = broker.cluster_id, broker.node_id
-    for each in broker.image.brokers.values():
-        endpoint = each.endpoints.get(context.session.listener)
-        if endpoint is not None and (request.include_fenced_brokers or not each.fenced):
-            response.brokers.append(
-                DescribeClusterResponse.DescribeClusterBroker(
-                    broker_id=each.id, host=endpoint.host, port=endpoint.port, rack=each.rack, is_fenced=each.fenced
-                )
-            )
+    response.brokers = broker.nodes.described(
+        context.session.listener, described, include_fenced=request.include_fenced_brokers
+    )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     return response
+
+
+def described(node: Node) -> DescribeClusterResponse.DescribeClusterBroker:
+    return DescribeClusterResponse.DescribeClusterBroker(
+        broker_id=node.id, host=node.host, port=node.port, rack=node.rack, is_fenced=node.is_fenced
+    )
 
 
 def check_endpoint_type(endpoint_type: int) -> None:

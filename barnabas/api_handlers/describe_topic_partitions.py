@@ -39,7 +39,7 @@ def describe_topic_partitions(
     """Topics in the order of their names, from the cursor on, until as many partitions are told as one answer may."""
     broker = context.broker
     names, start = remaining(request, broker.image.topics_by_name)
-    describe = Description(broker.image, context.session.listener, LISTENER_IS_TOLD)
+    describe = Description(broker, context.session.listener, LISTENER_IS_TOLD)
     room = min(broker.config["max.request.partition.size.limit"], max(request.response_partition_limit, 1))
     response = DescribeTopicPartitionsResponse(topics=[])
     for name in names:

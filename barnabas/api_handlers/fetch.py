@@ -299,7 +299,7 @@ class Reading:
             if leaders:
                 response.node_endpoints = [
                     FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                    for node in self.broker.nodes(self._context.session.listener)
+                    for node in self.broker.nodes.of(self._context.session.listener).values()
                     if node.id in leaders
                 ]
         return response

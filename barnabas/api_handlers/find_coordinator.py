@@ -72,10 +72,9 @@ def _is_valid(key: str, key_type: int, version: int) -> bool:
 
 def _here(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> Coordinator:
     """Returns this node, under the address that the client's listener advertises, if it is the coordinator."""
-    if topic.is_coordinator(key):
-        for node in broker.nodes(listener):
-            if node.id == broker.node_id:
-                return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
+    node = broker.nodes.of(listener).get(broker.node_id)
+    if node is not None and topic.is_coordinator(key):
+        return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
     return _failed(key, CoordinatorNotAvailable())  # its partition has no leader: the disk under it has failed
 
 

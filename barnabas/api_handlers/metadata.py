@@ -13,8 +13,9 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
+from barnabas.broker.nodes import Node
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
-from barnabas.cluster.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.cluster.image import PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.topic_decisions import has_online_directory
 from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL, is_legal_topic_name
@@ -57,10 +58,7 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | L
             if topic.name is not None:
                 topic.topic_authorized_operations = TOPIC_OPERATIONS
     response = MetadataResponse(
-        brokers=[
-            MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.nodes(context.session.listener)
-        ],
+        brokers=broker.nodes.described(context.session.listener, described),
         cluster_id=broker.cluster_id,
         controller_id=broker.node_id,
         topics=topics,
@@ -70,6 +68,10 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | L
     if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
         return after_creating(missing, broker, response)
     return response
+
+
+def described(node: Node) -> MetadataResponse.MetadataResponseBroker:
+    return MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
 
 
 def after_creating(
@@ -123,7 +125,7 @@ def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], lis
     """Returns the topics of the answer, and the names that no topic has. Names count for nothing beside an id."""
     version = context.api_version
     image = context.broker.image
-    describe = Description(image, context.session.listener, version)
+    describe = Description(context.broker, context.session.listener, version)
     if request.topics is None or (version == 0 and not request.topics):
         return [*map(describe.topic, image.topics_by_name.values())], []
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != ZERO_UUID)
@@ -147,15 +149,13 @@ def not_there(name: str) -> Topic:
 
 
 class Description:
-    """What clients of one listener are told of a topic."""
+    """Describes topics to the clients of one listener."""
 
     __slots__ = ("_alive", "_image", "_version")
 
-    def __init__(self, image: MetadataImage, listener: str, version: int) -> None:
-        self._image = image
-        self._alive = {
-            broker.id for broker in image.brokers.values() if not broker.fenced and listener in broker.endpoints
-        }
+    def __init__(self, broker: Broker, listener: str, version: int) -> None:
+        self._image = broker.image
+        self._alive = broker.nodes.of(listener)
         self._version = version
 
     def topic(self, topic: TopicImage) -> Topic:

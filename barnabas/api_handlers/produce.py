@@ -280,6 +280,6 @@ def name_leaders(response: ProduceResponse, broker: Broker, listener: str) -> No
     leaders = {answer.current_leader.leader_id for topic in response.responses for answer in topic.partition_responses}
     response.node_endpoints = [
         ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-        for node in broker.nodes(listener)
-        if node.id in leaders - {-1}
+        for node in broker.nodes.of(listener).values()
+        if node.id in leaders
     ]

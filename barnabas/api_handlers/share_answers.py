@@ -24,7 +24,7 @@ from barnabas.share.partition import Acknowledgement
 from barnabas.share.states import GAP, REJECT, RENEW
 
 if TYPE_CHECKING:
-    from barnabas.broker.broker import Node
+    from barnabas.broker.nodes import Node
 
 LEADER_IS_TOLD: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
 """Errors with which a member is told whom to ask."""
@@ -134,7 +134,7 @@ def leader_of(at: TopicPartition, error: KafkaError | None, image: MetadataImage
 def nodes_told(answers: Iterable[Answer], context: Context) -> "list[Node]":
     """The brokers that the answers name as leaders."""
     leaders = {each.current_leader.leader_id for each in answers if each.error_code in LEADER_IS_TOLD}
-    return [node for node in context.broker.nodes(context.session.listener) if node.id in leaders] if leaders else []
+    return [node for node in context.broker.nodes.of(context.session.listener).values() if node.id in leaders]
 
 
 def message_of(error: KafkaError | None) -> str | None:

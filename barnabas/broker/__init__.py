@@ -3,6 +3,6 @@
 Knows nothing of requests, responses or sockets.
 """
 
-from barnabas.broker.broker import Broker, Node
+from barnabas.broker.broker import Broker
 
-__all__ = ["Broker", "Node"]
+__all__ = ["Broker"]

@@ -9,11 +9,12 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.group_log import GroupLog
 from barnabas.broker.hosting import Hosting
+from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.transaction_log import TransactionLog
 from barnabas.clock import Clock, Scheduler
@@ -75,15 +76,6 @@ ASSIGNMENTS_AT_ONCE = 2250
 REGISTERED = logged("the registration of this broker")
 
 
-class Node(NamedTuple):
-    """A broker as clients of one listener are told of it."""
-
-    id: int
-    host: str
-    port: int
-    rack: str | None
-
-
 class Broker:
     """A node that is broker and controller at once: :meth:`open`, :meth:`register`, :meth:`close`."""
 
@@ -138,6 +130,7 @@ class Broker:
             random,
         )
         self.producer_ids = ProducerIds(lambda done: self.controller.submit(AllocateProducerIds(self.node_id), done))
+        self.nodes = Nodes(lambda: self.image.brokers)
         self.connection_numbers = itertools.count(1)  #: a connection takes one when it is opened, by any listener
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
         self._is_registered = False
@@ -453,11 +446,3 @@ class Broker:
         """The name of the topic with that id, None when there is none."""
         topic = self.image.topics_by_id.get(topic_id)
         return None if topic is None else topic.name
-
-    def nodes(self, listener: str) -> list[Node]:
-        """The brokers that are up, by the addresses that they advertise to clients of that listener."""
-        return [
-            Node(broker.id, endpoint.host, endpoint.port, broker.rack)
-            for broker in self.image.brokers.values()
-            if not broker.fenced and (endpoint := broker.endpoints.get(listener)) is not None
-        ]

@@ -3,6 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.find_coordinator import find_coordinator
+from barnabas.broker.nodes import Nodes
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from barnabas.errors import NONE, CoordinatorNotAvailable, InvalidRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -60,7 +61,7 @@ def test_the_topic_cannot_be_made(quiet_node):
 
 
 def test_a_listener_that_nobody_advertises(group_node):
-    group_node.broker.nodes = lambda listener: []
+    group_node.broker.nodes = Nodes(dict)
     assert one(group_node, 1).error_code == CoordinatorNotAvailable.code
 
 
