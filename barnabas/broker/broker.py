@@ -35,6 +35,7 @@ from barnabas.cluster.controller import Controller, Done, logged
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image import MetadataDelta, MetadataImage
+from barnabas.cluster.internal_topics import is_single_node, log_single_node_defaults
 from barnabas.cluster.node_metadata import NodeMetadata
 from barnabas.cluster.partition import Partition
 from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
@@ -151,6 +152,7 @@ class Broker:
         try:
             self.metadata = self._open_metadata()
             self._take_dynamic_configs()
+            log_single_node_defaults(self.config)
             image = self.image
             self.log_manager.open_all(
                 lambda topic: self.hosting.topic_config(topic, image, self.config),
@@ -291,7 +293,7 @@ class Broker:
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Brings this node in line with a new committed image."""
         all_changed = any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs)
-        if all_changed:
+        if all_changed or self.config.single_node != is_single_node(image, self.node_id):
             self._take_dynamic_configs()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.group_log.on_image(delta)
@@ -364,7 +366,8 @@ class Broker:
         """Applies the dynamic configs: those of this broker, then those of all brokers, then the static ones."""
         image = self.image
         for_all, for_me = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
-        self.config = self.config.with_dynamic(for_all, for_me)
+        single_node = is_single_node(image, self.node_id)
+        self.config = self.config.with_single_node(single_node).with_dynamic(for_all, for_me)
         self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))

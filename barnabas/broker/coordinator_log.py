@@ -30,6 +30,7 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.groups.java_hash import partition_of
+from barnabas.log_limit import LogLimit
 from barnabas.records.batch import RecordBatch, batches
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class CoordinatorLog:
     def __init__(self, broker: "Broker", topic: str) -> None:
         self._broker = broker
         self.topic = topic
+        self._creation_failures = LogLimit(broker.clock)
 
     def create(self, done: Callable[[KafkaError | None], object]) -> None:
         """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
@@ -84,7 +86,8 @@ class CoordinatorLog:
             if why is None or isinstance(why, TopicAlreadyExists):
                 done(None)
             else:
-                logger.warning("Cannot create %s: %s", self.topic, why)
+                if self._creation_failures.is_due(why):
+                    logger.warning("Cannot create %s: %s", self.topic, why)
                 done(CoordinatorNotAvailable())
 
         broker.controller.submit(CreateTopics([new_internal_topic(self.topic, broker.config)]), created)

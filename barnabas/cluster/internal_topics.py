@@ -1,11 +1,19 @@
-"""The topics in which coordinators keep their state: how many partitions they have, and which configs.
+"""The topics in which coordinators keep their state: how many partitions and replicas they have, and which configs.
 
-Knows nothing of what is in them. As Apache Kafka's ``DefaultAutoTopicCreationManager`` makes them.
+Knows nothing of what is in them. They are those of Apache Kafka's ``DefaultAutoTopicCreationManager``, except that a
+cluster of one node has one replica of each where nobody sets another number.
 """
+
+import logging
 
 from barnabas.cluster.commands import NewTopic
 from barnabas.cluster.decision import Settings
+from barnabas.cluster.image import MetadataImage
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
+from barnabas.config import BrokerConfig
+from barnabas.config.profile import SINGLE_NODE
+
+logger = logging.getLogger(__name__)
 
 _PREFIX = {
     CONSUMER_OFFSETS: "offsets.topic",
@@ -15,7 +23,7 @@ _PREFIX = {
 
 
 def new_internal_topic(name: str, settings: Settings) -> NewTopic:
-    """The internal topic of that name, as the broker's settings want it."""
+    """Returns the internal topic of that name, with the partitions, replicas and configs that the settings give it."""
     prefix = _PREFIX[name]
     configs = {"segment.bytes": str(settings[f"{prefix}.segment.bytes"])}
     if name == CONSUMER_OFFSETS:
@@ -40,3 +48,15 @@ def new_internal_topic(name: str, settings: Settings) -> NewTopic:
         settings[f"{prefix}.replication.factor"],
         configs=list(configs.items()),
     )
+
+
+def is_single_node(image: MetadataImage, node_id: int) -> bool:
+    """Returns whether no other broker and no other controller is registered."""
+    return image.brokers.keys() <= {node_id} and image.controllers.keys() <= {node_id}
+
+
+def log_single_node_defaults(config: BrokerConfig) -> None:
+    """Logs which configs have other defaults than Kafka's because the cluster is one node."""
+    changed = [name for name in SINGLE_NODE if not config.is_set(name)]
+    if config.single_node and changed:
+        logger.info("The cluster is one node. Where nobody sets them, these configs are 1: %s", ", ".join(changed))

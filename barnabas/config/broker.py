@@ -24,6 +24,7 @@ from barnabas.config.topic import TopicConfig
 logger = logging.getLogger(__name__)
 
 _DEFAULTS: dict[str, Any] = {config.name: config.default for config in BROKER.values()}
+_SINGLE_NODE_DEFAULTS: dict[str, Any] = {**_DEFAULTS, **profile.SINGLE_NODE}
 _NOTHING: Mapping[str, str] = {}
 
 LEAST_CLEANER_BUFFER = 1 << 20
@@ -34,10 +35,21 @@ class BrokerConfig:
     """One broker's settings. ``config["num.partitions"]`` is the value in effect, parsed.
 
     ``originals`` are the texts that were given at the start, those of unknown names among them; ``cluster_overrides``
-    and ``broker_overrides`` the texts that were set since, for all brokers and for this one (KIP-226).
+    and ``broker_overrides`` the texts that were set since, for all brokers and for this one (KIP-226). ``single_node``
+    says that the cluster is this node alone, which changes the defaults in :data:`profile.SINGLE_NODE`.
     """
 
-    __slots__ = ("_topic", "_topic_values", "_values", "broker_overrides", "cluster_overrides", "dev", "originals")
+    __slots__ = (
+        "_defaults",
+        "_topic",
+        "_topic_values",
+        "_values",
+        "broker_overrides",
+        "cluster_overrides",
+        "dev",
+        "originals",
+        "single_node",
+    )
 
     def __init__(
         self,
@@ -46,10 +58,12 @@ class BrokerConfig:
         broker_overrides: Mapping[str, str] = _NOTHING,
         *,
         dev: bool = False,
+        single_node: bool = False,
     ) -> None:
-        self.originals, self.dev = originals, dev
+        self.originals, self.dev, self.single_node = originals, dev, single_node
         self.cluster_overrides, self.broker_overrides = cluster_overrides, broker_overrides
-        self._values = _DEFAULTS.copy()
+        self._defaults = _SINGLE_NODE_DEFAULTS if single_node else _DEFAULTS
+        self._values = self._defaults.copy()
         for name, text in originals.items():
             if name in BROKER:
                 self._values[name] = BROKER[name].parse(text)
@@ -70,7 +84,7 @@ class BrokerConfig:
                 continue
             for relative in FAMILY_OF.get(name, ()):
                 # What is set now goes before what another of the family was set to before.
-                self._values[relative] = BROKER[relative].default
+                self._values[relative] = self._defaults[relative]
             self._values[name] = value
 
     @classmethod
@@ -92,15 +106,33 @@ class BrokerConfig:
 
     def with_dynamic(self, cluster_overrides: Mapping[str, str], broker_overrides: Mapping[str, str]) -> Self:
         """These settings under what was set for all brokers, and that under what was set for this one."""
-        return type(self)(self.originals, cluster_overrides, broker_overrides, dev=self.dev)
+        return type(self)(
+            self.originals, cluster_overrides, broker_overrides, dev=self.dev, single_node=self.single_node
+        )
+
+    def with_single_node(self, single_node: bool) -> Self:
+        """These settings in a cluster that is this node alone, or is not."""
+        if single_node == self.single_node:
+            return self
+        return type(self)(
+            self.originals, self.cluster_overrides, self.broker_overrides, dev=self.dev, single_node=single_node
+        )
 
     def __getitem__(self, name: str) -> Any:
         """The value in effect: bool, int, float, str, list of str, or None; KeyError for a name nobody knows."""
         return self._values[name]
 
+    def default(self, name: str) -> Any:
+        """The value that the config has where nobody sets it."""
+        return self._defaults[name]
+
+    def is_set(self, name: str) -> bool:
+        """Whether a properties file, the environment, the command line or a dynamic config sets it."""
+        return name in self.originals or name in self.cluster_overrides or name in self.broker_overrides
+
     def static(self, name: str) -> Any:
         """The value that was in effect before anything was set while the broker runs."""
-        return type(self)(self.originals, dev=self.dev)[name]
+        return type(self)(self.originals, dev=self.dev, single_node=self.single_node)[name]
 
     @property
     def node_id(self) -> int:

@@ -175,9 +175,9 @@ def _broker_synonyms(config: BrokerConfig, name: str, *, sensitive: bool = False
         if relative in layer
     ]
     for relative in family:
-        default = BROKER.get(relative)
-        if default is not None and default.default is not None:
-            text = None if sensitive else text_of(default.type, default.default)
+        definition = BROKER.get(relative)
+        if definition is not None and (default := config.default(relative)) is not None:
+            text = None if sensitive else text_of(definition.type, default)
             found.append(DescribedSynonym(relative, text, ConfigSource.DEFAULT))
     own = next((index for index, synonym in enumerate(found) if synonym.name == name), len(found))
     return found[own:]

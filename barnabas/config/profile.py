@@ -1,4 +1,5 @@
-"""What is filled in before a broker starts: Kafka's own completions, the development profile, and what to say of both.
+"""What is filled in before a broker starts: Kafka's own completions, the development profile, and the defaults of a
+cluster of one node; and the warnings about configs without an effect.
 
 Knows nothing of values in effect but what it is handed.
 """
@@ -10,6 +11,15 @@ from barnabas.config.bounds import BOUNDED
 from barnabas.config.definition import ConfigDef, ConfigError
 from barnabas.config.definitions import BROKER, TOPIC
 
+#: Defaults on a cluster of one node. With Kafka's, 3 replicas and 2 in sync, it could not create its internal topics.
+SINGLE_NODE: Mapping[str, int] = {
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+}
+
 #: What ``--dev`` sets where nobody else does: one broker is enough, and nobody waits.
 DEV = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
@@ -20,11 +30,7 @@ DEV = {
     **{f"group.{kind}.min.session.timeout.ms": "6000" for kind in BOUNDED},
     **{f"group.{kind}.assignment.interval.ms": "0" for kind in BOUNDED},
     "group.streams.initial.rebalance.delay.ms": "0",
-    "offsets.topic.replication.factor": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
+    **{name: str(value) for name, value in SINGLE_NODE.items()},
 }
 
 #: Kafka asks for these; a broker of its own needs no telling.

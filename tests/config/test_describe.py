@@ -221,3 +221,16 @@ def test_documentation_is_there_for_what_is_known():
     assert describe_broker(START, ["num.partitions"])[0].documentation
     assert describe_broker(START, ["foo.bar"])[0].documentation is None
     assert describe_topic(START, {}, ["retention.ms"])[0].documentation
+
+
+def test_the_default_of_a_cluster_of_one_node():
+    name = "offsets.topic.replication.factor"
+    alone = BrokerConfig({}).with_single_node(True)
+    assert one(describe_broker(alone, [name])) == ("1", 5, True, False, 4, [(name, "1", 5)])
+    assert one(describe_broker(alone.with_single_node(False), [name]))[0] == "3"
+
+
+def test_a_value_that_is_set_on_a_cluster_of_one_node():
+    name = "offsets.topic.replication.factor"
+    alone = BrokerConfig.from_properties({name: "2"}).with_single_node(True)
+    assert one(describe_broker(alone, [name])) == ("2", 4, True, False, 4, [(name, "2", 4), (name, "1", 5)])

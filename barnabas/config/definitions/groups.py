@@ -65,7 +65,7 @@ CONFIGS = (
         3,
         at_least(1),
         HIGH,
-        "Replicas of the offsets topic, when it is made.",
+        "Replicas of the offsets topic when it is created; 1 by default on a cluster of one node.",
         in_effect=True,
     ),
     ConfigDef(
@@ -74,7 +74,7 @@ CONFIGS = (
         50,
         at_least(1),
         HIGH,
-        "Partitions of the offsets topic, when it is made; not to be changed later.",
+        "Partitions of the offsets topic when it is created. It cannot change later.",
         in_effect=True,
     ),
     ConfigDef(

@@ -214,7 +214,7 @@ CONFIGS = (
         50,
         at_least(1),
         HIGH,
-        "Partitions of the share state topic, when it is made.",
+        "Partitions of the share state topic when it is created.",
         in_effect=True,
     ),
     ConfigDef(
@@ -223,7 +223,7 @@ CONFIGS = (
         3,
         at_least(1),
         HIGH,
-        "Replicas of the share state topic, when it is made.",
+        "Replicas of the share state topic when it is created; 1 by default on a cluster of one node.",
         in_effect=True,
     ),
     ConfigDef(
@@ -232,7 +232,7 @@ CONFIGS = (
         2,
         at_least(1),
         HIGH,
-        "min.insync.replicas of the share state topic, when it is made.",
+        "min.insync.replicas of the share state topic when it is created; 1 by default on a cluster of one node.",
         in_effect=True,
     ),
     ConfigDef(

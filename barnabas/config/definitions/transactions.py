@@ -13,7 +13,7 @@ CONFIGS = (
         2,
         at_least(1),
         HIGH,
-        "min.insync.replicas of the transaction state topic, when it is made.",
+        "min.insync.replicas of the transaction state topic when it is created; 1 by default on a cluster of one node.",
         in_effect=True,
     ),
     ConfigDef(
@@ -31,7 +31,7 @@ CONFIGS = (
         3,
         at_least(1),
         HIGH,
-        "Replicas of the transaction state topic, when it is made.",
+        "Replicas of the transaction state topic when it is created; 1 by default on a cluster of one node.",
         in_effect=True,
     ),
     ConfigDef(
@@ -40,7 +40,7 @@ CONFIGS = (
         50,
         at_least(1),
         HIGH,
-        "Partitions of the transaction state topic, when it is made; not to be changed later.",
+        "Partitions of the transaction state topic when it is created. It cannot change later.",
         in_effect=True,
     ),
     ConfigDef(
