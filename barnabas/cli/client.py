@@ -16,6 +16,7 @@ import click
 
 from barnabas.config import ConfigError
 from barnabas.config.sources import parse_properties
+from barnabas.diagnosis import Address, AdvertisedBroker, diagnose, diagnose_advertised, probe
 from barnabas.errors import NONE, KafkaError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,24 +36,27 @@ _NAMES = {
 
 
 class Cluster:
-    """Where the broker is, and how to talk to it."""
+    """A Kafka cluster: its bootstrap servers, and the properties of clients that connect to it."""
 
     def __init__(self, bootstrap_server: str, properties: Mapping[str, str]) -> None:
         self.bootstrap_server = bootstrap_server
         self.properties = properties
+        self._last_settings: Mapping[str, Any] = {}  #: those of the client that was configured last
 
     def settings(self, defaults: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-        """Keyword arguments of a client that has these defaults: the properties, then the command's own."""
-        return {
+        """Returns the keyword arguments of a client that has these defaults: the properties, then the command's own."""
+        settings = {
             "bootstrap_servers": self.bootstrap_server.split(","),
             "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
             **client_settings(self.properties, defaults),
             **own,
         }
+        self._last_settings = settings
+        return settings
 
     @contextlib.contextmanager
     def admin(self) -> Iterator[Any]:
-        """A ``KafkaAdminClient``, closed at the end."""
+        """Opens a ``KafkaAdminClient``, and closes it at the end."""
         from kafka import KafkaAdminClient
 
         client = KafkaAdminClient(**self.settings(KafkaAdminClient.DEFAULT_CONFIG))
@@ -60,6 +64,51 @@ class Cluster:
             yield client
         finally:
             client.close()
+
+    def check_advertised(self) -> None:
+        """Checks that the client which was configured last can connect to a broker at its advertised address.
+
+        Where it cannot, producers and consumers of kafka-python retry for minutes or for ever, without a word.
+
+        :raises click.ClickException: it can connect to none
+        """
+        if self._is_proxied:
+            return
+        brokers = self._advertised()
+        if any(probe(broker.address, tls=self._uses_tls) is None for broker in brokers):
+            return
+        problem = diagnose_advertised(self._servers[0], brokers, tls=self._uses_tls)
+        if problem is not None:
+            raise click.ClickException(problem)
+
+    def diagnose(self) -> str | None:
+        """Returns why the client that was configured last cannot reach the cluster; None if it should."""
+        if self._is_proxied:
+            return None
+        return diagnose(self._servers, self._advertised, tls=self._uses_tls)
+
+    def _advertised(self) -> list[AdvertisedBroker]:
+        from kafka import KafkaAdminClient
+
+        known = {
+            name: self._last_settings[name] for name in KafkaAdminClient.DEFAULT_CONFIG if name in self._last_settings
+        }
+        with contextlib.closing(KafkaAdminClient(**known)) as admin:
+            brokers = admin._manager.cluster.brokers()
+        return [AdvertisedBroker(each.node_id, Address(each.host, each.port)) for each in brokers]
+
+    @property
+    def _servers(self) -> list[Address]:
+        return [Address.parse(server) for server in self.bootstrap_server.split(",")]
+
+    @property
+    def _uses_tls(self) -> bool:
+        return str(self._last_settings.get("security_protocol", "")).upper() in ("SSL", "SASL_SSL")
+
+    @property
+    def _is_proxied(self) -> bool:
+        """Whether only a proxy can tell which addresses it reaches."""
+        return bool(self._last_settings.get("proxy_url") or self._last_settings.get("socks5_proxy"))
 
 
 bootstrap_option = click.option(
@@ -79,8 +128,8 @@ def cluster_options(command: F) -> F:
     @config_option
     @functools.wraps(command)
     def wrapped(bootstrap_server: str, command_config: str | None, **given: Any) -> Any:
-        with errors_in_one_line():
-            cluster = Cluster(bootstrap_server, read_properties(command_config) if command_config else {})
+        cluster = Cluster(bootstrap_server, read_properties(command_config) if command_config else {})
+        with errors_in_one_line(cluster):
             return command(cluster=cluster, **given)
 
     return wrapped  # type: ignore[return-value]
@@ -99,8 +148,11 @@ def read_properties(path: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def errors_in_one_line() -> Iterator[None]:
-    """Turn what a client raises into a mistake that is told in one line; a missing client into a hint."""
+def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
+    """Turns the errors of a client into one line, with what to look at where the cluster cannot be reached.
+
+    If the client itself is not installed, the line says what to install.
+    """
     try:
         import kafka.errors
         import rich  # noqa: F401
@@ -110,6 +162,14 @@ def errors_in_one_line() -> Iterator[None]:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         yield
+    except (
+        kafka.errors.KafkaConnectionError,
+        kafka.errors.KafkaTimeoutError,
+        kafka.errors.NodeNotReadyError,
+        kafka.errors.IncompatibleBrokerVersion,
+    ) as error:
+        problem = cluster.diagnose()
+        raise click.ClickException(f"{words_of(error)}: {problem}" if problem else words_of(error)) from None
     except kafka.errors.KafkaError as error:
         raise click.ClickException(words_of(error)) from None
     except (ValueError, TypeError, struct.error) as error:

@@ -71,6 +71,7 @@ def consume(cluster: Cluster, topic: str | None, include: str | None, partition:
     consumer = KafkaConsumer(**cluster.settings(KafkaConsumer.DEFAULT_CONFIG, **own))
     count = 0
     try:
+        cluster.check_advertised()
         if partition is not None and topic is not None:
             _seek(consumer, topic, partition, offset, from_beginning=from_beginning)
         elif include is not None:

@@ -55,6 +55,7 @@ def produce(cluster: Cluster, topic: str, properties: tuple[str, ...], producer_
     producer = KafkaProducer(**cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own))
     sent = []
     try:
+        cluster.check_advertised()
         for line in sys.stdin.buffer:
             record = read(line.rstrip(b"\r\n"))
             future = producer.send(topic, key=record.key, value=record.value, headers=record.headers)
