@@ -1,7 +1,7 @@
-"""The one place where an API meets the function that answers it; what stands here is what ApiVersions promises.
+"""The APIs that the broker answers, their versions and their handlers. ApiVersions tells this table.
 
-Knows nothing of what any API means. A handler's module is imported when its API is first asked for: a broker starts
-without those that nobody needs yet.
+Knows nothing of what an API means. The module of a handler is imported when its API is first requested, so that a
+broker starts without those that nobody needs yet.
 """
 
 import importlib
@@ -16,7 +16,7 @@ H = TypeVar("H", bound=Handler)
 
 
 class Api:
-    """An API that this broker answers.
+    """One API that the broker answers.
 
     >>> heartbeat = APIS[12]
     >>> heartbeat.module, heartbeat.versions
@@ -32,12 +32,12 @@ class Api:
 
     def __init__(self, key: int, module: str, versions: str | Versions) -> None:
         self.key = key
-        self.module = module  #: of this package
-        #: What is answered, and what clients are told.
+        self.module = module  #: the module of this package that answers it
+        #: The versions that are answered, and that clients are told.
         self.versions = Versions.parse(versions) if isinstance(versions, str) else versions
 
     def __getattr__(self, name: str) -> Any:
-        """The request's class or the handler, for the first time: the module has to be imported for it."""
+        """Imports the module when the request's class or the handler is first needed."""
         if name not in ("handle", "request"):
             raise AttributeError(name)
         importlib.import_module(f"barnabas.api_handlers.{self.module}")
@@ -45,12 +45,12 @@ class Api:
         return getattr(self, name)
 
     def within(self, versions: Versions) -> "Api":
-        """The same, of which fewer versions are told."""
+        """Returns the same API with fewer versions."""
         return Api(self.key, self.module, versions)
 
 
 HANDLERS: dict[int, tuple[type[Request], Handler]] = {}
-"""By API key, those whose modules have been imported."""
+"""The requests and handlers whose modules have been imported, by API key."""
 
 _TABLE: Final = (
     Api(0, "produce", "0-13"),
@@ -119,17 +119,18 @@ APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}
 
 
 class Promise(NamedTuple):
-    """What the clients of a broker are told of, and are answered."""
+    """What clients are told in ApiVersions, and may use."""
 
     apis: Mapping[int, Api] = APIS
-    release: str | None = None  #: of Apache Kafka, which the broker is to look like; None: its newest
+    release: str | None = None  #: the release of Apache Kafka whose APIs these are; None for all that there are
 
 
 def api(request: type[Request]) -> Callable[[H], H]:
-    """Register the function below as the one that answers ``request``, in the versions that the table has.
+    """Registers the function below as the handler of ``request``, in the versions that the table has.
 
-    The function takes the request and a :class:`~barnabas.api_handlers.context.Context`, and returns the response, a
-    :class:`~barnabas.api_handlers.answering.Later`, or None where the protocol has no answer.
+    The function takes the request and a :class:`~barnabas.api_handlers.context.Context`. It returns the response, a
+    :class:`~barnabas.api_handlers.answering.Later`, or None where the protocol has no answer. A
+    :class:`~barnabas.errors.KafkaError` that it raises becomes the API's error response.
     """
     promised = APIS[request.api_key].versions
     assert promised.first in request.versions and promised.last in request.versions, (

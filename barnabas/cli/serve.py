@@ -162,11 +162,10 @@ def _run(properties: dict[str, str], features: dict[str, int], *, dev: bool) -> 
 def announce(server: Server) -> None:
     """Say where the broker listens, and how to talk to it."""
     config = server.config
-    ports = {listener.name: listener.port for listener in server.listeners}
-    bound = [endpoint._replace(port=ports[endpoint.name]) for endpoint in config.listeners]
+    bound = {listener.endpoint.name: listener.endpoint for listener in server.listeners}
     client = next(iter(config.advertised_listeners))
-    client = client._replace(port=client.port or ports[client.name], host=client.host or "127.0.0.1")
-    where = ", ".join(map(str, bound))
+    client = client._replace(port=client.port or bound[client.name].port, host=client.host or "127.0.0.1")
+    where = ", ".join(map(str, bound.values()))
     snippet = SNIPPET.format(address=_address(client))
     sys.stdout.write(
         f"Barnabas {__version__}, node {config.node_id}, listens on {where}; data in {', '.join(config.log_dirs)}\n\n"

@@ -62,9 +62,8 @@ class Listener:
     def __init__(
         self, endpoint: Endpoint, broker: Broker, buffers: BufferPool, census: "Census", promise: Promise
     ) -> None:
-        self.endpoint = endpoint
-        self.name = endpoint.name
-        self.port = 0  #: which it is bound to, once it has started
+        self.endpoint = endpoint  #: with the port that it is bound to, once it has started
+        self.name = f"listener {endpoint.name}"
         self.buffers = buffers
         self.census = census
         self._broker = broker
@@ -80,13 +79,17 @@ class Listener:
         self._servers: list[asyncio.Server] = []
         self._is_empty = asyncio.Event()
 
+    @property
+    def port(self) -> int:
+        return self.endpoint.port
+
     async def start(self) -> None:
         """Binds the address. Clients that connect wait until the listener accepts.
 
         :raises OSError: the address cannot be bound
         """
         self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
-        self.port = self._sockets[0].getsockname()[1]
+        self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])
 
     async def accept(self) -> None:
         """Lets clients in from now on."""
@@ -148,7 +151,7 @@ class Listener:
 
     def new_responder(self, client_host: str) -> Dispatcher:
         session = Session(
-            listener=self.name,
+            listener=self.endpoint.name,
             security_protocol=self.endpoint.security_protocol,
             client_host=client_host,
             promise=self._promise,

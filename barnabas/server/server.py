@@ -122,7 +122,7 @@ class Server:
             if not registered.done():
                 registered.set_result(None) if error is None else registered.set_exception(error)
 
-        self.broker.register({listener.name: listener.port for listener in self.listeners}, done)
+        self.broker.register({listener.endpoint.name: listener.port for listener in self.listeners}, done)
         await registered
 
     async def _accept(self) -> None:

@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 from barnabas.api_handlers.answering import Later
+from barnabas.errors import CloseConnection
 
 
 def test_who_asks_first_is_told_later():
@@ -28,6 +29,15 @@ def test_a_second_answer_is_a_bug():
     later.resolve("answer")
     with pytest.raises(AssertionError, match="twice"):
         later.resolve("another")
+
+
+def test_no_answer_closes_the_connection():
+    told, later, reason = [], Later(), CloseConnection("there is no answer")
+    later.then(told.append)
+    later.resolve(reason)
+    assert told == [reason]
+    with pytest.raises(CloseConnection, match="no answer"):
+        _ = later.response
 
 
 def test_cancelled_once_and_silent_afterwards():
