@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.broker.transactional import Errors, Membership, ensure_in_transaction
+from barnabas.broker.transactional import Errors, Operation, ensure_in_transaction
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import CloseConnection, InvalidProducerIdMapping, KafkaError, UnknownTopicOrPartition
 from barnabas.records.batch import HEADER_SIZE, MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
@@ -111,13 +111,13 @@ def verified(
 ) -> ProduceResponse | Later[ProduceResponse] | None:
     """What ``produce`` answers, once the coordinator has; which it mostly has when it is asked."""
     broker, version = context.broker, context.api_version
-    membership = Membership.VERIFY
+    operation = Operation.DEFAULT_ERROR
     patience_ms = 0
     if version >= ADDED_SINCE:
-        membership = Membership.ADD
+        operation = Operation.ADD_PARTITION
         patience_ms = broker.config["add.partitions.to.txn.retry.backoff.max.ms"]
     elif version >= ABORTABLE_SINCE:
-        membership = Membership.VERIFY_ABORTABLE
+        operation = Operation.GENERIC_ERROR_SUPPORTED
     told: list[Errors] = []
     later: Later[ProduceResponse] | None = None
 
@@ -132,7 +132,7 @@ def verified(
         broker,
         ProducerIdentity(request.transactional_id or "", found.producer_id, found.producer_epoch),
         found.sequences,
-        membership,
+        operation,
         done,
         patience_ms=patience_ms,
     )

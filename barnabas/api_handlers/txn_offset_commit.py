@@ -9,7 +9,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.offsets_to_commit import Codes, look_up, told
 from barnabas.api_handlers.registry import api
 from barnabas.broker.coordinator_log import COORDINATOR_ERRORS
-from barnabas.broker.transactional import Errors, Membership, ensure_in_transaction
+from barnabas.broker.transactional import Errors, Operation, ensure_in_transaction
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import (
     CoordinatorLoadInProgress,
@@ -80,14 +80,15 @@ def txn_offset_commit(
     producer = ProducerIdentity(
         request.transactional_id, request.producer_id, request.producer_epoch, context.session.number, Path.GROUPS
     )
-    later.on_cancel = ensure_in_transaction(broker, producer, [kept_in], _membership(version), verified)
+    broker.transactions.check_session(producer)
+    later.on_cancel = ensure_in_transaction(broker, producer, [kept_in], _operation(version), verified)
     return later
 
 
-def _membership(version: int) -> Membership:
+def _operation(version: int) -> Operation:
     if version >= ADDS_THE_GROUP:
-        return Membership.ADD
-    return Membership.VERIFY if version < KNOWS_TRANSACTION_ABORTABLE else Membership.VERIFY_ABORTABLE
+        return Operation.ADD_PARTITION
+    return Operation.DEFAULT_ERROR if version < KNOWS_TRANSACTION_ABORTABLE else Operation.GENERIC_ERROR_SUPPORTED
 
 
 def _told(error: type[KafkaError], version: int) -> type[KafkaError]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.group_log import GroupLog
 from barnabas.broker.hosting import Hosting
+from barnabas.broker.marker_sender import MarkerSender
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.broker.transaction_log import TransactionLog
@@ -55,6 +56,7 @@ from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
+from barnabas.peers.peers import Peers
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire.schema import Versions
 
@@ -93,6 +95,7 @@ class Broker:
         scheduler: Scheduler,
         random: Random,
         background: Background,
+        peers: Peers,
         new_hand: Callable[[], Hand] | None = None,
         features: Mapping[str, int] | None = None,
     ) -> None:
@@ -100,6 +103,7 @@ class Broker:
         self.clock = clock
         self.scheduler = scheduler
         self.random = random
+        self.peers = peers
         self.node_id = config.node_id
         self.cluster_id = ""
         self._features = features or {}
@@ -125,6 +129,7 @@ class Broker:
         self._share_state_log: ShareStateLog | None = None
         self._persister: Persister | None = None
         self._share_partitions: SharePartitions | None = None
+        self.marker_sender = MarkerSender(peers, lambda: self.image)
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
             lambda: FETCH_SESSION_EVICTION_MS,
@@ -228,6 +233,8 @@ class Broker:
         self._is_registered = False
         if self._share_partitions is not None:
             self._share_partitions.close()
+        if self._persister is not None:
+            self._persister.close()
         if self._share_state_log is not None:
             self._share_state_log.stop()
         self.transaction_log.stop()
@@ -277,6 +284,8 @@ class Broker:
         if self._share_partitions is not None:
             self._share_partitions.close()
             self._share_partitions = None
+        if self._persister is not None:
+            self._persister.close()
         if self._share_state_log is not None:
             self._share_state_log.stop()
             self._share_state_log = None
@@ -422,7 +431,7 @@ class Broker:
         if self._persister is None:
             from barnabas.broker.persister import Persister
 
-            self._persister = Persister(lambda: self.share_state_log)
+            self._persister = Persister(self)
         return self._persister
 
     @property

@@ -1,58 +1,190 @@
-"""What share groups ask of the state of their partitions, several at once (Kafka's ``Persister``).
+"""The state of share partitions, as group coordinators and leaders of partitions reach it: asks share coordinators.
 
-Knows nothing of where the state is kept: the share coordinator does, which on one node is here.
+Knows nothing of how a share coordinator keeps the state. Model: Apache Kafka's ``DefaultStatePersister`` and
+``PersisterStateManager`` (KIP-932).
 """
 
+import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from random import Random
+from typing import Any, NamedTuple, Protocol
 
-from barnabas.errors import CoordinatorNotAvailable, KafkaError
-from barnabas.share.gathering import Ask, Done, gather
-from barnabas.share.messages import Outcome, Outcomes, Reply, SharePartitionKey, StateBatch, TopicPartition
+from barnabas.broker.leaders import coordinator_of
+from barnabas.clock import Scheduler, Timer
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.topic_names import SHARE_GROUP_STATE
+from barnabas.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    KafkaError,
+    NetworkException,
+    NotCoordinator,
+    RequestTimedOut,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from barnabas.peers.peers import Peers, error_of
+from barnabas.share.gathering import Done
+from barnabas.share.messages import (
+    Outcome,
+    Outcomes,
+    SharePartitionKey,
+    SharePartitionState,
+    StateBatch,
+    TopicPartition,
+)
+from barnabas.share.records import coordinator_key
+from barnabas.wire.message import Request
+from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from barnabas.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
+from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
+from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 
-if TYPE_CHECKING:
-    from barnabas.broker.share_state_log import ShareStateLog
-    from barnabas.share.coordinator import ShareCoordinator
+logger = logging.getLogger(__name__)
+
+SHARE = 2
+"""The kind of key that FindCoordinator is asked about."""
+
+RETRIED = frozenset({
+    CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator, UnknownTopicOrPartition,
+    NetworkException, RequestTimedOut,
+})  # fmt: skip
+"""Errors after which the coordinator is looked for again."""
+
+ATTEMPTS = 5
+BACKOFF_S, LONGEST_BACKOFF_S, JITTER = 1.0, 30.0, 0.2
+"""Before the n-th retry ``BACKOFF_S`` times two to the n-th, give or take the jitter."""
+
+NO_EPOCH = -1
+
+
+class Node(Protocol):
+    """What is needed of this node."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def image(self) -> MetadataImage: ...
+
+    @property
+    def peers(self) -> Peers: ...
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    @property
+    def random(self) -> Random: ...
+
+
+class Rpc(NamedTuple):
+    """One of the five requests. They name partitions alike, and differ in what they say of them."""
+
+    request: Any
+    topic: Any
+    partition: Any
+    state: Callable[[Any], SharePartitionState]
+    """What the response says of a partition."""
+
+
+def _no_state(result: Any) -> SharePartitionState:
+    return SharePartitionState()
+
+
+def _state(result: Any) -> SharePartitionState:
+    return SharePartitionState(
+        state_epoch=result.state_epoch,
+        start_offset=result.start_offset,
+        batches=tuple(
+            StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+            for each in result.state_batches
+        ),
+    )
+
+
+def _summary(result: Any) -> SharePartitionState:
+    return SharePartitionState(
+        result.state_epoch, result.leader_epoch, result.start_offset, result.delivery_complete_count
+    )
+
+
+def _rpc(request: Any, topic: Any, state: Callable[[Any], SharePartitionState] = _no_state) -> Rpc:
+    return Rpc(request, topic, topic.PartitionData, state)
+
+
+INITIALIZE = _rpc(InitializeShareGroupStateRequest, InitializeShareGroupStateRequest.InitializeStateData)
+READ = _rpc(ReadShareGroupStateRequest, ReadShareGroupStateRequest.ReadStateData, _state)
+WRITE = _rpc(WriteShareGroupStateRequest, WriteShareGroupStateRequest.WriteStateData)
+SUMMARY = _rpc(ReadShareGroupStateSummaryRequest, ReadShareGroupStateSummaryRequest.ReadStateSummaryData, _summary)
+DELETE = _rpc(DeleteShareGroupStateRequest, DeleteShareGroupStateRequest.DeleteStateData)
+
+
+class Call:
+    """One call of the persister, about some partitions of a group."""
+
+    def __init__(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Any], done: Done) -> None:
+        self.rpc = rpc
+        self.group_id = group_id
+        self.partitions = partitions
+        """What the request says of each."""
+        self._outcomes: Outcomes = {}
+        self._done = done
+
+    def key(self, partition: TopicPartition) -> str:
+        """Returns the key whose coordinator keeps the state."""
+        return coordinator_key(SharePartitionKey(self.group_id, *partition))
+
+    def settle(self, partition: TopicPartition, outcome: Outcome) -> None:
+        """Takes the outcome of one partition; the last one is followed by the call's own."""
+        self._outcomes[partition] = outcome
+        if len(self._outcomes) == len(self.partitions):
+            self._done({each: self._outcomes[each] for each in self.partitions})
+
+
+class Attempt(NamedTuple):
+    """The partitions of a call that have no outcome yet, and how often they have been asked about."""
+
+    call: Call
+    partitions: Sequence[TopicPartition]
+    number: int = 1
+
+    def of(self, partitions: Sequence[TopicPartition]) -> "Attempt":
+        """Returns the attempt, for some of its partitions."""
+        return self._replace(partitions=partitions)
 
 
 class Persister:
-    """The way of groups and of partitions' leaders to the share coordinator."""
+    """One node's. Every call has one callback, which gets the outcome of each partition, at once or later."""
 
-    def __init__(self, log: "Callable[[], ShareStateLog]") -> None:
-        self._log = log
-        #: Called with a group and partitions whose states have begun anew, or ended.
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._channels: dict[tuple[int, Rpc], Channel] = {}
+        self._timers: set[Timer] = set()
+        #: Called with a group and partitions whose state this node has initialized anew, or deleted.
         self.on_change: Callable[[str, Iterable[TopicPartition]], object] = lambda group_id, partitions: None
-
-    @property
-    def _coordinator(self) -> "ShareCoordinator":
-        return self._log().coordinator
 
     def initialize(
         self, group_id: str, partitions: Mapping[bytes, Mapping[int, int]], state_epoch: int, done: Done
     ) -> None:
-        """Begin states of that epoch; ``partitions``: topic id -> partition -> start offset, -1 where it is open."""
+        """Creates states of that epoch.
 
-        def ask(start_offset: int, key: SharePartitionKey, reply: Reply) -> None:
-            self._coordinator.initialize(key, state_epoch, start_offset, reply)
-
-        self._gather(
-            group_id,
-            [
-                ((topic_id, index), partial(ask, start_offset))
-                for topic_id, starts in partitions.items()
-                for index, start_offset in starts.items()
-            ],
-            partial(self._changed, group_id, done),
-        )
+        :param partitions: topic id -> partition -> start offset; -1 where ``share.auto.offset.reset`` decides
+        """
+        wanted = {
+            (topic_id, index): INITIALIZE.partition(partition=index, state_epoch=state_epoch, start_offset=start_offset)
+            for topic_id, starts in partitions.items()
+            for index, start_offset in starts.items()
+        }
+        self._call(INITIALIZE, group_id, wanted, partial(self._changed, group_id, done))
 
     def read(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int, done: Done) -> None:
-        """The whole state, for the leader of that epoch, which fences the leaders before."""
-        self._gather(
-            group_id,
-            [((topic_id, partition), lambda key, reply: self._coordinator.read(key, leader_epoch, reply))],
-            done,
-        )
+        """Reads the whole state on behalf of the leader of that epoch, and fences earlier leaders."""
+        wanted = {(topic_id, partition): READ.partition(partition=partition, leader_epoch=leader_epoch)}
+        self._call(READ, group_id, wanted, done)
 
     def write(
         self,
@@ -66,42 +198,199 @@ class Persister:
         batches: Sequence[StateBatch],
         done: Done,
     ) -> None:
-        """Keep what became of records. FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH: somebody newer is at it."""
-
-        def ask(key: SharePartitionKey, reply: Reply) -> None:
-            self._coordinator.write(
-                key, state_epoch, leader_epoch, start_offset, delivery_complete_count, batches, reply
-            )
-
-        self._gather(group_id, [((topic_id, partition), ask)], done)
+        """Writes the state of some records. FENCED_STATE_EPOCH, FENCED_LEADER_EPOCH: the caller has been replaced."""
+        written = WRITE.partition(
+            partition=partition,
+            state_epoch=state_epoch,
+            leader_epoch=leader_epoch,
+            start_offset=start_offset,
+            delivery_complete_count=delivery_complete_count,
+            state_batches=[
+                WRITE.partition.StateBatch(
+                    first_offset=first, last_offset=last, delivery_state=delivery_state, delivery_count=count
+                )
+                for first, last, delivery_state, count in batches
+            ],
+        )
+        self._call(WRITE, group_id, {(topic_id, partition): written}, done)
 
     def summary(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
-        """Epochs, start offset and delivery complete count; UNINITIALIZED where there is no state."""
-
-        def ask(key: SharePartitionKey, reply: Reply) -> None:
-            reply(self._coordinator.read_summary(key))
-
-        self._gather(group_id, [(each, ask) for each in dict.fromkeys(partitions)], done)
+        """Reads epochs, start offset and delivery complete count; UNINITIALIZED where there is no state."""
+        wanted = {each: SUMMARY.partition(partition=each[1], leader_epoch=NO_EPOCH) for each in partitions}
+        self._call(SUMMARY, group_id, wanted, done)
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition], done: Done) -> None:
-        """Forget the states; where there is none, that is well too."""
-        asks = [(each, self._coordinator.delete) for each in dict.fromkeys(partitions)]
-        self._gather(group_id, asks, partial(self._changed, group_id, done))
+        """Deletes the states. It is no error if there is none."""
+        wanted = {each: DELETE.partition(partition=each[1]) for each in partitions}
+        self._call(DELETE, group_id, wanted, partial(self._changed, group_id, done))
+
+    def close(self) -> None:
+        """Retries nothing any more. Calls that wait for a retry are not called back."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
 
     def _changed(self, group_id: str, done: Done, outcomes: Outcomes) -> None:
         self.on_change(group_id, outcomes)
         done(outcomes)
 
-    def _gather(self, group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], done: Done) -> None:
-        """As a client would: look for the coordinator first, which makes the topic; unless there is nothing to ask."""
-        if not asks:
+    # ------------------------------------------------------------ asking
+
+    def _call(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Any], done: Done) -> None:
+        if partitions:
+            self._ask(Attempt(Call(rpc, group_id, partitions, done), list(partitions)))
+        else:
             done({})
-            return
 
-        def created(error: KafkaError | None) -> None:
-            if error is None:
-                gather(group_id, asks, done)
+    def _ask(self, attempt: Attempt) -> None:
+        """Asks the coordinators that the metadata knows, and looks for the others."""
+        image, call = self._node.image, attempt.call
+        by_node: dict[int, list[TopicPartition]] = {}
+        unknown: dict[str, TopicPartition] = {}
+        for each in attempt.partitions:
+            key = call.key(each)
+            node_id = coordinator_of(image, SHARE_GROUP_STATE, key)
+            if node_id is None:
+                unknown[key] = each
             else:
-                done({place: Outcome(CoordinatorNotAvailable, str(error)) for place, _ in asks})
+                by_node.setdefault(node_id, []).append(each)
+        if unknown:
+            self._find_coordinators(attempt, unknown)
+        for node_id, partitions in by_node.items():
+            self._channel(node_id, call.rpc).send(attempt.of(partitions))
 
-        self._log().create_topic(created)
+    def _find_coordinators(self, attempt: Attempt, keys: Mapping[str, TopicPartition]) -> None:
+        """Asks a broker for the coordinators of these keys, which creates the internal topic if there is none."""
+        request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=list(keys))
+        self._node.peers.send(self._node.node_id, request, partial(self._found, attempt, keys))
+
+    def _found(
+        self,
+        attempt: Attempt,
+        keys: Mapping[str, TopicPartition],
+        response: FindCoordinatorResponse | None,
+        error: type[KafkaError] | None,
+    ) -> None:
+        if response is None:
+            self._settle(attempt, dict.fromkeys(keys.values(), Outcome(error)))
+            return
+        failures: Outcomes = {}
+        for coordinator in response.coordinators:
+            partition = keys[coordinator.key]
+            error = error_of(coordinator.error_code)
+            if error is None:
+                self._channel(coordinator.node_id, attempt.call.rpc).send(attempt.of([partition]))
+            else:
+                failures[partition] = Outcome(error, coordinator.error_message or None)
+        self._settle(attempt, failures)
+
+    def _channel(self, node_id: int, rpc: Rpc) -> "Channel":
+        channel = self._channels.get((node_id, rpc))
+        if channel is None:
+            send = partial(self._node.peers.send, node_id)
+            channel = self._channels[node_id, rpc] = Channel(rpc, send, self._settle)
+        return channel
+
+    def _settle(self, attempt: Attempt, outcomes: Outcomes) -> None:
+        """Passes outcomes on to the call, but for errors that call for another attempt."""
+        call, retried = attempt.call, []
+        for partition, outcome in outcomes.items():
+            if outcome.error in RETRIED and attempt.number < ATTEMPTS:
+                retried.append(partition)
+            elif outcome.error is not None and outcome.message is None:
+                call.settle(partition, outcome._replace(message=str(outcome.error())))
+            else:
+                call.settle(partition, outcome)
+        if retried:
+            self._retry(attempt.of(retried))
+
+    def _retry(self, attempt: Attempt) -> None:
+        name, call = attempt.call.rpc.request.__name__, attempt.call
+        logger.debug("%s of share group %s: %d partitions to retry", name, call.group_id, len(attempt.partitions))
+        jitter = self._node.random.uniform(1 - JITTER, 1 + JITTER)
+        backoff = min(BACKOFF_S * 2**attempt.number * jitter, LONGEST_BACKOFF_S)
+
+        def ask() -> None:
+            self._timers.discard(timer)
+            self._ask(attempt._replace(number=attempt.number + 1))
+
+        timer = self._node.scheduler.call_later(backoff, ask)
+        self._timers.add(timer)
+
+
+class Channel:
+    """Requests of one kind to one node, one at a time, so that writes of a share partition keep their order.
+
+    What comes while a request is under way is sent together, as far as it is of one group.
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        send: Callable[[Request, Callable[[Any, type[KafkaError] | None], object]], object],
+        settle: Callable[[Attempt, Outcomes], object],
+    ) -> None:
+        self._rpc = rpc
+        self._send = send
+        self._settle = settle
+        self._queue: deque[Attempt] = deque()
+        self._is_busy = False
+
+    def send(self, attempt: Attempt) -> None:
+        """Sends the attempt's request, after those that were here before."""
+        self._queue.append(attempt)
+        self._send_next()
+
+    def _send_next(self) -> None:
+        if self._is_busy or not self._queue:
+            return
+        self._is_busy = True
+        attempts = self._take()
+        rpc, group_id = self._rpc, attempts[0].call.group_id
+        topics: dict[bytes, list[Any]] = {}
+        for attempt in attempts:
+            for each in attempt.partitions:
+                topics.setdefault(each[0], []).append(attempt.call.partitions[each])
+        request = rpc.request(
+            group_id=group_id,
+            topics=[rpc.topic(topic_id=topic_id, partitions=found) for topic_id, found in topics.items()],
+        )
+        self._send(request, partial(self._received, attempts))
+
+    def _take(self) -> list[Attempt]:
+        """Takes the first attempt, and the others of its group, no partition twice: a later one must not overtake."""
+        if len(self._queue) == 1:
+            return [self._queue.popleft()]
+        group_id = self._queue[0].call.group_id
+        taken: list[Attempt] = []
+        left: deque[Attempt] = deque()
+        seen: set[TopicPartition] = set()
+        for attempt in self._queue:
+            is_taken = attempt.call.group_id == group_id and seen.isdisjoint(attempt.partitions)
+            (taken if is_taken else left).append(attempt)
+            if attempt.call.group_id == group_id:
+                seen.update(attempt.partitions)
+        self._queue = left
+        return taken
+
+    def _received(self, attempts: Sequence[Attempt], response: Any, error: type[KafkaError] | None) -> None:
+        self._is_busy = False
+        found = {} if response is None else self._outcomes(response)
+        missing = Outcome(error or UnknownServerError)
+        try:
+            for attempt in attempts:
+                self._settle(attempt, {each: found.get(each, missing) for each in attempt.partitions})
+        finally:
+            self._send_next()
+
+    def _outcomes(self, response: Any) -> Outcomes:
+        outcomes: Outcomes = {}
+        for topic in response.results:
+            for result in topic.partitions:
+                error = error_of(result.error_code)
+                if error is None:
+                    outcome = Outcome(None, state=self._rpc.state(result))
+                else:
+                    outcome = Outcome(error, result.error_message)
+                outcomes[topic.topic_id, result.partition] = outcome
+        return outcomes

@@ -3,21 +3,19 @@
 Knows nothing of requests, nor of what the records say.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from barnabas.broker.coordinator_log import CoordinatorLog, Written
-from barnabas.broker.markers import write_markers
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import TRANSACTION_STATE
-from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartition
+from barnabas.errors import KafkaError
 from barnabas.offsets.records import Record
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
-from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
@@ -38,7 +36,7 @@ class TransactionLog:
             broker.clock,
             broker.scheduler,
             write=self.write,
-            send_markers=self._send_markers,
+            send_markers=broker.marker_sender.send,
             next_producer_id=broker.producer_ids.next,
             coordinator_epoch=self._epoch,
             is_coordinator=self.is_coordinator,
@@ -68,26 +66,6 @@ class TransactionLog:
         """Append the record of an id, alone and uncompressed, as all are (``TransactionLog.EnforcedCompression``)."""
         now_ms = self._broker.clock.time_ms()
         self._log.append(transactional_id, build_batch([(*record, now_ms)]), now_ms, written)
-
-    def _send_markers(
-        self, marker: Marker, partitions: Sequence[TopicPartition], done: Callable[[PartitionErrors], object]
-    ) -> None:
-        """Write the marker to the partitions.
-
-        One whose disk has failed is not there for whoever writes a marker; but it may come back, with a transaction
-        that is open: only what the metadata does not know of either needs no marker.
-        """
-
-        def told(errors: PartitionErrors) -> None:
-            image = self._broker.image
-            lost = {
-                each: KafkaStorageError
-                for each, error in errors.items()
-                if error is UnknownTopicOrPartition and image.partition(*each) is not None
-            }
-            done({**errors, **lost})
-
-        write_markers(self._broker, marker, partitions, told)
 
     # ---------------------------------------------------- start, follow, stop
 

@@ -1,14 +1,22 @@
-"""That a transaction knows its partitions before they take its records: asking the coordinator on behalf of a write.
+"""Makes sure that a transaction has its partitions before they take its records: asks the transaction coordinator.
 
-Knows nothing of requests, and not how the records are written. Rules of Apache Kafka's ``AddPartitionsToTxnManager``
-and ``ReplicaManager.maybeSendPartitionsToTransactionCoordinator`` (KIP-890).
+Knows nothing of the requests that bring the records, nor of how these are written. Model: Apache Kafka's
+``AddPartitionsToTxnManager`` and ``ReplicaManager.maybeSendPartitionsToTransactionCoordinator`` (KIP-890).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from barnabas.broker.leaders import coordinator_of
+from barnabas.clock import Clock, Scheduler
+from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.partition import Partition
+from barnabas.cluster.topic_names import TRANSACTION_STATE
+from barnabas.config import BrokerConfig
 from barnabas.errors import (
+    ClusterAuthorizationFailed,
     ConcurrentTransactions,
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
@@ -19,96 +27,120 @@ from barnabas.errors import (
     NotCoordinator,
     NotEnoughReplicas,
     ProducerFenced,
+    RequestTimedOut,
     TransactionAbortable,
 )
 from barnabas.log.verification import Verification
+from barnabas.peers.peers import Peers, error_of
 from barnabas.records.batch import NO_SEQUENCE
 from barnabas.transactions.messages import PartitionErrors, ProducerIdentity, TopicPartition
-from barnabas.transactions.transaction import EPOCH_RISES
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 
 VERIFICATION = "transaction.partition.verification.enable"
+RETRY_BACKOFF_MS = "add.partitions.to.txn.retry.backoff.ms"
+
+Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+Topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
 
 Errors = Mapping[TopicPartition, KafkaError | None]
 
 
-class Membership(Enum):
-    """What a write has to see to (``TransactionSupportedOperation``); the version of its request says which."""
+class Operation(Enum):
+    """What a write asks for (Kafka's ``TransactionSupportedOperation``); the version of its request decides."""
 
-    VERIFY = "the partition has to be there; the client knows INVALID_TXN_STATE"
-    VERIFY_ABORTABLE = "the partition has to be there; the client knows TRANSACTION_ABORTABLE"
-    ADD = "the partition is added with the write"
+    DEFAULT_ERROR = "the partition has to be in the transaction; the client knows INVALID_TXN_STATE"
+    GENERIC_ERROR_SUPPORTED = "the partition has to be in the transaction; the client knows TRANSACTION_ABORTABLE"
+    ADD_PARTITION = "the partition is added to the transaction with the write"
 
 
 UNREACHABLE = (NetworkException, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator)
 """Errors that an old client does not expect of a write; it gets one that it retries without asking for metadata."""
 
 
+class Node(Protocol):
+    """What is needed of this node."""
+
+    @property
+    def config(self) -> BrokerConfig: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    @property
+    def image(self) -> MetadataImage: ...
+
+    @property
+    def peers(self) -> Peers: ...
+
+    def partition(self, topic: str, index: int, /) -> Partition:
+        """Returns a partition that this node hosts. :raises KafkaError: it does not host it"""
+
+
 def ensure_in_transaction(
-    broker: "Broker",
+    node: Node,
     producer: ProducerIdentity,
     partitions: Iterable[TopicPartition] | Mapping[TopicPartition, int],
-    membership: Membership,
+    operation: Operation,
     done: Callable[[Errors], object],
     *,
     patience_ms: int = 0,
 ) -> Callable[[], object]:
-    """Call ``done`` when the coordinator has answered for the partitions whose logs do not know the transaction.
+    """Asks the coordinator about the partitions whose logs do not know the transaction, then calls ``done``.
 
-    A partition without an error in it may be written to, as long as ``done`` does so before it returns. It may be
-    called at once. What is returned is to be called when nobody waits any more: ``done`` is not, after that.
+    A partition without an error may be written to, as long as ``done`` does so before it returns. ``done`` is called at
+    once if there is nothing to ask or the answer is there. Returns a function that cancels the call of ``done``.
 
     :param partitions: with the sequence of the first record for each, where a producer gave it one
     :param patience_ms: how long to ask again while the transaction before is being ended (CONCURRENT_TRANSACTIONS)
-    :raises Overtaken: the producer has sent something by a newer session
     """
-    broker.transactions.check_session(producer)
-    firsts = partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions, NO_SEQUENCE)
-    if membership is not Membership.ADD and not broker.config[VERIFICATION]:
+    if operation is not Operation.ADD_PARTITION and not node.config[VERIFICATION]:
         done({})
         return lambda: None
-    question = _Question(broker, producer, membership, firsts, done, broker.clock.time_ms() + patience_ms)
-    question.ask()
-    return question.give_up
+    sequences = partitions if isinstance(partitions, Mapping) else dict.fromkeys(partitions, NO_SEQUENCE)
+    until_ms = node.clock.time_ms() + patience_ms
+    asking = AddPartitionsToTxn(node, producer, operation, sequences, done, until_ms)
+    asking.ask()
+    return asking.cancel
 
 
-class _Question:
-    """One write's question, which may have to be asked several times."""
+class AddPartitionsToTxn:
+    """What one write asks of the coordinator, which may take several requests."""
 
     def __init__(
         self,
-        broker: "Broker",
+        node: Node,
         producer: ProducerIdentity,
-        membership: Membership,
-        firsts: Mapping[TopicPartition, int],
+        operation: Operation,
+        sequences: Mapping[TopicPartition, int],
         done: Callable[[Errors], object],
         until_ms: int,
     ) -> None:
-        self._broker = broker
+        self._node = node
         self._producer = producer
-        self._membership = membership
-        self._firsts = firsts
+        self._operation = operation
+        self._sequences = sequences
         self._done = done
         self._until_ms = until_ms
         self._verifications: dict[TopicPartition, Verification] = {}
         self._errors: dict[TopicPartition, KafkaError | None] = {}
-        self._is_given_up = False
+        self._is_cancelled = False
 
-    def give_up(self) -> None:
-        """Nothing is asked or done any more, whatever the answer."""
-        self._is_given_up = True
+    def cancel(self) -> None:
+        """Asks no more, and does not call ``done``."""
+        self._is_cancelled = True
 
     def ask(self) -> None:
-        """Ask the coordinator about the partitions whose logs do not know the transaction, if there are any."""
-        if self._is_given_up:
+        """Asks about the partitions whose logs do not know the transaction, if there are any."""
+        if self._is_cancelled:
             return
         self._verifications.clear()
         self._errors.clear()
-        for place, first in self._firsts.items():
+        for place, sequence in self._sequences.items():
             try:
-                verification = self._begin(place, first)
+                verification = self._begin_verification(place, sequence)
             except KafkaError as error:
                 self._errors[place] = type(error)()
                 continue
@@ -117,63 +149,107 @@ class _Question:
         if not self._verifications:
             self._done(self._errors)
             return
-        coordinator, unknown = self._broker.transactions, list(self._verifications)
-        if self._membership is Membership.ADD:
-            coordinator.add_partitions(
-                self._producer,
-                unknown,
-                lambda error: self._answered(dict.fromkeys(unknown, error)),
-                client_version=EPOCH_RISES,
-            )
+        node, producer = self._node, self._producer
+        coordinator = coordinator_of(node.image, TRANSACTION_STATE, producer.transactional_id)
+        if coordinator is None:
+            self._answered_alike(CoordinatorNotAvailable)
         else:
-            self._answered(coordinator.verify_partitions(self._producer, unknown))
+            is_verification = self._operation is not Operation.ADD_PARTITION
+            node.peers.send(coordinator, _request(producer, self._verifications, is_verification), self._received)
 
-    def _begin(self, place: TopicPartition, first: int) -> Verification | None:
-        broker, producer = self._broker, self._producer
-        partition = broker.partitions.get(place) or broker.partition(*place)
+    def _begin_verification(self, place: TopicPartition, sequence: int) -> Verification | None:
+        """Returns None where the log knows the transaction.
+
+        :raises KafkaError: this node does not lead the partition
+        """
+        node, producer = self._node, self._producer
+        partition = node.partition(*place)
         partition.check_leader()
         return partition.log.producers.begin_verification(
             producer.producer_id,
             producer.producer_epoch,
-            first,
-            broker.clock.time_ms(),
-            bumps_epoch=self._membership is Membership.ADD,
+            sequence,
+            node.clock.time_ms(),
+            bumps_epoch=self._operation is Operation.ADD_PARTITION,
         )
 
+    def _received(self, response: AddPartitionsToTxnResponse | None, error: type[KafkaError] | None) -> None:
+        if response is None:
+            self._answered_alike(NetworkException if error is RequestTimedOut else error)
+            return
+        if response.error_code:
+            # Whether this broker may ask is not the client's business.
+            refusal = error_of(response.error_code)
+            self._answered_alike(InvalidTxnState if refusal is ClusterAuthorizationFailed else refusal)
+            return
+        self._answered({
+            TopicPartition(topic.name, each.partition_index): error_of(each.partition_error_code)
+            for result in response.results_by_transaction
+            for topic in result.topic_results
+            for each in topic.results_by_partition
+        })  # fmt: skip
+
+    def _answered_alike(self, error: type[KafkaError] | None) -> None:
+        self._answered(dict.fromkeys(self._verifications, error))
+
     def _answered(self, answers: PartitionErrors) -> None:
-        if self._is_given_up:
+        if self._is_cancelled:
             return
-        broker = self._broker
-        if ConcurrentTransactions in answers.values() and broker.clock.time_ms() < self._until_ms:
-            broker.scheduler.call_later(broker.config["add.partitions.to.txn.retry.backoff.ms"] / 1000, self.ask)
+        node, operation = self._node, self._operation
+        if ConcurrentTransactions in answers.values() and node.clock.time_ms() < self._until_ms:
+            node.scheduler.call_later(node.config[RETRY_BACKOFF_MS] / 1000, self.ask)
             return
-        membership = self._membership
         for place, error in answers.items():
             if error is not None:
-                self._errors[place] = write_error(error, membership)
-        if membership is not Membership.ADD or broker.config[VERIFICATION]:
-            self._look_again()
+                self._errors[place] = write_error(error, operation)
+        if operation is not Operation.ADD_PARTITION or node.config[VERIFICATION]:
+            self._check_verified()
         self._done(self._errors)
 
-    def _look_again(self) -> None:
-        """The transaction may have ended while the coordinator was asked: what it said then is worth nothing."""
+    def _check_verified(self) -> None:
+        """Refuses partitions where the transaction has ended since the coordinator was asked."""
         producer_id, producer_epoch = self._producer.producer_id, self._producer.producer_epoch
-        for place in self._firsts:
-            partition = self._broker.partitions.get(place)
-            if self._errors.get(place) is None and partition is not None:
-                verification = self._verifications.get(place)
-                try:
-                    partition.log.producers.check_verified(producer_id, producer_epoch, verification)
-                except InvalidTxnState as error:
-                    self._errors[place] = error
+        for place in self._sequences:
+            if self._errors.get(place) is not None:
+                continue
+            try:
+                producers = self._node.partition(*place).log.producers
+            except KafkaError:
+                continue  # which the write finds, too
+            try:
+                producers.check_verified(producer_id, producer_epoch, self._verifications.get(place))
+            except InvalidTxnState as error:
+                self._errors[place] = error
 
 
-def write_error(error: type[KafkaError], membership: Membership) -> KafkaError:
-    """The coordinator's error as one that the client of a write expects; with a text where the client is to see it."""
+def _request(
+    producer: ProducerIdentity, partitions: Collection[TopicPartition], verify_only: bool
+) -> AddPartitionsToTxnRequest:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return AddPartitionsToTxnRequest(
+        transactions=[
+            Transaction(
+                transactional_id=producer.transactional_id,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                verify_only=verify_only,
+                topics=[Topic(name=name, partitions=indexes) for name, indexes in topics.items()],
+            )
+        ]
+    )
+
+
+def write_error(error: type[KafkaError], operation: Operation) -> KafkaError:
+    """Returns the coordinator's error as one that the client of a write expects, with Apache Kafka's text."""
     if error is ProducerFenced:
         return InvalidProducerEpoch()
-    if error is InvalidTxnState or (error is TransactionAbortable and membership is Membership.VERIFY):
-        return InvalidTxnState("The partition is not in the transaction")
-    if issubclass(error, UNREACHABLE) or (error is ConcurrentTransactions and membership is not Membership.ADD):
-        return NotEnoughReplicas(f"Whether the partition is in the transaction cannot be found out: {error.__name__}")
+    if error is InvalidTxnState or (error is TransactionAbortable and operation is Operation.DEFAULT_ERROR):
+        return InvalidTxnState("Partition was not added to the transaction")
+    if issubclass(error, UNREACHABLE) or (error is ConcurrentTransactions and operation is not Operation.ADD_PARTITION):
+        name = re.sub("(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper()
+        return NotEnoughReplicas(
+            f"Unable to verify the partition has been added to the transaction. Underlying error: {name}"
+        )
     return error()

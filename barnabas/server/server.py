@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from random import Random
 
+from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import Promise
 from barnabas.broker import Broker
 from barnabas.clock import Clock, SystemClock
@@ -16,6 +17,7 @@ from barnabas.errors import KafkaError
 from barnabas.log.background import BackgroundThread
 from barnabas.log.cleaner_hands import ThreadHand
 from barnabas.log.files import DiskFiles, Files
+from barnabas.peers.in_process import InProcessPeers
 from barnabas.server.buffers import BufferPool
 from barnabas.server.idle import IdleSweeper
 from barnabas.server.listener import Census, Listener
@@ -89,6 +91,7 @@ class Server:
 
     def _new_broker(self) -> Broker:
         loop = asyncio.get_running_loop()
+        peers = InProcessPeers()
         broker = Broker(
             self.config,
             files=self._files,
@@ -98,8 +101,10 @@ class Server:
             background=BackgroundThread(loop.call_soon_threadsafe),
             # Another process cannot clean files that are in this one's memory.
             new_hand=(lambda: ThreadHand(loop.call_soon_threadsafe)) if isinstance(self._files, DiskFiles) else None,
+            peers=peers,
             features=self._features,
         )
+        join(peers, broker)
         broker.on_fatal = self._on_fatal
         return broker
 

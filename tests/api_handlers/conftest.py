@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
@@ -19,6 +20,7 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
 from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
+from barnabas.peers.in_process import InProcessPeers
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.wire.messages.join_group import JoinGroupRequest
@@ -89,6 +91,7 @@ class QuietNode:
         self.clock = ManualClock()
         self.files = MemoryFiles(self.clock)
         self.background = Inline()
+        self.peers = InProcessPeers(encodes=True)
         self.broker = Broker(
             BrokerConfig.from_properties(defaults | properties),
             files=self.files,
@@ -96,7 +99,9 @@ class QuietNode:
             scheduler=self.clock,
             random=Random(0),
             background=self.background,
+            peers=self.peers,
         )
+        join(self.peers, self.broker)
         self.broker.open()
         self.broker.register({"PLAINTEXT": 9092})
 

@@ -45,6 +45,7 @@ class ShareNode(QuietNode):
         outcomes = []
         starts = {self.topic_id: dict.fromkeys(partitions, start_offset)}
         self.broker.persister.initialize(group_id, starts, state_epoch, outcomes.append)
+        assert outcomes, "not answered: it is tried again"
         assert [each.error for each in outcomes[0].values()] == [None] * len(partitions)
 
     def configure(self, **configs):

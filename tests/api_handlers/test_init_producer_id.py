@@ -64,7 +64,7 @@ def test_ids_come_in_blocks_that_the_metadata_log_keeps(node):
 def test_what_is_left_of_a_block_nobody_gets(node):
     assert ask(node)[1] == 0
     node.broker.close()
-    parts = {name: getattr(node.broker, name) for name in ("clock", "scheduler", "random")}
+    parts = {name: getattr(node.broker, name) for name in ("clock", "scheduler", "random", "peers")}
     again = Broker(node.broker.config, files=node.files, background=node.background, **parts)
     again.open()
     again.register({"PLAINTEXT": 9092})

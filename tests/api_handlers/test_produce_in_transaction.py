@@ -17,7 +17,7 @@ Topic = ProduceRequest.TopicProduceData
 
 VERIFYING, ABORTABLE, ADDING = (3, 10), (11, 11), (12, 13)
 SET = 0  # of IncrementalAlterConfigs' operations
-NOT_ADDED = "The partition is not in the transaction"
+NOT_ADDED = "Partition was not added to the transaction"
 
 
 def versions(*ranges):
@@ -195,10 +195,13 @@ def test_another_epoch_is_fenced_by_the_coordinator_or_the_log(producing, versio
 
 
 @pytest.mark.parametrize("version", [10, 11, 12])
-@pytest.mark.parametrize("error", [NotCoordinator, CoordinatorLoadInProgress])
-def test_a_coordinator_that_cannot_say(producing, version, error, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [(NotCoordinator, "NOT_COORDINATOR"), (CoordinatorLoadInProgress, "COORDINATOR_LOAD_IN_PROGRESS")],
+)
+def test_a_coordinator_that_cannot_say(producing, version, error, name, monkeypatch):
     refuse_all(producing, monkeypatch, error)
-    message = f"Whether the partition is in the transaction cannot be found out: {error.__name__}"
+    message = f"Unable to verify the partition has been added to the transaction. Underlying error: {name}"
     assert producing.send(version, (T0, producing.batch())) == [(19, -1, -1, message)]
 
 

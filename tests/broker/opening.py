@@ -2,16 +2,25 @@
 
 from random import Random
 
+from barnabas.api_handlers.peer_requests import join
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.log.background import Inline
 from barnabas.log.files import Files
+from barnabas.peers.in_process import InProcessPeers
 
 
 def opened(config: BrokerConfig, files: Files, clock: ManualClock) -> Broker:
-    """It has opened its directories and is registered; what is done in the background is done at once."""
-    broker = Broker(config, files=files, clock=clock, scheduler=clock, random=Random(0), background=Inline())
+    """It has opened its directories and is registered; what is done in the background is done at once.
+
+    What it asks its peers, and itself, goes through bytes.
+    """
+    peers = InProcessPeers(encodes=True)
+    broker = Broker(
+        config, files=files, clock=clock, scheduler=clock, random=Random(0), background=Inline(), peers=peers
+    )
+    join(peers, broker)
     broker.open()
     broker.register({"PLAINTEXT": 9092})
     return broker

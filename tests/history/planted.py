@@ -3,6 +3,7 @@
 Each mistake is one that a broker has had, or could have; nothing else about it is changed.
 """
 
+import asyncio
 import contextlib
 import itertools
 import sys
@@ -12,13 +13,15 @@ from typing import Any
 
 from barnabas import errors
 from barnabas.api_handlers import fetch
-from barnabas.broker import transaction_log
+from barnabas.broker.marker_sender import MarkerSender
 from barnabas.cli import main
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.log.producer_state import ProducerState
+from barnabas.peers.in_process import InProcessPeers
 from barnabas.transactions import coordinator
 from barnabas.transactions.completion import Completion
+from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 
 def open_is_read() -> None:
@@ -70,28 +73,31 @@ def offsets_outlive_aborts() -> None:
 
 def markers_get_lost() -> None:
     """Of those that a transaction has to write, the last one is taken to be there now and then."""
-    proper = transaction_log.write_markers
+    proper = MarkerSender.send
     turn = itertools.count(1)
 
-    def write_markers(broker: Any, marker: Any, partitions: Any, done: Any) -> None:
+    def send(self: MarkerSender, marker: Any, partitions: Any, done: Any) -> None:
         if next(turn) % 20 or len(partitions) < 2:
-            proper(broker, marker, partitions, done)
+            proper(self, marker, partitions, done)
         else:
             lost = partitions[-1]
-            proper(broker, marker, partitions[:-1], lambda found: done({**found, lost: None}))
+            proper(self, marker, partitions[:-1], lambda found: done({**found, lost: None}))
 
-    transaction_log.write_markers = write_markers
+    MarkerSender.send = send
 
 
 def markers_are_slow() -> None:
     """No mistake: markers take up to 50 ms, as with partitions on other brokers, and kills come in between."""
-    proper = transaction_log.write_markers
+    proper = InProcessPeers.send
     random = Random(7)
 
-    def write_markers(broker: Any, *arguments: Any) -> None:
-        broker.scheduler.call_later(random.uniform(0, 0.05), proper, broker, *arguments)
+    def send(self: InProcessPeers, node_id: int, request: Any, done: Any) -> None:
+        if isinstance(request, WriteTxnMarkersRequest):
+            asyncio.get_running_loop().call_later(random.uniform(0, 0.05), proper, self, node_id, request, done)
+        else:
+            proper(self, node_id, request, done)
 
-    transaction_log.write_markers = write_markers
+    InProcessPeers.send = send
 
 
 def prepared_is_forgotten() -> None:

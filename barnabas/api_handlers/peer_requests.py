@@ -1,0 +1,54 @@
+"""How this node answers the requests that nodes in the same process send it: by the handlers that answer clients.
+
+Knows nothing of any API, nor of which node asks.
+"""
+
+import logging
+from functools import partial
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_response
+from barnabas.api_handlers.registry import APIS
+from barnabas.api_handlers.session import Session
+from barnabas.broker import Broker
+from barnabas.errors import CloseConnection, KafkaError, NetworkException, UnknownServerError
+from barnabas.peers.in_process import InProcessPeers, Node
+from barnabas.peers.peers import Done
+from barnabas.wire.message import Request
+
+logger = logging.getLogger(__name__)
+
+
+def join(peers: InProcessPeers, broker: Broker) -> None:
+    """Lets the broker answer requests of its peers, as if they came by the listener for brokers, or else its first."""
+    listeners = [endpoint.name for endpoint in broker.config.advertised_listeners]
+    wanted = broker.config.inter_broker_listener_name
+    listener = wanted if wanted in listeners else listeners[0]
+    session = Session(listener=listener, client_host="127.0.0.1")
+    peers.join(broker.node_id, Node(partial(answer, broker, session), newest_version))
+
+
+def newest_version(request: Request) -> int:
+    """Returns the newest version in which this broker answers such a request, whatever it tells its clients."""
+    return APIS[request.api_key].versions.last
+
+
+def answer(broker: Broker, session: Session, request: Request, version: int, done: Done) -> None:
+    """Answers a request by its handler; NETWORK_EXCEPTION where a client's connection would be closed."""
+    context = Context(broker, session, api_version=version, time_ms=broker.clock.time_ms())
+    try:
+        response = APIS[request.api_key].handle(request, context)
+    except KafkaError as error:
+        response = error_response(request, error, version)
+    except CloseConnection as error:
+        logger.warning("Cannot answer a request of this node: %s", error)
+        done(None, NetworkException)
+        return
+    except Exception:
+        logger.exception("A bug of ours, met by %s version %s: %r", type(request).__name__, version, request)
+        response = error_response(request, UnknownServerError(), version)
+    if isinstance(response, Later):
+        response.then(lambda resolved: done(resolved, None))
+    else:
+        done(response, None)

@@ -1,0 +1,22 @@
+"""Which node to ask: the leader of a partition, or the coordinator of a key.
+
+Knows nothing of what is asked.
+"""
+
+from barnabas.cluster.image import MetadataImage
+from barnabas.groups.java_hash import partition_of
+
+
+def leader_of(image: MetadataImage, topic: str, index: int) -> int | None:
+    """Returns the id of the broker that leads the partition; None if nobody does, or if the broker is not up."""
+    partition = image.partition(topic, index)
+    if partition is None:
+        return None
+    broker = image.brokers.get(partition.leader)
+    return None if broker is None or broker.fenced else partition.leader
+
+
+def coordinator_of(image: MetadataImage, topic: str, key: str) -> int | None:
+    """Returns the id of the broker that leads the partition of an internal topic that keeps ``key``; None as above."""
+    found = image.topics_by_name.get(topic)
+    return None if found is None else leader_of(image, topic, partition_of(key, len(found.partitions)))

@@ -1,0 +1,99 @@
+"""Sends the markers of transactions to the leaders of their partitions.
+
+Knows nothing of why a transaction ends, nor of when a marker is sent again. Model: Apache Kafka's
+``TransactionMarkerChannelManager``.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from barnabas.broker.leaders import leader_of
+from barnabas.cluster.image import MetadataImage
+from barnabas.errors import (
+    KafkaError,
+    KafkaStorageError,
+    LeaderNotAvailable,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from barnabas.peers.peers import Peers, error_of
+from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
+from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+TxnMarker = WriteTxnMarkersRequest.WritableTxnMarker
+Topic = TxnMarker.WritableTxnMarkerTopic
+
+Done = Callable[[PartitionErrors], object]
+
+
+class MarkerSender:
+    """One node's. :meth:`send` is the ``SendMarkers`` of its transaction coordinator."""
+
+    def __init__(self, peers: Peers, image: Callable[[], MetadataImage]) -> None:
+        self._peers = peers
+        self._image = image
+
+    def send(self, marker: Marker, partitions: Sequence[TopicPartition], done: Done) -> None:
+        """Sends the marker to each leader, and calls ``done`` with what each has answered, as it answers.
+
+        UNKNOWN_TOPIC_OR_PARTITION is the error of a partition that the metadata does not know; it needs no marker. All
+        others that have no leader, or whose leader cannot be reached, have an error that calls for another try.
+        """
+        image = self._image()
+        by_leader: dict[int, list[TopicPartition]] = {}
+        errors: dict[TopicPartition, type[KafkaError] | None] = {}
+        for each in partitions:
+            leader = leader_of(image, *each)
+            if leader is not None:
+                by_leader.setdefault(leader, []).append(each)
+            else:
+                errors[each] = UnknownTopicOrPartition if image.partition(*each) is None else LeaderNotAvailable
+        if errors:
+            done(errors)
+        for leader, led in by_leader.items():
+            self._peers.send(leader, _request(marker, led), partial(self._answered, marker, led, done))
+
+    def _answered(
+        self,
+        marker: Marker,
+        partitions: Sequence[TopicPartition],
+        done: Done,
+        response: WriteTxnMarkersResponse | None,
+        error: type[KafkaError] | None,
+    ) -> None:
+        if response is None:
+            done(dict.fromkeys(partitions, error))
+            return
+        codes = {
+            (topic.name, each.partition_index): each.error_code
+            for result in response.markers
+            if result.producer_id == marker.producer_id
+            for topic in result.topics
+            for each in topic.partitions
+        }
+        done({each: self._error(each, codes.get(each, UnknownServerError.code)) for each in partitions})
+
+    def _error(self, partition: TopicPartition, code: int) -> type[KafkaError] | None:
+        error = error_of(code)
+        if error is UnknownTopicOrPartition and self._image().partition(*partition) is not None:
+            # The leader's disk has failed, or its metadata is behind: the partition may hold the transaction open.
+            return KafkaStorageError
+        return error
+
+
+def _request(marker: Marker, partitions: Sequence[TopicPartition]) -> WriteTxnMarkersRequest:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return WriteTxnMarkersRequest(
+        markers=[
+            TxnMarker(
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
+                transaction_result=marker.is_commit,
+                topics=[Topic(name=name, partition_indexes=indexes) for name, indexes in topics.items()],
+                coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
+            )
+        ]
+    )
