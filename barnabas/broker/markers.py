@@ -14,30 +14,37 @@ from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
 from barnabas.log.producer_state import BUMPS_EPOCH
 from barnabas.records.batch import RecordBatch
-from barnabas.records.builder import build_batch
+from barnabas.records.builder import build_batch, sign
 from barnabas.records.control import ControlType, control_key
 from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.broker.broker import Broker
 
-_VALUE: Final = Struct(">hi")
+_VALUE: Final = Struct(">hi")  # version, coordinator epoch
 VALUE_VERSION: Final = 0
+
+_VARYING: Final = Struct(">qqqh")  # base and max timestamp, producer id, producer epoch
+_VARYING_AT: Final = 27
+_VALUE_END: Final = 1  # byte after the value: the number of headers
+
+
+def _template(kind: ControlType) -> bytes:
+    record = control_key(kind), _VALUE.pack(VALUE_VERSION, 0), 0
+    return bytes(build_batch([record], is_control=True, is_transactional=True))
+
+
+_TEMPLATES: Final = {True: _template(ControlType.COMMIT), False: _template(ControlType.ABORT)}
+"""Markers of no producer, by whether they commit. There is a marker in each transaction, and few bytes differ."""
 
 
 def end_marker(marker: Marker, now_ms: int) -> RecordBatch:
-    """The control batch that says so: one record, of the producer, without a sequence."""
-    kind = ControlType.COMMIT if marker.is_commit else ControlType.ABORT
-    value = _VALUE.pack(VALUE_VERSION, marker.coordinator_epoch)
-    return RecordBatch.parse(
-        build_batch(
-            [(control_key(kind), value, now_ms)],
-            producer_id=marker.producer_id,
-            producer_epoch=marker.producer_epoch,
-            is_control=True,
-            is_transactional=True,
-        )
-    )
+    """Returns the control batch of the marker: one record, of the producer, without a sequence."""
+    data = bytearray(_TEMPLATES[marker.is_commit])
+    _VARYING.pack_into(data, _VARYING_AT, now_ms, now_ms, marker.producer_id, marker.producer_epoch)
+    _VALUE.pack_into(data, len(data) - _VALUE_END - _VALUE.size, VALUE_VERSION, marker.coordinator_epoch)
+    sign(data)
+    return RecordBatch.parse(data)
 
 
 def write_markers(
