@@ -1,0 +1,75 @@
+"""Requests between nodes in one process, as objects and by way of their bytes."""
+
+import pytest
+
+from barnabas.errors import NONE, NetworkException, UnknownServerError, UnknownTopicOrPartition
+from barnabas.peers.in_process import InProcessPeers, Node
+from barnabas.peers.peers import error_of
+from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+Marker = WriteTxnMarkersRequest.WritableTxnMarker
+
+
+def request():
+    return WriteTxnMarkersRequest(
+        markers=[
+            Marker(
+                producer_id=1,
+                producer_epoch=2,
+                transaction_result=True,
+                topics=[],
+                coordinator_epoch=3,
+                transaction_version=2,
+            )
+        ]
+    )
+
+
+class Answering:
+    """A node that keeps what it is asked, and answers when the test says so."""
+
+    def __init__(self, version):
+        self.asked = []
+        self.node = Node(self.answer, lambda request: version)
+
+    def answer(self, request, version, done):
+        self.asked.append((request, version, done))
+
+
+@pytest.mark.parametrize(("encodes", "version"), [(False, 2), (True, 2), (True, 1)])
+def test_a_request_and_its_response(encodes, version):
+    peers, node, told = InProcessPeers(encodes=encodes), Answering(version), []
+    peers.join(1, node.node)
+    sent, response = request(), WriteTxnMarkersResponse(markers=[])
+    peers.send(1, sent, lambda *answer: told.append(answer))
+    ((asked, asked_version, done),) = node.asked
+    assert asked_version == version
+    assert (asked is sent) is not encodes
+    assert asked.markers[0].transaction_version == (2 if version == 2 else 0)
+    assert told == []
+    done(response, None)
+    ((answer, error),) = told
+    assert error is None
+    assert answer == response
+    assert (answer is response) is not encodes
+
+
+@pytest.mark.parametrize("encodes", [False, True])
+def test_an_error_instead_of_a_response(encodes):
+    peers, node, told = InProcessPeers(encodes=encodes), Answering(2), []
+    peers.join(1, node.node)
+    peers.send(1, request(), lambda *answer: told.append(answer))
+    node.asked[0][2](None, NetworkException)
+    assert told == [(None, NetworkException)]
+
+
+def test_a_node_that_is_not_there():
+    peers, told = InProcessPeers(), []
+    peers.join(1, Answering(2).node)
+    peers.leave(1)
+    peers.send(1, request(), lambda *answer: told.append(answer))
+    assert told == [(None, NetworkException)]
+
+
+def test_errors_by_their_codes():
+    assert [error_of(code) for code in (NONE, 3, 9999)] == [None, UnknownTopicOrPartition, UnknownServerError]
