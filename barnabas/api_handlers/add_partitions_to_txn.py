@@ -109,10 +109,8 @@ def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> No
 
 def _refused(partitions: Iterable[TopicPartition], context: Context) -> dict[TopicPartition, int]:
     """What cannot be in a transaction: what is not there, and the broker's own topics, which other brokers may add."""
-    image = context.broker.image
-    refused = {
-        each: UnknownTopicOrPartition.code for each in partitions if image.partition(each.topic, each.partition) is None
-    }
+    find = context.broker.image.partition
+    refused = {each: UnknownTopicOrPartition.code for each in partitions if find(*each) is None}
     if context.api_version < SEVERAL_TRANSACTIONS:
         refused |= {each: TopicAuthorizationFailed.code for each in partitions if each.topic in INTERNAL}
     return refused

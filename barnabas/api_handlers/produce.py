@@ -17,6 +17,7 @@ from barnabas.api_handlers.produce_in_transaction import (
     Before,
     any_transactional,
     everything,
+    nothing,
     unverified,
     verified,
 )
@@ -105,6 +106,8 @@ def produce(
                     return verified(found, request, context, produce)
             except InvalidProducerIdMapping as error:
                 before = everything(error)
+    elif before is nothing:
+        before = None
     for topic in topics:
         answers = []
         for asked in topic.partition_data:

@@ -67,6 +67,10 @@ def everything(error: KafkaError) -> Before:
     return lambda place: error
 
 
+def nothing(place: TopicPartition) -> None:
+    """Refuses nothing: the coordinator has been asked."""
+
+
 def unverified(topics: Topics, context: Context) -> Unverified | None:
     """What the coordinator has to be asked about; None when each batch goes on with what its log knows as ongoing.
 
@@ -137,7 +141,7 @@ def verified(
         patience_ms=patience_ms,
     )
     if told:
-        return produce(request, context, told[0].get)
+        return produce(request, context, told[0].get if told[0] else nothing)
     if request.acks == 0:
         give_up()
         raise CloseConnection("a produce request with acks=0 would have to wait for the transaction coordinator")

@@ -7,7 +7,6 @@ Knows nothing of why a transaction ends, nor of when a marker is sent again. Mod
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from barnabas.broker.leaders import leader_of
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
     KafkaError,
@@ -40,14 +39,21 @@ class MarkerSender:
         others that have no leader, or whose leader cannot be reached, have an error that calls for another try.
         """
         image = self._image()
+        brokers = image.brokers
         by_leader: dict[int, list[TopicPartition]] = {}
         errors: dict[TopicPartition, type[KafkaError] | None] = {}
         for each in partitions:
-            leader = leader_of(image, *each)
-            if leader is not None:
-                by_leader.setdefault(leader, []).append(each)
+            known = image.partition(*each)
+            if known is None:
+                errors[each] = UnknownTopicOrPartition
+                continue
+            led = by_leader.get(known.leader)
+            if led is not None:
+                led.append(each)
+            elif known.leader in brokers and not brokers[known.leader].fenced:
+                by_leader[known.leader] = [each]
             else:
-                errors[each] = UnknownTopicOrPartition if image.partition(*each) is None else LeaderNotAvailable
+                errors[each] = LeaderNotAvailable
         if errors:
             done(errors)
         for leader, led in by_leader.items():

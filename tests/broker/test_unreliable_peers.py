@@ -55,9 +55,12 @@ class Life:
         transactions.add_partitions(producer, PARTITIONS, told.append, client_version=2)
         for place in PARTITIONS:
             batch = build_batch(
-                [(None, b"v", self.clock.time_ms())], producer_id=producer.producer_id, producer_epoch=producer.producer_epoch,
-                base_sequence=0, is_transactional=True,
-            )  # fmt: skip
+                [(None, b"v", self.clock.time_ms())],
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                base_sequence=0,
+                is_transactional=True,
+            )
             self.broker.partition(*place).append(RecordBatch.parse(batch), self.clock.time_ms())
         transactions.end(producer, is_commit, told.append, client_version=2)
         assert told[1] is None
