@@ -1,7 +1,7 @@
-"""The command line: one module per command, options named as those of Kafka's own tools.
+"""The command line: one module per command, with the options of Kafka's own tools.
 
-Knows nothing of what a command does. ``serve`` goes past click, whose import would take a fifth of the time in which
-the broker is to answer; everything else, its mistakes and its help included, is click's.
+Knows nothing of what a command does. ``serve`` parses its options without click, whose import would take a fifth of the
+broker's start-up time. All other commands, and the help and errors of ``serve``, use click.
 """
 
 import gc
@@ -10,10 +10,13 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that these arguments are (the process's, without any given); its exit code."""
+    """Runs a command and returns its exit code.
+
+    :param arguments: the command and its options; None takes those of the process
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["serve"]:
-        gc.disable()  # what is loaded now stays: looking for garbage in it is a twentieth of the start
+        gc.disable()  # what is loaded now stays: collecting it costs 5 % of the start-up time
         from barnabas.cli import serve
 
         options = serve.read(given[1:])

@@ -1,6 +1,6 @@
-"""``barnabas check-log``: whether everything in a data directory is as it should be.
+"""``barnabas check-log``: checks, or repairs, the data directories of a stopped broker.
 
-Knows nothing of how that is found out. The directory is locked meanwhile, so that no broker writes to it.
+Knows nothing of the checks. It locks the directories meanwhile, so that no broker writes to them.
 """
 
 import contextlib
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 
 @click.command("check-log")
 @click.argument("paths", nargs=-1, required=True, metavar="DIR...", type=click.Path(exists=True, file_okay=False))
-@click.option("--repair", is_flag=True, help="Recover what is damaged, as a broker does after a crash; it cuts logs.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line, for programs.")
+@click.option(
+    "--repair", is_flag=True, help="Recover damaged logs, as a broker does after a crash; this truncates logs."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
 def check_log(paths: tuple[str, ...], repair: bool, as_json: bool) -> int:
-    """Check the data directories of one broker, or directories of single partitions, while no broker uses them.
+    """Check the data directories of a stopped broker, or the directories of single partitions.
 
-    Every batch is read, and its CRC computed; offsets, leader epochs, indexes, snapshots of producers, checkpoints and
-    the metadata are held against each other. What is wrong is told with file, position and offset. The exit code is 1
-    if there are errors; warnings are of what the next start puts right, or what you may want to look at.
+    Every batch is read and its CRC is verified. Offsets, leader epochs, indexes, producer snapshots, checkpoints and
+    metadata are compared with one another. Findings are printed with file, position and offset. The exit code is 1 if
+    there are errors. A warning is about something that the next start of the broker corrects, or that may be intended.
 
-    With --repair, the logs are then opened as after a crash: cut where they are damaged, indexes and snapshots made
-    again. What was done is told, and what is still wrong afterwards.
+    With --repair, the logs are then recovered as after a crash: truncated where they are damaged, with new indexes and
+    producer snapshots. The repairs are printed, and the findings that are left.
 
     \b
     barnabas check-log data
@@ -41,10 +43,12 @@ def check_log(paths: tuple[str, ...], repair: bool, as_json: bool) -> int:
     for path in wanted:
         if path not in alone and not is_of_broker(path):
             raise click.ClickException(
-                f"{path} is no data directory: there are no partitions in it, nor meta.properties"
+                f"{path} is no data directory: it contains neither partitions nor meta.properties"
             )
     if alone and (len(alone) < len(wanted) or repair):
-        raise click.UsageError("A partition's directory is checked without others, and repaired with all around it.")
+        raise click.UsageError(
+            "Directories of partitions are checked without data directories; to repair one, name its data directory"
+        )
     findings = Findings(lambda finding: click.echo(as_line(finding) if as_json else as_text(finding)))
     _check(wanted, findings, is_partition=bool(alone))
     if repair and findings.counts.total():
@@ -54,12 +58,12 @@ def check_log(paths: tuple[str, ...], repair: bool, as_json: bool) -> int:
 
 
 def is_of_partition(path: Path) -> bool:
-    """Whether there are segments in it."""
+    """Returns whether the directory contains segments."""
     return any(path.glob("*.log"))
 
 
 def is_of_broker(path: Path) -> bool:
-    """Whether it is one of the ``log.dirs``."""
+    """Returns whether the directory is one of a broker's ``log.dirs``."""
     return (path / "meta.properties").exists() or any(path.glob("*-*/*.log"))
 
 
@@ -82,24 +86,27 @@ def _repair(wanted: list[Path], before: "Findings", as_json: bool) -> "Findings"
     from barnabas.cli.checking.findings import Findings
     from barnabas.cli.checking.repairing import CannotRepair, repair
 
-    def tell(words: str) -> None:
-        click.echo(json.dumps({"kind": "repaired", "what": words}) if as_json else f"repaired: {words}")
+    def report(text: str) -> None:
+        click.echo(json.dumps({"kind": "repaired", "what": text}) if as_json else f"repaired: {text}")
 
     try:
-        repair(wanted, before, tell)
+        repair(wanted, before, report)
     except (CannotRepair, OSError) as error:
-        raise click.ClickException(f"It cannot be repaired: {error}") from None
+        raise click.ClickException(f"Cannot repair: {error}") from None
     after = Findings(lambda finding: click.echo(as_line(finding) if as_json else f"still: {as_text(finding)}"))
     _check(wanted, after, is_partition=False)
     return after
 
 
-# ---------------------------------------------------------------- locking
+# ---------------------------------------------------------------- locks
 
 
 @contextlib.contextmanager
 def locked(directories: set[Path], *, quietly: bool) -> Iterator[None]:
-    """Hold the locks of data directories; ``quietly``: where there are none, that is fine."""
+    """Holds the locks of data directories.
+
+    :param quietly: whether directories without a lock file are left unlocked; otherwise the file is created and deleted
+    """
     from barnabas.cli.checking.directories import LOCK
     from barnabas.log.files import DiskFiles
 
@@ -127,19 +134,19 @@ def _lock(files: Any, directory: Path, path: Path) -> Any:
     try:
         lock = files.lock(str(path))
     except OSError as error:
-        click.echo(f"{directory} cannot be locked, and is looked at all the same: {error}", err=True)
+        click.echo(f"{directory} cannot be locked, and is checked without a lock: {error}", err=True)
         return None
     if lock is None:
         raise click.ClickException(f"A broker is using {directory}: it holds the lock {path}")
     return lock
 
 
-# ---------------------------------------------------------------- printing
+# ---------------------------------------------------------------- output
 
 
 @contextlib.contextmanager
 def progress_bar(wanted: list[Path]) -> Iterator[Callable[[int], object]]:
-    """A bar on standard error, if that is a terminal: how much of the logs was read."""
+    """Shows how many bytes of the logs have been read, by a progress bar on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda size: None
         return
@@ -154,7 +161,7 @@ def progress_bar(wanted: list[Path]) -> Iterator[Callable[[int], object]]:
 
 
 def as_text(finding: "Finding") -> str:
-    """``error path position=… offset=…: what is wrong``."""
+    """Returns ``error path position=… offset=…: text``."""
     where = [
         f"{name}={value}" for name, value in zip(("position", "offset"), finding[3:5], strict=True) if value is not None
     ]
@@ -162,7 +169,7 @@ def as_text(finding: "Finding") -> str:
 
 
 def as_line(finding: "Finding") -> str:
-    """The finding as one JSON object."""
+    """Returns the finding as a JSON object on one line."""
     return json.dumps(finding._asdict())
 
 
@@ -175,7 +182,7 @@ def _summarize(findings: "Findings", as_json: bool) -> None:
     elif errors or warnings:
         click.echo(f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}")
     else:
-        click.echo("All is well.")
+        click.echo("No findings.")
 
 
 def _counted(count: int, what: str) -> str:

@@ -1,6 +1,6 @@
-"""What the commands that talk to a broker share: its address, a client's properties, and errors in one line.
+"""What the commands that connect to a broker share: its address, the client's properties, and errors in one line.
 
-Knows nothing of any command. The client is kafka-python, as any user of it has it.
+Knows nothing of any command. The client is kafka-python.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from barnabas.errors import NONE, KafkaError
 F = TypeVar("F", bound=Callable[..., Any])
 
 BOOTSTRAP_TIMEOUT_MS = 10_000
-#: Java's names of clients' properties, where kafka-python has others than the same with underscores.
+#: Java's client properties whose kafka-python name is not the same with underscores; "" where there is none.
 _NAMES = {
     "ssl.truststore.location": "ssl_cafile",
     "ssl.keystore.location": "ssl_certfile",
@@ -122,7 +122,7 @@ config_option = click.option(
 
 
 def cluster_options(command: F) -> F:
-    """``--bootstrap-server`` and ``--command-config``, which become the argument ``cluster``; errors in one line."""
+    """Adds the options of a cluster, passes it as ``cluster``, and prints errors in one line."""
 
     @bootstrap_option
     @config_option
@@ -136,11 +136,7 @@ def cluster_options(command: F) -> F:
 
 
 def read_properties(path: str) -> dict[str, str]:
-    """The properties in the file.
-
-    Raises:
-        click.ClickException: it cannot be read.
-    """
+    """Reads a properties file. :raises click.ClickException: it cannot be read"""
     try:
         return parse_properties(Path(path).read_text("utf-8"))
     except (OSError, ConfigError) as error:
@@ -158,7 +154,7 @@ def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
         import rich  # noqa: F401
     except ImportError as error:
         hint = "pip install 'barnabas[cli]'"
-        raise click.ClickException(f"{error.name} is not installed, which comes with the extra cli: {hint}") from None
+        raise click.ClickException(f"{error.name} is not installed; it is part of the extra cli: {hint}") from None
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         yield
@@ -169,33 +165,32 @@ def errors_in_one_line(cluster: Cluster) -> Iterator[None]:
         kafka.errors.IncompatibleBrokerVersion,
     ) as error:
         problem = cluster.diagnose()
-        raise click.ClickException(f"{words_of(error)}: {problem}" if problem else words_of(error)) from None
+        raise click.ClickException(f"{error_text(error)}: {problem}" if problem else error_text(error)) from None
     except kafka.errors.KafkaError as error:
-        raise click.ClickException(words_of(error)) from None
+        raise click.ClickException(error_text(error)) from None
     except (ValueError, TypeError, struct.error) as error:
-        # What kafka-python makes of arguments that cannot be, and of numbers that the wire has no room for.
+        # kafka-python raises these for invalid arguments, and for numbers out of the range of their type.
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         raise click.Abort from None
 
 
-def words_of(error: object) -> str:
-    """A client's error, an instance or its text, in words: Kafka's name of it, and what was said."""
+def error_text(error: object) -> str:
+    """Returns Kafka's name and the message of a client's error, which may be an exception or its text."""
     text = str(error).strip()
     known = KafkaError.by_code.get(getattr(error, "errno", NONE))
     if known is not None and type(error).__name__ == "UnrecognizedBrokerError":
-        return f"{known.__name__}: {known.__doc__}"  # which kafka-python has no class of
-    # kafka-python begins with the code and the name: "[Error 40] InvalidConfigurationError: …", or the name alone.
+        return f"{known.__name__}: {known.__doc__}"  # kafka-python has no class for this code
+    # kafka-python's texts begin "[Error 40] InvalidConfigurationError: …", or with the name alone.
     found = re.match(r"(?:\[Error -?\d+\] (\w+?)(?:Error)?|(\w+?)Error)\b(?:: )?(.*)", text, re.DOTALL)
-    name, said = (found[1] or found[2], found[3]) if found else (type(error).__name__.removesuffix("Error"), text)
-    return f"{name}: {said}" if said else name
+    name, message = (found[1] or found[2], found[3]) if found else (type(error).__name__.removesuffix("Error"), text)
+    return f"{name}: {message}" if message else name
 
 
 def results_of(response: Any) -> list[dict[str, Any]]:
-    """The parts of a broker's answer that have an error code each, whatever this client wraps them in.
+    """Returns the results in a response: the items of its lists that have an error code.
 
-    Raises:
-        click.ClickException: one of them is an error.
+    :raises click.ClickException: one of them has failed
     """
     whole = response if isinstance(response, dict) else response.to_dict()
     lists = [value for value in whole.values() if isinstance(value, list)]
@@ -205,21 +200,29 @@ def results_of(response: Any) -> list[dict[str, Any]]:
     return results
 
 
-def check_code(code: int, said: str | None = None) -> None:
-    """Nothing, for code 0.
+def check_code(code: int, message: str | None = None) -> None:
+    """Raises unless the error code is 0.
 
-    Raises:
-        click.ClickException: any other; in the broker's words where it has any.
+    :param message: the broker's error message; without it, Kafka's text for the code is used
+    :raises click.ClickException: the code is not 0
     """
-    if code:
+    name = error_name(code)
+    if name is not None:
         kind = KafkaError.by_code.get(code)
-        name = kind.__name__ if kind is not None else f"Error {code}"
-        said = said or (kind.__doc__ if kind is not None else None)
-        raise click.ClickException(f"{name}: {said}" if said else name)
+        message = message or (kind.__doc__ if kind is not None else None)
+        raise click.ClickException(f"{name}: {message}" if message else name)
+
+
+def error_name(code: int) -> str | None:
+    """Returns the name of an error code; None for 0."""
+    if code == NONE:
+        return None
+    kind = KafkaError.by_code.get(code)
+    return f"Error {code}" if kind is None else kind.__name__
 
 
 def client_settings(properties: Mapping[str, str], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Java's properties as kafka-python's keyword arguments; those that it does not have are left out."""
+    """Converts Java's client properties to kafka-python's keyword arguments, except those that it does not have."""
     settings: dict[str, Any] = {}
     for name, text in properties.items():
         keyword = _NAMES.get(name, name.replace(".", "_").replace("-", "_"))
@@ -246,11 +249,7 @@ def _typed(text: str, default: Any) -> Any:
 
 
 def pairs(items: tuple[str, ...], option: str, separator: str = "=") -> dict[str, str]:
-    """``key=value`` of an option that may be given several times.
-
-    Raises:
-        click.ClickException: an item of another shape.
-    """
+    """Parses the ``key=value`` items of an option. :raises click.UsageError: an item has no separator or no key"""
     found = {}
     for item in items:
         name, equals, value = item.partition(separator)

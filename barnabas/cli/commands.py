@@ -1,6 +1,6 @@
-"""The commands by their names, each loaded when it is called.
+"""The table of commands; each command's module is imported when it is called.
 
-Knows nothing of what a command does. A mistake is one line on standard error, and an exit code that is not 0.
+Knows nothing of what a command does. An error is printed as one line on standard error, with an exit code other than 0.
 """
 
 import importlib
@@ -10,27 +10,27 @@ import click
 
 from barnabas import __version__
 
-#: Each command with what ``barnabas --help`` says of it; the module of that name has a click command of that name.
+#: Each command with its line in ``barnabas --help``. Module and click command have the same name, with underscores.
 COMMANDS = {
     "serve": "Start a broker.",
     "topics": "Create, list, describe, alter and delete topics.",
     "configs": "Describe and alter configs of topics, brokers, loggers, groups and client metrics.",
-    "produce": "Send records, a line each, to a topic.",
-    "consume": "Read records, and print a line for each.",
-    "groups": "List, describe, delete groups, and reset their offsets.",
-    "transactions": "List and describe transactions, and end those that hang.",
+    "produce": "Write records to a topic, one per line of input.",
+    "consume": "Read records and print them, one per line.",
+    "groups": "List, describe and delete groups, and reset their offsets.",
+    "transactions": "List and describe transactions, and abort hanging ones.",
     "features": "Show, raise and lower the levels of a cluster's features.",
     "log-dirs": "Describe log directories, and move partitions between them.",
     "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
-    "spark": "Fetch Spark's own Kafka connector.",
-    "check-log": "Check, or repair, a data directory that no broker uses.",
-    "dump-log": "Show what is in the files of a log directory.",
-    "explain": "Say what a message, an error code or a config is.",
+    "spark": "Download Spark's own Kafka connector.",
+    "check-log": "Check or repair the data directory of a stopped broker.",
+    "dump-log": "Print the contents of files in a log directory.",
+    "explain": "Explain a message, an error code or a config.",
 }
 
 
 class Commands(click.Group):
-    """Knows the names of its commands, and imports the one that is asked for."""
+    """Lists its commands from the table, and imports a command's module when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -51,7 +51,7 @@ class Commands(click.Group):
 
 
 def serve_command() -> click.Command:
-    """``serve`` as click has it: for its help and its mistakes."""
+    """Returns ``serve`` as a click command, which prints its help and its errors."""
     from barnabas.cli import serve
 
     def callback(file: str | None, **given: object) -> int:
@@ -68,19 +68,19 @@ def serve_command() -> click.Command:
         "serve",
         params=parameters,
         callback=callback,
-        help="Start a broker.\n\nProperties are Kafka's own. They come from a file, from KAFKA_ variables of the "
-        "environment, which go before it, and from --override, which goes before both.",
+        help="Start a broker.\n\nProperties are Kafka's own. --override takes precedence over variables of the "
+        "environment that begin with KAFKA_, and these over the file.",
     )
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="barnabas")
 def barnabas() -> None:
-    """A broker for Apache Kafka's clients, and tools to use with it or with any other."""
+    """A Kafka broker, and command-line tools for this and any other Kafka broker."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command that these arguments are; its exit code."""
+    """Runs a command with click and returns its exit code."""
     try:
         code = barnabas.main(list(arguments), prog_name="barnabas", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

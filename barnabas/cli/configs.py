@@ -1,6 +1,6 @@
-"""``barnabas configs``: what kafka-configs does, by its options.
+"""``barnabas configs``, with the options of kafka-configs.
 
-Knows nothing of what any config means; the broker tells.
+Knows nothing of what a config means; types, defaults and values come from the broker.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from barnabas.cli.client import Cluster, cluster_options, read_properties, words_of
+from barnabas.cli.client import Cluster, cluster_options, error_text, read_properties
 from barnabas.cli.output import json_option, show_json, show_table
 
 
 class Kind(NamedTuple):
-    """A kind of things that have configs: kafka-configs' word for it, the client's, and where own values come from."""
+    """An entity type: its name in kafka-configs and in the client, and the sources of values that are set on it."""
 
     entity_type: str
     resource: str
@@ -42,7 +42,7 @@ SHORT = {
 
 
 class AllBrokers(str):
-    """The empty name, which stands for all brokers. The client wants a number to know which of them to ask."""
+    """The empty name, which means all brokers. The client converts it to the id of the broker to send the request to."""
 
     __slots__ = ()
     node_id = 0
@@ -52,21 +52,21 @@ class AllBrokers(str):
 
 
 @click.command()
-@click.option("--describe", "action", flag_value="describe", help="Tell the configs.")
+@click.option("--describe", "action", flag_value="describe", help="Describe configs.")
 @click.option("--alter", "action", flag_value="alter", help="Change configs.")
-@click.option("--entity-type", type=click.Choice(list(KINDS)), help="What has the configs.")
-@click.option("--entity-name", help="Which one: a topic's or group's name, a broker's id.")
-@click.option("--entity-default", is_flag=True, help="All brokers at once.")
+@click.option("--entity-type", type=click.Choice(list(KINDS)), help="The type of the entity.")
+@click.option("--entity-name", help="The name of the entity: a topic's or group's name, a broker's id.")
+@click.option("--entity-default", is_flag=True, help="All brokers.")
 @click.option("--topic", help="Short for --entity-type topics --entity-name.")
 @click.option("--broker", help="Short for --entity-type brokers --entity-name.")
 @click.option("--broker-defaults", is_flag=True, help="Short for --entity-type brokers --entity-default.")
 @click.option("--broker-logger", help="Short for --entity-type broker-loggers --entity-name.")
 @click.option("--client-metrics", help="Short for --entity-type client-metrics --entity-name.")
 @click.option("--group", help="Short for --entity-type groups --entity-name.")
-@click.option("--all", "show_all", is_flag=True, help="Tell all configs, those that nobody has set, too.")
-@click.option("--add-config", help="What to set: key=value,key=[value,value].")
-@click.option("--add-config-file", type=click.Path(path_type=Path), help="A file of properties to set.")
-@click.option("--delete-config", help="What to unset: key,key.")
+@click.option("--all", "show_all", is_flag=True, help="Describe all configs, including defaults.")
+@click.option("--add-config", help="Configs to set: key=value,key=[value,value].")
+@click.option("--add-config-file", type=click.Path(path_type=Path), help="A properties file with configs to set.")
+@click.option("--delete-config", help="Configs to remove: key,key.")
 @json_option
 @cluster_options
 def configs(cluster: Cluster, action: str | None, as_json: bool, show_all: bool, **given: Any) -> None:
@@ -85,7 +85,7 @@ def configs(cluster: Cluster, action: str | None, as_json: bool, show_all: bool,
         if action == "alter":
             _alter(admin, kind, name, given)
             if not as_json:
-                click.echo(f"Altered {_called(kind, name)}")
+                click.echo(f"Altered {_display_name(kind, name)}")
             return
         names = (
             [name] if name is not None else admin.list_config_resources([kind.resource]).get(kind.resource.lower(), [])
@@ -97,14 +97,13 @@ def configs(cluster: Cluster, action: str | None, as_json: bool, show_all: bool,
         )
         return
     for each, rows in described.items():
-        show_table(rows, ["name", "value", "source", "read_only"], title=f"Configs of {_called(kind, each)}")
+        show_table(rows, ["name", "value", "source", "read_only"], title=f"Configs of {_display_name(kind, each)}")
 
 
 def entity(**given: Any) -> tuple[Kind, str | None]:
-    """Whose configs are meant: their kind, and the name, or None for all that there are.
+    """Returns the entity type and the entity name that the options select; a name of None selects all entities.
 
-    Raises:
-        click.UsageError: it was not said, or said twice.
+    :raises click.UsageError: the options select none, or more than one
     """
     found: list[tuple[str, str | None]] = [
         (entity_type, given[option]) for option, entity_type in SHORT.items() if given[option] is not None
@@ -117,7 +116,7 @@ def entity(**given: Any) -> tuple[Kind, str | None]:
         raise click.UsageError("One of --entity-type, --topic, --broker, --group and the like must be given")
     ((entity_type, name),) = found
     if isinstance(name, AllBrokers) and entity_type != "brokers":
-        raise click.UsageError("--entity-default is for brokers")
+        raise click.UsageError("--entity-default can only be used with brokers")
     return KINDS[entity_type], name
 
 
@@ -125,26 +124,25 @@ def _alter(admin: Any, kind: Kind, name: str | None, given: dict[str, Any]) -> N
     from kafka.admin import ConfigResource
 
     if name is None:
-        raise click.UsageError("--alter needs the name of what is to be altered")
+        raise click.UsageError("--alter needs the name of the entity")
     changes: dict[str, tuple[str, str | None]] = {}
     if given["add_config_file"]:
         changes.update({key: ("SET", value) for key, value in read_properties(str(given["add_config_file"])).items()})
-    changes.update({key: ("SET", value) for key, value in added(given["add_config"] or "")})
+    changes.update({key: ("SET", value) for key, value in config_pairs(given["add_config"] or "")})
     changes.update({key.strip(): ("DELETE", None) for key in (given["delete_config"] or "").split(",") if key.strip()})
     if not changes:
         raise click.UsageError("--alter needs --add-config, --add-config-file or --delete-config")
     resource = ConfigResource(kind.resource, name, changes)
-    answer = admin.alter_configs([resource], raise_on_unknown=False, incremental=True)
-    said = answer[kind.resource.lower()][str(name)]
-    if said != "OK":
-        raise click.ClickException(words_of(said))
+    response = admin.alter_configs([resource], raise_on_unknown=False, incremental=True)
+    result = response[kind.resource.lower()][str(name)]
+    if result != "OK":
+        raise click.ClickException(error_text(result))
 
 
-def added(text: str) -> Iterator[tuple[str, str]]:
-    """``key=value`` pairs between commas; a value in brackets may have commas of its own.
+def config_pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Parses ``key=value`` pairs between commas; a value in brackets may contain commas.
 
-    Raises:
-        click.UsageError: something of another shape.
+    :raises click.UsageError: the text is something else
     """
     rest = text.strip()
     while rest:
@@ -162,8 +160,8 @@ def added(text: str) -> Iterator[tuple[str, str]]:
 def _described(admin: Any, kind: Kind, name: str, *, show_all: bool) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource
 
-    answer = admin.describe_configs([ConfigResource(kind.resource, name)], config_filter="all")
-    found = answer[kind.resource.lower()][str(name)]
+    response = admin.describe_configs([ConfigResource(kind.resource, name)], config_filter="all")
+    found = response[kind.resource.lower()][str(name)]
     return [
         {
             "name": key,
@@ -177,5 +175,5 @@ def _described(admin: Any, kind: Kind, name: str, *, show_all: bool) -> list[dic
     ]
 
 
-def _called(kind: Kind, name: str | None) -> str:
+def _display_name(kind: Kind, name: str | None) -> str:
     return f"{kind.entity_type.removesuffix('s')} {name}" if name else "all brokers"

@@ -1,6 +1,6 @@
-"""``barnabas consume``: what kafka-console-consumer does, by its options.
+"""``barnabas consume``, with the options of kafka-console-consumer.
 
-Knows nothing of the broker but what a consumer tells.
+Knows nothing of the broker's internals; it uses a consumer like any other client.
 """
 
 import base64
@@ -19,13 +19,17 @@ FOREVER = float("inf")
 
 @click.command()
 @click.option("--topic", help="The topic to read.")
-@click.option("--include", "--whitelist", "include", metavar="REGEX", help="All topics whose name matches.")
-@click.option("--partition", type=click.IntRange(0), help="One partition of the topic, without a group.")
-@click.option("--offset", help="Where to start in that partition: a number, -n from the end, earliest or latest.")
-@click.option("--from-beginning", is_flag=True, help="Start with the oldest records, where the group has no offset.")
-@click.option("--group", help="The group to read with; without it, nothing is committed.")
-@click.option("--max-messages", type=click.IntRange(1), help="End after so many records.")
-@click.option("--timeout-ms", type=click.IntRange(0), help="End when no record came for so long.")
+@click.option("--include", "--whitelist", "include", metavar="REGEX", help="Read all topics whose name matches.")
+@click.option("--partition", type=click.IntRange(0), help="Read one partition of the topic, without a group.")
+@click.option(
+    "--offset", help="The offset to start at in that partition: a number, -n from the end, earliest or latest."
+)
+@click.option(
+    "--from-beginning", is_flag=True, help="Start at the earliest offset if the group has no committed offset."
+)
+@click.option("--group", help="The consumer group; without it, no offsets are committed.")
+@click.option("--max-messages", type=click.IntRange(1), help="Stop after this many records.")
+@click.option("--timeout-ms", type=click.IntRange(0), help="Stop if no record arrives for this long.")
 @click.option("--property", "--formatter-property", "properties", multiple=True, metavar="KEY=VALUE",
               help="What is printed: print.key, print.value, print.timestamp, print.offset, print.partition, "
               "print.headers; key.separator, line.separator, headers.separator, null.literal.")  # fmt: skip
@@ -36,7 +40,7 @@ FOREVER = float("inf")
     type=click.Choice(["read_uncommitted", "read_committed"]),
     default="read_uncommitted",
     show_default=True,
-    help="Whether records of open and aborted transactions are left out.",
+    help="read_committed leaves out records of open and aborted transactions.",
 )
 @json_option
 @cluster_options
@@ -44,9 +48,10 @@ def consume(cluster: Cluster, topic: str | None, include: str | None, partition:
             from_beginning: bool, group: str | None, max_messages: int | None, timeout_ms: int | None,
             properties: tuple[str, ...], consumer_properties: tuple[str, ...], isolation_level: str,
             as_json: bool) -> None:  # fmt: skip
-    """Print each record's value, on a line of its own.
+    """Print the value of each record, one per line.
 
-    With --json, print each record as a line of JSON; bytes that are no text are in base64, under another name.
+    With --json, print each record as a line of JSON. Keys and values that are not UTF-8 are printed in base64, as
+    key_base64 and value_base64.
 
     \b
     barnabas consume --topic orders --from-beginning --property print.key=true
@@ -110,18 +115,18 @@ def _seek(consumer: Any, topic: str, partition: int, offset: str | None, *, from
 
 
 def as_line_of_json(record: Any) -> bytes:
-    """The record as JSON. Bytes that are no UTF-8 are told as ``key_base64``, ``value_base64``."""
-    told: dict[str, Any] = {
+    """Returns the record as JSON. Keys and values that are not UTF-8 become ``key_base64`` and ``value_base64``."""
+    fields: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "headers": [_told("value", value) | {"name": name} for name, value in record.headers],
+        "headers": [_as_json("value", value) | {"name": name} for name, value in record.headers],
     }
-    return json.dumps(told | _told("key", record.key) | _told("value", record.value)).encode() + b"\n"
+    return json.dumps(fields | _as_json("key", record.key) | _as_json("value", record.value)).encode() + b"\n"
 
 
-def _told(name: str, data: bytes | None) -> dict[str, str | None]:
+def _as_json(name: str, data: bytes | None) -> dict[str, str | None]:
     if data is None:
         return {name: None}
     try:
@@ -131,7 +136,7 @@ def _told(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def formatter(properties: Mapping[str, str]) -> Callable[[Any], bytes]:
-    """How a record is printed, by the properties of Kafka's ``DefaultMessageFormatter`` and in its order."""
+    """Returns a function that formats a record by the properties of Kafka's ``DefaultMessageFormatter``."""
 
     def wanted(name: str) -> bool:
         return properties.get(f"print.{name}", "true" if name == "value" else "false").lower() == "true"

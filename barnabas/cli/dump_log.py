@@ -1,6 +1,6 @@
-"""``barnabas dump-log``: what is in the files of a log directory, line by line.
+"""``barnabas dump-log``: prints the contents of files in a log directory, one line per row.
 
-Knows nothing of the layouts, and asks no broker: the files may be a running broker's, which this only reads.
+Knows nothing of the layouts, and needs no broker. It only reads, so the files may be those of a running broker.
 """
 
 import json
@@ -28,22 +28,22 @@ TOPICS = {
 
 
 def _decoder_option(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    words = f"Take the records for those of {TOPICS[name]}."
-    return click.option(DECODER_OPTIONS[name], "decoder", flag_value=name, help=words)
+    text = f"Decode the records as those of {TOPICS[name]}."
+    return click.option(DECODER_OPTIONS[name], "decoder", flag_value=name, help=text)
 
 
 @click.command("dump-log")
 @click.argument("paths", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option("--files", help="Files, with commas between: as Kafka's own tool wants them.")
-@click.option("--print-data", "--print-data-log", "print_data", is_flag=True, help="Show keys, values and headers.")
-@click.option("--deep", "--deep-iteration", "deep", is_flag=True, help="Show each record, not only the batches.")
+@click.option("--files", help="The files, separated by commas, as in kafka-dump-log.")
+@click.option("--print-data", "--print-data-log", "print_data", is_flag=True, help="Print keys, values and headers.")
+@click.option("--deep", "--deep-iteration", "deep", is_flag=True, help="Print the records of each batch.")
 @_decoder_option("offsets")
 @_decoder_option("transactions")
 @_decoder_option("metadata")
 @_decoder_option("shares")
-@click.option("--max-messages", type=click.IntRange(1), help="Stop after so many records of a log.")
-@click.option("--max-bytes", type=click.IntRange(1), help="Stop after so many bytes of a log.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line, for programs.")
+@click.option("--max-messages", type=click.IntRange(1), help="Stop after this many records of a log.")
+@click.option("--max-bytes", type=click.IntRange(1), help="Stop after this many bytes of a log.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
 def dump_log(
     paths: tuple[Path, ...],
     files: str | None,
@@ -54,10 +54,10 @@ def dump_log(
     max_bytes: int | None,
     as_json: bool,
 ) -> int:
-    """Show what is in files of a log directory: segments, indexes, snapshots, checkpoints; or in all of a directory.
+    """Print the contents of segments, indexes, snapshots and checkpoints, or of all files in a directory.
 
-    With --print-data the records of internal topics are taken apart: what they are, the directory's name says, or one
-    of the decoders. Damage is shown where it is, and the exit code is 1 then.
+    With --print-data, the records of internal topics are decoded. The name of the directory selects the decoder, unless
+    a decoder option is given. Damage is printed where it is found, and the exit code is 1.
 
     \b
     barnabas dump-log data/orders-0/00000000000000000000.log --print-data
@@ -70,7 +70,7 @@ def dump_log(
         from barnabas.cli.dumping import logs
     except ModuleNotFoundError as error:
         hint = "pip install 'barnabas[cli]'"
-        raise click.ClickException(f"{error.name} is not installed, which comes with the extra cli: {hint}") from None
+        raise click.ClickException(f"{error.name} is not installed; it is part of the extra cli: {hint}") from None
     options = logs.Options(deep or print_data or decoder is not None, print_data, decoder, max_messages, max_bytes)
     is_damaged = False
     try:
@@ -79,7 +79,7 @@ def dump_log(
                 is_damaged |= row.is_damage
                 click.echo(as_line(row, path) if as_json else as_text(row))
     except BrokenPipeError:
-        raise  # ``| head`` has seen enough, and click knows
+        raise  # such as ``| head``; click handles it
     except OSError as error:
         raise click.ClickException(str(error)) from None
     return int(is_damaged)
@@ -101,7 +101,7 @@ def _rows_of(path: Path, options: Any) -> "Iterator[Row]":
 
     kind = kind_of(path)
     if kind is None:
-        raise click.ClickException(f"{path} is no file of a log directory, as far as its name says")
+        raise click.ClickException(f"{path} is not a file of a log directory, by its name")
     if kind in LOG_LIKE and options.print_data and options.decoder is None:
         options = options._replace(decoder=decoder_of(path))
     with Source(path) as source:
@@ -109,11 +109,11 @@ def _rows_of(path: Path, options: Any) -> "Iterator[Row]":
         yield from rows(source, kind, options)
 
 
-# ---------------------------------------------------------------- printing
+# ---------------------------------------------------------------- output
 
 
 def as_text(row: "Row") -> str:
-    """``kind name=value name=value``; text in quotes, other bytes in hexadecimal, ``-`` where there is nothing."""
+    """Returns ``kind name=value name=value``: text in quotes, other bytes in hexadecimal, ``-`` for None."""
     words = [f"{name}={_word(value)}" for name, value in row.fields.items()]
     return f"{'  ' * row.depth}{row.kind} {' '.join(words)}".rstrip()
 
@@ -134,7 +134,7 @@ def _word(value: Any) -> str:
 
 
 def as_line(row: "Row", path: Path) -> str:
-    """The row as one JSON object. Bytes are text, or ``{"hex": …}`` where they are none."""
+    """Returns the row as a JSON object on one line. Bytes that are not text become ``{"hex": …}``."""
     return json.dumps({"kind": row.kind, "file": str(path), **_for_json(row.fields)}, ensure_ascii=False)
 
 
@@ -150,7 +150,7 @@ def _for_json(value: Any) -> Any:
 
 
 def as_printable(value: bytes) -> str | None:
-    """The text that the bytes are, if they are UTF-8 that a terminal stands."""
+    """Returns the bytes as text if they are printable UTF-8, otherwise None."""
     try:
         text = value.decode()
     except UnicodeDecodeError:

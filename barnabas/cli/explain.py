@@ -1,6 +1,6 @@
-"""``barnabas explain``: what a message looks like, what an error code means, what a config does.
+"""``barnabas explain``: prints the fields of a message, the meaning of an error code, or the declaration of a config.
 
-Knows nothing but the declarations, and asks no broker.
+Knows nothing but the declarations; it needs no broker.
 """
 
 import difflib
@@ -27,8 +27,8 @@ from barnabas.wire.schema import Field, Struct
 def explain(what: str, version: int | None, as_json: bool) -> None:
     """Explain a message, an error by its code or name, or a config.
 
-    Of a version of a message it shows the fields and the functions that write and read them; without a version, the
-    fields of all.
+    With a version, prints the fields of the message in that version and the functions that write and read them.
+    Without, prints the fields of all versions.
 
     \b
     barnabas explain ProduceRequest 9
@@ -56,18 +56,18 @@ def explain(what: str, version: int | None, as_json: bool) -> None:
 
 
 def error_of(what: str) -> dict[str, Any] | None:
-    """The facts of the error with that code or that name, in whatever spelling."""
+    """Returns the error with that code, or with that name in any spelling."""
     for code, error in KafkaError.by_code.items():
         if what == str(code) or _plain(what) in (_plain(error.__name__), _plain(error.__name__) + "error"):
             words = error.__doc__ or ""
             return {"error": error.__name__, "code": code, "retriable": error.retriable, "meaning": words.strip()}
     if what == "0":
-        return {"error": "None", "code": 0, "retriable": False, "meaning": "All is well."}
+        return {"error": "None", "code": 0, "retriable": False, "meaning": "No error."}
     return None
 
 
 def config_of(what: str) -> dict[str, Any] | None:
-    """The facts of the config of that name: a broker's, a topic's, a group's or a subscription's."""
+    """Returns the config of that name, of brokers, topics, groups or client metrics."""
     for resource, table in _configs():
         if what in table:
             return config_facts(resource, table[what])
@@ -75,7 +75,7 @@ def config_of(what: str) -> dict[str, Any] | None:
 
 
 def config_facts(resource: str, config: ConfigDef) -> dict[str, Any]:
-    """What its declaration says."""
+    """Returns the declaration of a config."""
     topic = definitions.topic_name_of(config.name) if resource == "broker" else None
     return {
         "config": config.name,
@@ -110,7 +110,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
 
 
 def messages_called(name: str) -> Iterator[type[Message]]:
-    """The messages of that name; without ``Request`` or ``Response`` at its end, both."""
+    """Yields the messages of that name; a name without ``Request`` or ``Response`` at its end means both."""
     wanted = _plain(name)
     endings = ("", "request", "response")
     found = [each for each in all_messages() if _plain(each.__name__) in [wanted + ending for ending in endings]]
@@ -118,25 +118,25 @@ def messages_called(name: str) -> Iterator[type[Message]]:
 
 
 def all_messages() -> Iterator[type[Message]]:
-    """Every message that is declared."""
+    """Yields all declared messages."""
     for module in pkgutil.iter_modules(messages.__path__):
         there = importlib.import_module(f"{messages.__name__}.{module.name}")
         for value in vars(there).values():
             declared_there = isinstance(value, type) and value.__module__ == there.__name__
-            # A message without versions is what others have in common.
+            # A message without versions is a base class.
             if declared_there and issubclass(value, Message) and str(value.versions) != "none":
                 yield value
 
 
 def suggestion(name: str) -> str:
-    """A name that is nearly the one that was given."""
+    """Returns a hint with the most similar name, if there is one."""
     names = [each.__name__ for each in all_messages()] + [name for _, table in _configs() for name in table]
     close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def described(message: type[Message], version: int | None) -> dict[str, Any]:
-    """The message's facts and fields; of one version, or of all."""
+    """Describes the message and its fields, in one version or in all."""
     if version is not None and version not in message.versions:
         raise click.ClickException(f"{message.__name__} has no version {version}: there are {message.versions}")
     return {
@@ -150,7 +150,7 @@ def described(message: type[Message], version: int | None) -> dict[str, Any]:
 
 
 def api_key_of(message: type[Message]) -> int | None:
-    """The API key of a request, or of what a response answers."""
+    """Returns the API key of a request or response."""
     if issubclass(message, Response):
         return message.request.api_key
     return message.api_key if issubclass(message, Request) else getattr(message, "api_key", None)

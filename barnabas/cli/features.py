@@ -1,6 +1,6 @@
-"""``barnabas features``: what kafka-features does, by its commands and options.
+"""``barnabas features``, with the commands and options of kafka-features.
 
-Knows nothing of the broker but what an admin client tells.
+Knows nothing of the broker's internals; it uses an admin client.
 """
 
 import re
@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option, pairs, words_of
+from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option, error_text, pairs
 from barnabas.cli.output import json_option, show_json, show_table
-from barnabas.cli.verbs import Verbs, hand_on
+from barnabas.cli.verbs import Verbs, pass_options_on
 from barnabas.cluster.features import (
     KRAFT_VERSION,
     METADATA_VERSION,
@@ -37,35 +37,33 @@ def features(context: click.Context, /, **given: str | None) -> None:
     barnabas features upgrade --feature transaction.version=2
     barnabas features downgrade --feature transaction.version=1 --dry-run
     """
-    hand_on(context, given)
+    pass_options_on(context, given)
 
 
-def changing(function: Callable[..., None]) -> Callable[..., None]:
-    """Options of the verbs that change levels."""
-    dry_run = click.option("--dry-run", is_flag=True, help="Only say whether it could be done.")
+def change_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of the subcommands that change levels."""
+    dry_run = click.option("--dry-run", is_flag=True, help="Validate the change, and change nothing.")
     return cluster_options(json_option(dry_run(function)))
 
 
-def choosing(function: Callable[..., None]) -> Callable[..., None]:
-    """Options that say which levels."""
+def level_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options that select levels."""
     for option in (
-        click.option("--release-version", metavar="RELEASE", help="All levels that go with a release of Kafka: 4.2."),
-        click.option(
-            "--metadata", metavar="RELEASE", help="metadata.version alone, by a release or its own name: 4.0-IV1."
-        ),
+        click.option("--release-version", metavar="RELEASE", help="The levels of a release of Kafka: 4.2."),
+        click.option("--metadata", metavar="RELEASE", help="The metadata.version, by release or by name: 4.0-IV1."),
         click.option(
             "--feature",
             "chosen",
             multiple=True,
             metavar="NAME=LEVEL",
-            help="A feature and the level it is to have; may be given again.",
+            help="A feature and its new level; may be repeated.",
         ),
     ):
         function = option(function)
     return function
 
 
-unsafe_option = click.option("--unsafe", is_flag=True, help="Ask for a downgrade that may lose metadata.")
+unsafe_option = click.option("--unsafe", is_flag=True, help="Allow a downgrade that may lose metadata.")
 
 
 @features.command()
@@ -94,38 +92,38 @@ def describe(cluster: Cluster, as_json: bool) -> None:
     for row in rows:
         if row["feature"] == METADATA_VERSION:
             row.update({key: METADATA_VERSIONS.get(row[key], row[key]) for key in COLUMNS[1:4]})
-    show_table(rows, COLUMNS, empty="This broker has no features")
+    show_table(rows, COLUMNS, empty="The cluster has no features")
 
 
 @features.command()
-@choosing
-@changing
+@level_options
+@change_options
 def upgrade(cluster: Cluster, as_json: bool, dry_run: bool, **given: Any) -> None:
     """Raise the levels of features."""
     with cluster.admin() as admin:
-        levels = wanted(admin, is_higher=True, **given)
+        levels = requested_levels(admin, is_higher=True, **given)
         change(admin, levels, "UPGRADE", dry_run=dry_run)
-    tell(levels, "upgraded to {level}", as_json=as_json, dry_run=dry_run)
+    report(levels, "upgraded to {level}", as_json=as_json, dry_run=dry_run)
 
 
 @features.command()
-@choosing
+@level_options
 @unsafe_option
-@changing
+@change_options
 def downgrade(cluster: Cluster, as_json: bool, dry_run: bool, unsafe: bool, **given: Any) -> None:
     """Lower the levels of features."""
     with cluster.admin() as admin:
-        levels = wanted(admin, is_higher=False, **given)
+        levels = requested_levels(admin, is_higher=False, **given)
         change(admin, levels, "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE", dry_run=dry_run)
-    tell(levels, "downgraded to {level}", as_json=as_json, dry_run=dry_run)
+    report(levels, "downgraded to {level}", as_json=as_json, dry_run=dry_run)
 
 
 @features.command()
 @click.option(
-    "--feature", "names", multiple=True, metavar="NAME", help="A feature that goes to level 0; may be given again."
+    "--feature", "names", multiple=True, metavar="NAME", help="A feature to lower to level 0; may be repeated."
 )
 @unsafe_option
-@changing
+@change_options
 def disable(cluster: Cluster, names: tuple[str, ...], as_json: bool, dry_run: bool, unsafe: bool) -> None:
     """Lower features to level 0."""
     if not names:
@@ -133,20 +131,21 @@ def disable(cluster: Cluster, names: tuple[str, ...], as_json: bool, dry_run: bo
     levels = dict.fromkeys(names, 0)
     with cluster.admin() as admin:
         change(admin, levels, "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE", dry_run=dry_run)
-    tell(levels, "disabled", as_json=as_json, dry_run=dry_run)
+    report(levels, "disabled", as_json=as_json, dry_run=dry_run)
 
 
-def wanted(
+def requested_levels(
     admin: Any, *, is_higher: bool, chosen: tuple[str, ...], release_version: str | None, metadata: str | None
 ) -> dict[str, int]:
-    """The levels that the options stand for; of a release's those that are not there yet, of features that are.
+    """Returns the new levels that the options select.
 
-    Raises:
-        click.UsageError: they say nothing, or more than one thing.
+    Of a release's levels, those are returned that the cluster has not reached, of features that the broker supports.
+
+    :raises click.UsageError: the options select no levels, or contradict one another
     """
     if release_version is not None:
         if chosen or metadata is not None:
-            raise click.UsageError("--release-version says everything: it goes without --feature and --metadata")
+            raise click.UsageError("--release-version cannot be combined with --feature or --metadata")
         levels = default_levels(metadata_version_named(release_version))
         now = {name: finalized_level(each) for name, each in admin.describe_features().items()}
         return {
@@ -160,7 +159,7 @@ def wanted(
         found[METADATA_VERSION] = metadata_version_named(metadata, "--metadata")
     for name, text in pairs(chosen, "--feature").items():
         if not text.removeprefix("-").isdecimal():
-            raise click.UsageError(f"--feature is '{name}={text}', but a level is a whole number")
+            raise click.UsageError(f"--feature is '{name}={text}', but the level must be a whole number")
         if name in found:
             raise click.UsageError(f"{METADATA_VERSION} is given twice, by --metadata and by --feature")
         found[name] = int(text)
@@ -169,34 +168,33 @@ def wanted(
     return found
 
 
-def finalized_level(told: Mapping[str, Any]) -> int:
-    """The level that the cluster is at; 0 where nothing is said of that."""
-    level: int = told.get("finalized", (0, 0))[1]
+def finalized_level(feature: Mapping[str, Any]) -> int:
+    """Returns the finalized level of a feature; 0 if none is finalized."""
+    level: int = feature.get("finalized", (0, 0))[1]
     return level
 
 
 def change(admin: Any, levels: Mapping[str, int], upgrade_type: str, *, dry_run: bool) -> None:
-    """Ask for all of them in one go; the broker changes all or none.
+    """Changes the levels in one request; the broker changes all or none.
 
-    Raises:
-        click.ClickException: it changes none, in its words.
+    :raises click.ClickException: the broker refuses, with its error message
     """
     from kafka.errors import BrokerResponseError
 
-    asked = {name: (upgrade_type, level) for name, level in levels.items()}
+    updates = {name: (upgrade_type, level) for name, level in levels.items()}
     try:
-        results = admin.update_features(asked, validate_only=dry_run)
+        results = admin.update_features(updates, validate_only=dry_run)
     except BrokerResponseError as error:
-        # kafka-python says what it asked and what came back; what the broker said is in there.
-        said = re.search(r"error_message=(['\"])(.+)\1\)", str(error))
-        name = words_of(type(error).__name__).strip()
-        raise click.ClickException(f"{name}: {said[2]}" if said else words_of(error)) from None
+        # kafka-python's text contains the request and the response, with the broker's error message in it.
+        message = re.search(r"error_message=(['\"])(.+)\1\)", str(error))
+        name = error_text(type(error).__name__).strip()
+        raise click.ClickException(f"{name}: {message[2]}" if message else error_text(error)) from None
     failed = {name: result for name, result in results.items() if result != "OK"}
     if failed:
-        raise click.ClickException("; ".join(f"{name}: {words_of(result)}" for name, result in failed.items()))
+        raise click.ClickException("; ".join(f"{name}: {error_text(result)}" for name, result in failed.items()))
 
 
-def tell(levels: Mapping[str, int], done: str, *, as_json: bool, dry_run: bool) -> None:
+def report(levels: Mapping[str, int], done: str, *, as_json: bool, dry_run: bool) -> None:
     if as_json:
         show_json([{"feature": name, "level": level} for name, level in sorted(levels.items())])
         return

@@ -1,7 +1,7 @@
-"""Where a group's offsets are to be reset to, and resetting and deleting them.
+"""Resets and deletes the offsets of groups.
 
-Knows nothing of what is printed. Rules are those of kafka-consumer-groups and kafka-share-groups: the group must
-have no members, and an offset that is not there becomes the nearest that is.
+Knows nothing of what is printed. The rules are those of kafka-consumer-groups and kafka-share-groups: the group must
+have no members, and an offset outside the log becomes the nearest one in it.
 """
 
 import csv
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.group_views import SHARE, Place, state_of
+from barnabas.cli.group_views import SHARE, TopicAndPartition, state_of
 from barnabas.cli.share_offsets import alter_share_offsets, delete_share_offsets, share_offsets
 from barnabas.clock import SystemClock
 
@@ -22,16 +22,14 @@ _ONE_TARGET = (
     "One of --to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --to-datetime, --by-duration and "
     "--from-file must be given"
 )
-_OF_SHARE_GROUPS = "A share group is reset by one of --to-earliest, --to-latest and --to-datetime"
+_OF_SHARE_GROUPS = "A share group can be reset by --to-earliest, --to-latest or --to-datetime only"
 
 
 def reset_offsets(admin: Any, group: str, type_: str | None, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each partition with its new offset; set only if ``execute`` is among the options.
+    """Returns a row for each partition with its new offset; commits the offsets only if ``execute`` is given.
 
-    ``type_`` is the group's, None where there is none yet.
-
-    Raises:
-        click.ClickException: the group has members, or what was asked for cannot be.
+    :param type_: the type of the group; None if it does not exist
+    :raises click.ClickException: the group has members, or the options cannot be applied to it
     """
     if sum(given[name] is not None for name in _TARGETS) != 1:
         raise click.UsageError(_ONE_TARGET)
@@ -43,12 +41,15 @@ def reset_offsets(admin: Any, group: str, type_: str | None, given: Mapping[str,
     committed, wanted = _committed(admin, group, type_), {}
     if given["from_file"] is not None:
         wanted = read_file(given["from_file"], group)
-        places = sorted(wanted)
+        topic_partitions = sorted(wanted)
     else:
-        places = chosen(admin, given["topics"], committed, all_topics=given["all_topics"])
-    bounds = Bounds(admin, places)
-    offsets = {place: bounds.nearest(place, new_offset(place, given, committed, wanted, bounds)) for place in places}
-    errors: Mapping[Place, str | None] = {}
+        topic_partitions = chosen(admin, given["topics"], committed, all_topics=given["all_topics"])
+    bounds = Bounds(admin, topic_partitions)
+    offsets = {
+        topic_partition: bounds.nearest(topic_partition, new_offset(topic_partition, given, committed, wanted, bounds))
+        for topic_partition in topic_partitions
+    }
+    errors: Mapping[TopicAndPartition, str | None] = {}
     if given["execute"]:
         errors = (alter_share_offsets if type_ == SHARE else _commit)(admin, group, offsets)
     return [
@@ -63,88 +64,113 @@ def reset_offsets(admin: Any, group: str, type_: str | None, given: Mapping[str,
     ]
 
 
-def _committed(admin: Any, group: str, type_: str | None) -> dict[Place, int]:
+def _committed(admin: Any, group: str, type_: str | None) -> dict[TopicAndPartition, int]:
     if type_ == SHARE:
-        return {place: each.start_offset or 0 for place, each in share_offsets(admin, group).items()}
+        return {
+            topic_partition: each.start_offset or 0 for topic_partition, each in share_offsets(admin, group).items()
+        }
     return {(topic, index): it.offset for (topic, index), it in admin.list_group_offsets(group)[group].items()}
 
 
 def delete_offsets(admin: Any, group: str, type_: str, topics: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A row for each partition whose offset was to be deleted; a share group forgets whole topics."""
+    """Deletes offsets; returns a row for each partition, or for each topic if it is a share group."""
     from kafka import TopicPartition
 
     if type_ == SHARE:
         if not topics or any(":" in topic for topic in topics):
-            raise click.UsageError("--topic must be given, without partitions: share groups forget whole topics")
+            raise click.UsageError(
+                "--topic must be given, without partitions: a share group's offsets are deleted by topic"
+            )
         errors = delete_share_offsets(admin, group, topics)
         return [
             {"group": group, "topic": topic, "partition": None, "error": errors.get(topic)} for topic in sorted(errors)
         ]
-    places = chosen(admin, topics, {}, all_topics=False)
-    answers = admin.delete_group_offsets(group, [TopicPartition(*place) for place in places])
+    topic_partitions = chosen(admin, topics, {}, all_topics=False)
+    answers = admin.delete_group_offsets(
+        group, [TopicPartition(*topic_partition) for topic_partition in topic_partitions]
+    )
     return [
-        {"group": group, "topic": place[0], "partition": place[1], "error": error_name(answers[TopicPartition(*place)])}
-        for place in places
+        {
+            "group": group,
+            "topic": topic_partition[0],
+            "partition": topic_partition[1],
+            "error": error_name(answers[TopicPartition(*topic_partition)]),
+        }
+        for topic_partition in topic_partitions
     ]
 
 
 class Bounds:
-    """The first and the last offset of partitions, and the ones at a moment."""
+    """The earliest and latest offsets of partitions, and their offsets for a timestamp."""
 
-    def __init__(self, admin: Any, places: list[Place]) -> None:
+    def __init__(self, admin: Any, topic_partitions: list[TopicAndPartition]) -> None:
         from kafka.admin import OffsetSpec
 
-        self._admin, self._places = admin, places
+        self._admin, self._topic_partitions = admin, topic_partitions
         self.earliest = self._at(OffsetSpec.EARLIEST)
         self.latest = self._at(OffsetSpec.LATEST)
-        self._moments: dict[int, dict[Place, int]] = {}
+        self._by_timestamp: dict[int, dict[TopicAndPartition, int]] = {}
 
-    def _at(self, spec: int) -> dict[Place, int]:
+    def _at(self, spec: int) -> dict[TopicAndPartition, int]:
         from kafka import TopicPartition
 
-        if not self._places:
+        if not self._topic_partitions:
             return {}
-        found = self._admin.list_partition_offsets({TopicPartition(*place): spec for place in self._places})
-        return {place: found[TopicPartition(*place)].offset for place in self._places}
+        found = self._admin.list_partition_offsets(
+            {TopicPartition(*topic_partition): spec for topic_partition in self._topic_partitions}
+        )
+        return {
+            topic_partition: found[TopicPartition(*topic_partition)].offset
+            for topic_partition in self._topic_partitions
+        }
 
-    def since(self, place: Place, timestamp: int) -> int:
-        """The offset of the first record of then or later; the end where there is none."""
-        if timestamp not in self._moments:
-            self._moments[timestamp] = self._at(timestamp)
-        offset = self._moments[timestamp][place]
-        return offset if offset >= 0 else self.latest[place]
+    def since(self, topic_partition: TopicAndPartition, timestamp: int) -> int:
+        """Returns the offset of the first record with that timestamp or a later one; the latest offset without one."""
+        if timestamp not in self._by_timestamp:
+            self._by_timestamp[timestamp] = self._at(timestamp)
+        offset = self._by_timestamp[timestamp][topic_partition]
+        return offset if offset >= 0 else self.latest[topic_partition]
 
-    def nearest(self, place: Place, offset: int) -> int:
-        """The offset, or the nearest that is there."""
-        return min(max(offset, self.earliest[place]), self.latest[place])
+    def nearest(self, topic_partition: TopicAndPartition, offset: int) -> int:
+        """Returns the offset, or the nearest one within the log."""
+        return min(max(offset, self.earliest[topic_partition]), self.latest[topic_partition])
 
 
 def new_offset(
-    place: Place, given: Mapping[str, Any], committed: Mapping[Place, int], wanted: Mapping[Place, int], bounds: Bounds
+    topic_partition: TopicAndPartition,
+    given: Mapping[str, Any],
+    committed: Mapping[TopicAndPartition, int],
+    wanted: Mapping[TopicAndPartition, int],
+    bounds: Bounds,
 ) -> int:
-    """What the options make of the partition's offset, which may yet lie beyond its bounds."""
+    """Returns the offset that the options select for a partition; it may be outside the log."""
     if given["to_offset"] is not None:
         return int(given["to_offset"])
     if given["shift_by"] is not None:
-        if place not in committed:
-            raise click.ClickException(f"The group has no offset of {place[0]}-{place[1]} that could be shifted")
-        return int(committed[place] + given["shift_by"])
+        if topic_partition not in committed:
+            raise click.ClickException(f"The group has no offset of {topic_partition[0]}-{topic_partition[1]} to shift")
+        return int(committed[topic_partition] + given["shift_by"])
     if given["to_datetime"] is not None:
-        return bounds.since(place, moment(given["to_datetime"]))
+        return bounds.since(topic_partition, moment(given["to_datetime"]))
     if given["by_duration"] is not None:
-        return bounds.since(place, SystemClock().time_ms() - duration_ms(given["by_duration"]))
+        return bounds.since(topic_partition, SystemClock().time_ms() - duration_ms(given["by_duration"]))
     if given["from_file"] is not None:
-        return wanted[place]
+        return wanted[topic_partition]
     if given["target"] == "earliest":
-        return bounds.earliest[place]
-    return committed.get(place, bounds.latest[place]) if given["target"] == "current" else bounds.latest[place]
+        return bounds.earliest[topic_partition]
+    return (
+        committed.get(topic_partition, bounds.latest[topic_partition])
+        if given["target"] == "current"
+        else bounds.latest[topic_partition]
+    )
 
 
-def chosen(admin: Any, topics: tuple[str, ...], committed: Mapping[Place, int], *, all_topics: bool) -> list[Place]:
-    """The partitions of ``--topic topic`` and ``--topic topic:0,1``, or those that the group has offsets of.
+def chosen(
+    admin: Any, topics: tuple[str, ...], committed: Mapping[TopicAndPartition, int], *, all_topics: bool
+) -> list[TopicAndPartition]:
+    """Returns the partitions of ``--topic topic`` and ``--topic topic:0,1``, or those that the group has offsets of.
 
-    Raises:
-        click.ClickException: nothing was said, or there is no such topic or partition.
+    :raises click.ClickException: the options select none, or a topic or partition does not exist
     """
     if all_topics:
         return sorted(committed)
@@ -155,7 +181,7 @@ def chosen(admin: Any, topics: tuple[str, ...], committed: Mapping[Place, int], 
         for topic in admin.describe_topics(sorted({topic.partition(":")[0] for topic in topics}))
         if not topic["error_code"]
     }
-    places: set[Place] = set()
+    topic_partitions: set[TopicAndPartition] = set()
     for text in topics:
         topic, _, partitions = text.partition(":")
         if topic not in there:
@@ -163,17 +189,16 @@ def chosen(admin: Any, topics: tuple[str, ...], committed: Mapping[Place, int], 
         for partition in partitions.split(",") if partitions else map(str, there[topic]):
             if not partition.isdecimal() or int(partition) not in there[topic]:
                 raise click.ClickException(f"Topic {topic} has no partition {partition}")
-            places.add((topic, int(partition)))
-    return sorted(places)
+            topic_partitions.add((topic, int(partition)))
+    return sorted(topic_partitions)
 
 
-def read_file(path: str, group: str) -> dict[Place, int]:
-    """Lines of ``topic,partition,offset``; lines with a group before them count for that group.
+def read_file(path: str, group: str) -> dict[TopicAndPartition, int]:
+    """Reads offsets from lines of ``topic,partition,offset`` or ``group,topic,partition,offset``.
 
-    Raises:
-        click.ClickException: it cannot be read, or a line is of another shape.
+    :raises click.ClickException: the file cannot be read or parsed
     """
-    wanted: dict[Place, int] = {}
+    wanted: dict[TopicAndPartition, int] = {}
     try:
         rows = list(csv.reader(Path(path).read_text("utf-8").splitlines()))
         for row in rows:
@@ -187,10 +212,9 @@ def read_file(path: str, group: str) -> dict[Place, int]:
 
 
 def moment(text: str) -> int:
-    """Milliseconds since 1970 of an ISO 8601 date and time; UTC, where it does not say.
+    """Parses an ISO 8601 date and time, in UTC unless it has an offset, and returns milliseconds since 1970.
 
-    Raises:
-        click.UsageError: it is none.
+    :raises click.UsageError: the text is something else
     """
     try:
         then = datetime.fromisoformat(text)
@@ -200,10 +224,9 @@ def moment(text: str) -> int:
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds.
+    """Parses an ISO 8601 duration of days, hours, minutes and seconds, and returns milliseconds.
 
-    Raises:
-        click.UsageError: it is none.
+    :raises click.UsageError: the text is something else
     """
     pattern = r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
     found = re.fullmatch(pattern, text.upper())
@@ -214,15 +237,18 @@ def duration_ms(text: str) -> int:
 
 
 def error_name(error: Any) -> str | None:
-    """Kafka's name of an error that the client gives as a class; None for its class for none."""
+    """Returns Kafka's name of a client's error, which may be a class or an instance; None for no error."""
     name = error.__name__ if isinstance(error, type) else type(error).__name__
     return None if name == "NoError" else name.removesuffix("Error")
 
 
-def _commit(admin: Any, group: str, offsets: Mapping[Place, int]) -> dict[Place, str | None]:
+def _commit(admin: Any, group: str, offsets: Mapping[TopicAndPartition, int]) -> dict[TopicAndPartition, str | None]:
     from kafka import TopicPartition
     from kafka.structs import OffsetAndMetadata
 
-    wanted = {TopicPartition(*place): OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
+    wanted = {
+        TopicPartition(*topic_partition): OffsetAndMetadata(offset, "", -1)
+        for topic_partition, offset in offsets.items()
+    }
     answers = admin.alter_group_offsets(group, wanted)
-    return {tuple(place): error_name(error) for place, error in answers.items()}
+    return {tuple(topic_partition): error_name(error) for topic_partition, error in answers.items()}

@@ -1,12 +1,12 @@
-"""What ``barnabas groups --describe`` shows: rows of offsets, members or states, and their columns by kind of group.
+"""The tables of ``barnabas groups --describe``: offsets, members or states, with the columns of each type of group.
 
-Knows nothing of where groups are asked for but what an admin client tells.
+Knows nothing of how groups are described; it takes their views, and an admin client.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.cli.asking import coordinators
+from barnabas.cli.coordinator_requests import coordinators
 from barnabas.cli.group_views import CLASSIC, CONSUMER, SHARE, STREAMS, GroupView, MemberView
 from barnabas.cli.share_offsets import share_offsets
 
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 class Columns(NamedTuple):
-    """Those that are shown, and those that are shown with ``--verbose`` besides."""
+    """The columns of a table, and those that ``--verbose`` adds."""
 
     always: Sequence[str]
     verbose: Sequence[str] = ()
@@ -24,7 +24,7 @@ class Columns(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of groups of one kind."""
+    """Rows of groups of one type."""
 
     columns: Columns
     rows: list[Row]
@@ -55,8 +55,8 @@ STATES = Columns(
 Cell = Callable[[GroupView, MemberView], Any]
 
 
-def _names(places: Sequence[tuple[str, int]] | None) -> list[str] | None:
-    return None if places is None else [f"{topic}-{partition}" for topic, partition in places]
+def _names(topic_partitions: Sequence[tuple[str, int]] | None) -> list[str] | None:
+    return None if topic_partitions is None else [f"{topic}-{partition}" for topic, partition in topic_partitions]
 
 
 CELLS: dict[str, Cell] = {
@@ -66,9 +66,9 @@ CELLS: dict[str, Cell] = {
     "process_id": lambda group, member: member.process_id,
     "host": lambda group, member: member.host,
     "client_id": lambda group, member: member.client_id,
-    "partition_count": lambda group, member: len(member.places),
-    "partitions": lambda group, member: _names(member.places),
-    "target_partitions": lambda group, member: _names(member.target_places),
+    "partition_count": lambda group, member: len(member.partitions),
+    "partitions": lambda group, member: _names(member.partitions),
+    "target_partitions": lambda group, member: _names(member.target_partitions),
     "epoch": lambda group, member: member.epoch,
     "target_epoch": lambda group, member: group.target_epoch,
     "upgraded": lambda group, member: member.is_upgraded,
@@ -79,12 +79,12 @@ CELLS: dict[str, Cell] = {
 
 
 def state_tables(admin: Any, groups: Sequence[GroupView]) -> list[Table]:
-    """A row for each group."""
-    places = coordinators(admin, [group.name for group in groups])
+    """Returns a table with a row for each group."""
+    addresses = coordinators(admin, [group.name for group in groups])
     rows = [
         {
             "group": group.name,
-            "coordinator": places.get(group.name),
+            "coordinator": addresses.get(group.name),
             "type": group.type,
             "assignment_strategy": group.assignor,
             "state": group.state,
@@ -98,7 +98,7 @@ def state_tables(admin: Any, groups: Sequence[GroupView]) -> list[Table]:
 
 
 def member_tables(admin: Any, groups: Sequence[GroupView]) -> list[Table]:
-    """A row for each member."""
+    """Returns tables with a row for each member."""
     return [
         Table(
             columns,
@@ -115,7 +115,7 @@ def member_tables(admin: Any, groups: Sequence[GroupView]) -> list[Table]:
 
 
 def offset_tables(admin: Any, groups: Sequence[GroupView]) -> list[Table]:
-    """A row for each partition that a group has an offset of, or a member for."""
+    """Returns tables with a row for each partition that has an offset in a group, or is assigned to a member."""
     sharing = [group for group in groups if group.type == SHARE]
     others = [group for group in groups if group.type != SHARE]
     tables = []
@@ -130,14 +130,20 @@ def _offsets(admin: Any, group: GroupView) -> list[Row]:
     from kafka import TopicPartition
     from kafka.admin import OffsetSpec
 
-    committed = {tuple(place): it for place, it in admin.list_group_offsets(group.name)[group.name].items()}
-    members = {place: member for member in group.members for place in member.places}
-    places = sorted({*committed, *members})
+    committed = {
+        tuple(topic_partition): it for topic_partition, it in admin.list_group_offsets(group.name)[group.name].items()
+    }
+    members = {topic_partition: member for member in group.members for topic_partition in member.partitions}
+    topic_partitions = sorted({*committed, *members})
     ends = (
-        admin.list_partition_offsets({TopicPartition(*place): OffsetSpec.LATEST for place in places}) if places else {}
+        admin.list_partition_offsets(
+            {TopicPartition(*topic_partition): OffsetSpec.LATEST for topic_partition in topic_partitions}
+        )
+        if topic_partitions
+        else {}
     )
     rows = []
-    for topic, partition in places:
+    for topic, partition in topic_partitions:
         known, member = committed.get((topic, partition)), members.get((topic, partition))
         current = None if known is None else known.offset
         end = ends[TopicPartition(topic, partition)].offset

@@ -1,6 +1,6 @@
-"""What there is to tell of a group, whatever its kind: its state, its members, and what each of them has.
+"""Describes groups of all types in one form: the state, the members, and the assignment of each member.
 
-Knows nothing of what is printed. Every kind has a request of its own by which it is described.
+Knows nothing of what is printed. Each type of group is described by a request of its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -8,33 +8,35 @@ from typing import Any, NamedTuple
 
 import click
 
-from barnabas.cli.asking import ask_coordinator
 from barnabas.cli.client import check_code
+from barnabas.cli.coordinator_requests import send_to_coordinator
 from barnabas.errors import GroupIdNotFound
 
-Place = tuple[str, int]
-"""A topic and a partition of it."""
+TopicAndPartition = tuple[str, int]
+"""A topic's name and a partition's index."""
 
 CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 
 
 class MemberView(NamedTuple):
-    """One member."""
+    """A member of a group."""
 
     member_id: str
     group_instance_id: str | None
     host: str
     client_id: str
-    places: list[Place]  #: that it reads
+    partitions: list[TopicAndPartition]  #: assigned
     epoch: int | None = None
-    target_places: list[Place] | None = None  #: that it is to read; None: its kind does not tell
-    tasks: dict[str, list[str]] = {}  #: of a streams group: "active", "standby" and "warmup" ones
+    target_partitions: list[TopicAndPartition] | None = (
+        None  #: of the target assignment; None if its type of group has none
+    )
+    tasks: dict[str, list[str]] = {}  #: of a streams group: "active", "standby" and "warmup" tasks
     process_id: str | None = None
-    is_upgraded: bool | None = None  #: of a consumer group: not by way of the classic protocol
+    is_upgraded: bool | None = None  #: of a consumer group: whether it uses the consumer protocol
 
 
 class GroupView(NamedTuple):
-    """One group."""
+    """A group."""
 
     name: str
     type: str
@@ -42,11 +44,11 @@ class GroupView(NamedTuple):
     assignor: str | None
     members: list[MemberView]
     epoch: int | None = None
-    target_epoch: int | None = None  #: that the assignment was made in
+    target_epoch: int | None = None  #: of the target assignment
 
 
 def types_of(admin: Any) -> dict[str, str]:
-    """All groups, each with its type."""
+    """Returns the type of each group of the cluster."""
     return {str(each["group_id"]): _lower(each.get("group_type")) or CLASSIC for each in admin.list_groups()}
 
 
@@ -55,11 +57,7 @@ def _lower(name: Any) -> str:
 
 
 def describe(admin: Any, names: Iterable[str]) -> list[GroupView]:
-    """The groups, by name.
-
-    Raises:
-        click.ClickException: one of them is not there.
-    """
+    """Describes the groups with these names. :raises click.ClickException: one does not exist"""
     types = types_of(admin)
     return [describe_one(admin, name, types.get(name, CLASSIC)) for name in names]
 
@@ -72,14 +70,14 @@ def describe_one(admin: Any, name: str, type_: str) -> GroupView:
 
 
 def state_of(admin: Any, name: str, type_: str | None) -> str:
-    """The state of a group; "Dead" where there is none of that name."""
+    """Returns the state of a group; "Dead" if it does not exist."""
     if type_ is None:
         return "Dead"
     view = _VIEWS[type_](admin, name)
     return "Dead" if view is None else view.state
 
 
-# ------------------------------------------------------------------ each kind
+# ------------------------------------------------------------------ each type
 
 
 def _classic(admin: Any, name: str) -> GroupView | None:
@@ -97,10 +95,10 @@ def _classic(admin: Any, name: str) -> GroupView | None:
     return GroupView(name, CLASSIC, group["group_state"], group["protocol_data"] or None, members)
 
 
-def _assigned(member: dict[str, Any]) -> list[Place]:
+def _assigned(member: dict[str, Any]) -> list[TopicAndPartition]:
     assignment = member.get("member_assignment")
     if not isinstance(assignment, dict):
-        # A protocol that is not the consumers': only its members can read it.
+        # The protocol type is not "consumer": only the members can parse the assignment.
         return []
     return [
         (each["topic"], partition) for each in assignment["assigned_partitions"] for partition in each["partitions"]
@@ -108,15 +106,15 @@ def _assigned(member: dict[str, Any]) -> list[Place]:
 
 
 def _described(admin: Any, name: str, request: Any) -> Any | None:
-    """What the coordinator tells of a group, or None where there is none."""
-    (group,) = ask_coordinator(admin, name, request(group_ids=[name], include_authorized_operations=False)).groups
+    """Sends the describe request of a group's type; returns None if the group does not exist."""
+    (group,) = send_to_coordinator(admin, name, request(group_ids=[name], include_authorized_operations=False)).groups
     if group.error_code == GroupIdNotFound.code:
         return None
     check_code(group.error_code, group.error_message)
     return group
 
 
-def _places(assignment: Any) -> list[Place]:
+def _partitions(assignment: Any) -> list[TopicAndPartition]:
     return sorted((each.topic_name, partition) for each in assignment.topic_partitions for partition in each.partitions)
 
 
@@ -132,9 +130,9 @@ def _consumer(admin: Any, name: str) -> GroupView | None:
             each.instance_id,
             each.client_host,
             each.client_id,
-            _places(each.assignment),
+            _partitions(each.assignment),
             each.member_epoch,
-            _places(each.target_assignment),
+            _partitions(each.target_assignment),
             is_upgraded=None if each.member_type < 0 else each.member_type > 0,
         )
         for each in group.members
@@ -151,7 +149,9 @@ def _share(admin: Any, name: str) -> GroupView | None:
     if group is None:
         return None
     members = [
-        MemberView(each.member_id, None, each.client_host, each.client_id, _places(each.assignment), each.member_epoch)
+        MemberView(
+            each.member_id, None, each.client_host, each.client_id, _partitions(each.assignment), each.member_epoch
+        )
         for each in group.members
     ]
     return GroupView(
@@ -189,8 +189,8 @@ def _streams(admin: Any, name: str) -> GroupView | None:
     )
 
 
-def _read_by(tasks: Iterable[Any], read: Mapping[str, list[str]]) -> list[Place]:
-    """The partitions that a streams group reads for these tasks: those of all topics of their subtopology."""
+def _read_by(tasks: Iterable[Any], read: Mapping[str, list[str]]) -> list[TopicAndPartition]:
+    """Returns the partitions that these tasks read: those of all source topics of their subtopologies."""
     return sorted(
         (topic, partition)
         for each in tasks

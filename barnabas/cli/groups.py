@@ -1,6 +1,6 @@
-"""``barnabas groups``: what kafka-consumer-groups, kafka-share-groups and kafka-streams-groups do, by their options.
+"""``barnabas groups``, with the options of kafka-consumer-groups, kafka-share-groups and kafka-streams-groups.
 
-Knows nothing of the broker but what an admin client tells.
+Knows nothing of the broker's internals; it uses an admin client.
 """
 
 import csv
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.client import Cluster, cluster_options, words_of
+from barnabas.cli.client import Cluster, cluster_options, error_text
 from barnabas.cli.group_offsets import delete_offsets, reset_offsets
 from barnabas.cli.group_tables import member_tables, offset_tables, state_tables
 from barnabas.cli.group_views import CLASSIC, CONSUMER, SHARE, STREAMS, describe, types_of
@@ -21,52 +21,60 @@ _EITHER = "One of --list, --describe, --delete, --delete-offsets and --reset-off
 
 @click.command()
 @click.option("--list", "action", flag_value="list", help="List the groups.")
-@click.option("--describe", "action", flag_value="describe", help="Show offsets and lag, members, or state of groups.")
+@click.option(
+    "--describe", "action", flag_value="describe", help="Show the offsets and lag, the members or the state of groups."
+)
 @click.option("--delete", "action", flag_value="delete", help="Delete groups, with their offsets.")
 @click.option("--delete-offsets", "action", flag_value="delete_offsets", help="Delete a group's offsets of topics.")
-@click.option("--reset-offsets", "action", flag_value="reset_offsets", help="Set a group's offsets.")
-@click.option("--group", "groups_", multiple=True, help="The group; may be given several times.")
+@click.option("--reset-offsets", "action", flag_value="reset_offsets", help="Reset a group's offsets.")
+@click.option("--group", "groups_", multiple=True, help="The group; may be repeated.")
 @click.option("--all-groups", is_flag=True, help="All groups.")
-@click.option("--consumer", "kinds", flag_value="consumer", help="Consumer groups only, by either protocol.")
-@click.option("--share", "kinds", flag_value="share", help="Share groups only.")
-@click.option("--streams", "kinds", flag_value="streams", help="Streams groups only.")
-@click.option("--type", "types", is_flag=False, flag_value="", help="With --list: show types, or only groups of these.")
+@click.option(
+    "--consumer", "kinds", flag_value="consumer", help="Only consumer groups, of the classic or the consumer protocol."
+)
+@click.option("--share", "kinds", flag_value="share", help="Only share groups.")
+@click.option("--streams", "kinds", flag_value="streams", help="Only streams groups.")
+@click.option(
+    "--type", "types", is_flag=False, flag_value="", help="With --list: show types, or list only groups of these types."
+)
 @click.option("--topic", "--input-topic", "topics", multiple=True, help="A topic, or partitions of it: topic:0,1.")
 @click.option("--all-topics", "--all-input-topics", is_flag=True, help="All topics that the group has offsets of.")
 @click.option("--offsets", is_flag=True, help="With --describe: offsets and lag (the default).")
-@click.option("--members", is_flag=True, help="With --describe: the members.")
+@click.option("--members", is_flag=True, help="With --describe: members.")
 @click.option(
     "--state",
     is_flag=False,
     flag_value="",
-    help="With --describe: the state. With --list: show states, or only groups in these.",
+    help="With --describe: state. With --list: show states, or list only groups in these states.",
 )
-@click.option("--verbose", is_flag=True, help="With --describe: epochs, partitions and more.")
-@click.option("--to-earliest", "target", flag_value="earliest", help="Reset to the oldest record.")
-@click.option("--to-latest", "target", flag_value="latest", help="Reset to the end.")
+@click.option("--verbose", is_flag=True, help="With --describe: more columns, such as epochs and partitions.")
+@click.option("--to-earliest", "target", flag_value="earliest", help="Reset to the earliest offset.")
+@click.option("--to-latest", "target", flag_value="latest", help="Reset to the latest offset.")
 @click.option(
-    "--to-current", "target", flag_value="current", help="Keep the current offset, moved into the log if it is beyond."
+    "--to-current", "target", flag_value="current", help="Reset to the current offset, or the nearest one in the log."
 )
 @click.option("--to-offset", type=click.IntRange(0), help="Reset to this offset.")
-@click.option("--shift-by", type=int, help="Move by so many records, back if negative.")
+@click.option("--shift-by", type=int, help="Shift the current offset by this number, which may be negative.")
 @click.option(
-    "--to-datetime", help="Reset to the first record since, say, 2026-11-21T15:00:00.000 (UTC, or with +hh:mm)."
+    "--to-datetime", help="Reset to the first record at or after this: 2026-11-21T15:00:00.000 (UTC, or with +hh:mm)."
 )
-@click.option("--by-duration", help="Reset to the first record of the last PnDTnHnMnS.")
-@click.option("--from-file", type=click.Path(), help="Reset by a file of lines [group,]topic,partition,offset.")
-@click.option("--dry-run", is_flag=True, help="With --reset-offsets: only show what would change (the default).")
-@click.option("--execute", is_flag=True, help="With --reset-offsets: do it.")
+@click.option("--by-duration", help="Reset to the first record within the last PnDTnHnMnS.")
+@click.option(
+    "--from-file", type=click.Path(), help="Reset to the offsets in a file of lines [group,]topic,partition,offset."
+)
+@click.option("--dry-run", is_flag=True, help="With --reset-offsets: show the new offsets only (the default).")
+@click.option("--execute", is_flag=True, help="With --reset-offsets: commit the new offsets.")
 @click.option(
     "--export",
     is_flag=True,
-    help="With --reset-offsets: print lines for --from-file; of several groups, with the group first.",
+    help="With --reset-offsets: print lines for --from-file, with the group first if there are several.",
 )
 @json_option
 @cluster_options
 def groups(
     cluster: Cluster, action: str | None, groups_: tuple[str, ...], all_groups: bool, kinds: str | None, **given: Any
 ) -> None:
-    """List, describe, delete groups of every kind, and reset their offsets.
+    """List, describe and delete groups of all types, and reset their offsets.
 
     \b
     barnabas groups --list --state --type
@@ -88,7 +96,7 @@ def groups(
         _ACTIONS[action](admin, sorted(names), **given)
 
 
-# -------------------------------------------------------------------- listing
+# -------------------------------------------------------------------- list
 
 
 def _listed(admin: Any) -> list[dict[str, Any]]:
@@ -105,10 +113,10 @@ def _listed(admin: Any) -> list[dict[str, Any]]:
 
 
 def _is_of(row: Mapping[str, Any], kinds: str | None) -> bool:
-    """Whether the group is of those that ``--consumer``, ``--share`` or ``--streams`` names."""
+    """Returns whether ``--consumer``, ``--share`` or ``--streams`` selects the group."""
     if kinds != CONSUMER:
         return kinds is None or row["type"] == kinds
-    # As kafka-groups has it: a group that only keeps offsets has no protocol, and counts too.
+    # As in kafka-groups: a group without a protocol has committed offsets only, and counts as a consumer group.
     return row["type"] == CONSUMER or (row["type"] not in (SHARE, STREAMS) and row["protocol"] in ("consumer", ""))
 
 
@@ -133,7 +141,7 @@ def _list(rows: list[dict[str, Any]], given: Mapping[str, Any]) -> None:
             click.echo(row["group"])
 
 
-# ----------------------------------------------------------------- describing
+# -------------------------------------------------------------------- describe
 
 
 def _describe(admin: Any, names: list[str], **given: Any) -> None:
@@ -156,12 +164,12 @@ def _describe(admin: Any, names: list[str], **given: Any) -> None:
         click.echo("No members" if given["members"] else "No offsets and no members")
 
 
-# ------------------------------------------------------------------- changing
+# -------------------------------------------------------------------- change
 
 
 def _delete(admin: Any, names: list[str], **given: Any) -> None:
-    answers = admin.delete_groups(names) if names else {}
-    failed = {name: words_of(said) for name, said in answers.items() if said != "OK"}
+    results = admin.delete_groups(names) if names else {}
+    failed = {name: error_text(result) for name, result in results.items() if result != "OK"}
     if given["as_json"]:
         show_json([{"group": name, "error": failed.get(name)} for name in names])
     else:
@@ -169,8 +177,7 @@ def _delete(admin: Any, names: list[str], **given: Any) -> None:
             if name not in failed:
                 click.echo(f"Deleted group {name}")
     if failed:
-        told = "; ".join(f"{name} ({said})" for name, said in failed.items())
-        raise click.ClickException(f"Not deleted: {told}")
+        raise click.ClickException(f"Not deleted: {'; '.join(f'{name} ({error})' for name, error in failed.items())}")
 
 
 def _delete_offsets(admin: Any, names: list[str], **given: Any) -> None:
@@ -181,7 +188,7 @@ def _delete_offsets(admin: Any, names: list[str], **given: Any) -> None:
 
 def _reset_offsets(admin: Any, names: list[str], **given: Any) -> None:
     if given["execute"] and given["dry_run"]:
-        raise click.UsageError("One of --dry-run and --execute must be given, not both")
+        raise click.UsageError("--dry-run and --execute cannot be combined")
     types = types_of(admin)
     rows = [row for name in names for row in reset_offsets(admin, name, types.get(name), given)]
     if given["export"]:
@@ -190,7 +197,7 @@ def _reset_offsets(admin: Any, names: list[str], **given: Any) -> None:
         return
     _show_changes(rows, ["group", "topic", "partition", "new_offset", "error"], as_json=given["as_json"])
     if not given["execute"]:
-        click.echo("Nothing was changed: --execute does it", err=True)
+        click.echo("Nothing was changed. To commit these offsets, add --execute", err=True)
 
 
 def _show_changes(rows: list[dict[str, Any]], columns: list[str], *, as_json: bool) -> None:

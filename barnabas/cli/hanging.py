@@ -1,7 +1,8 @@
-"""Transactions that hang: open on a partition, and unknown to the coordinator that would have to end them (KIP-664).
+"""Finds hanging transactions: open on a partition, but unknown to a transaction coordinator (KIP-664).
 
-Knows nothing of what is printed. What is open for no longer than transactions may be is not looked at, since its
-coordinator may yet end it; of the rest, what a coordinator has among the partitions of an open transaction is in order.
+Knows nothing of what is printed. A transaction younger than the maximum transaction timeout is left out, because its
+coordinator may still end it. An older one hangs if no coordinator has an open transaction with its producer and
+partition.
 """
 
 import time
@@ -12,52 +13,58 @@ import click
 
 from barnabas.clock import Clock
 
-AT_ONCE = 500
-"""Topics, or partitions, that are asked about in one go."""
+MAX_PER_REQUEST = 500
+"""Topics or partitions in one request."""
 
 PATIENCE_S = 10.0
 PAUSE_S = 0.1
 
 
 class Hanging(NamedTuple):
-    """An open transaction of one partition that nobody will end."""
+    """An open transaction on one partition that no coordinator will end."""
 
     topic: str
     partition: int
     producer_id: int
     producer_epoch: int
-    coordinator_epoch: int  #: -1: no transaction of this producer has ended there yet
+    coordinator_epoch: int  #: of the last marker for this producer on the partition; -1 if there is none
     start_offset: int
-    last_timestamp: int  #: milliseconds since 1970, of its last batch
-    duration_minutes: int  #: since then
+    last_timestamp: int  #: of its last batch, in milliseconds since 1970
+    duration_minutes: int  #: since ``last_timestamp``
 
 
 def find_hanging(
     admin: Any, topic: str | None, partition: int | None, broker_id: int | None, *, longer_than_ms: int, clock: Clock
 ) -> list[Hanging]:
-    """Those of a partition, of a topic, of a broker's replicas (of a topic); by partition and offset."""
-    places = [(topic, partition)] if topic and partition is not None else list(_partitions(admin, topic, broker_id))
-    suspects = list(_open_for_long(admin, places, broker_id, longer_than_ms, clock.time_ms()))
+    """Returns the hanging transactions of a partition, a topic, a broker's replicas, or a topic's replicas on a broker.
+
+    They are sorted by partition and offset.
+    """
+    topic_partitions = (
+        [(topic, partition)] if topic and partition is not None else list(_partitions(admin, topic, broker_id))
+    )
+    suspects = list(_open_for_long(admin, topic_partitions, broker_id, longer_than_ms, clock.time_ms()))
     if not suspects:
         return []
     expected = _expected(admin, sorted({each.producer_id for each in suspects}), clock)
     return sorted(each for each in suspects if (each.topic, each.partition) not in expected.get(each.producer_id, ()))
 
 
-def transaction_at(admin: Any, place: Any, start_offset: int) -> tuple[int, int, int]:
-    """Producer id, producer epoch and coordinator epoch of the transaction that began at that offset of a partition.
+def transaction_at(admin: Any, topic_partition: Any, start_offset: int) -> tuple[int, int, int]:
+    """Returns producer id, producer epoch and coordinator epoch of the open transaction with that start offset.
 
-    Raises:
-        click.ClickException: there is none.
+    :raises click.ClickException: the partition has none
     """
-    for each in admin.describe_producers([place])[place].active_producers:
+    for each in admin.describe_producers([topic_partition])[topic_partition].active_producers:
         if each.current_transaction_start_offset == start_offset:
             return each.producer_id, each.producer_epoch, each.coordinator_epoch
-    raise click.ClickException(f"No open transaction of {place.topic}-{place.partition} began at offset {start_offset}")
+    raise click.ClickException(
+        f"No open transaction of {topic_partition.topic}-{topic_partition.partition} began at offset {start_offset}"
+    )
 
 
-def described(admin: Any, transactional_id: str, *, clock: Clock) -> Any:
-    """What the coordinator tells of the transactional id. A coordinator that is only coming up is given time for it."""
+def describe_transaction(admin: Any, transactional_id: str, *, clock: Clock) -> Any:
+    """Describes a transactional id; retries for a while if the coordinator is not available yet."""
     from kafka.errors import RetriableError
 
     deadline = clock.monotonic() + PATIENCE_S
@@ -71,28 +78,28 @@ def described(admin: Any, transactional_id: str, *, clock: Clock) -> Any:
 
 
 def _partitions(admin: Any, topic: str | None, broker_id: int | None) -> Iterator[tuple[str, int]]:
-    for topics in _parts([topic] if topic else sorted(admin.list_topics())):
-        for told in admin.describe_topics(topics):
-            if told["error_code"] and topic:
+    for topics in _chunks([topic] if topic else sorted(admin.list_topics())):
+        for found in admin.describe_topics(topics):
+            if found["error_code"] and topic:
                 raise click.ClickException(f"There is no topic {topic}")
-            for each in told["partitions"]:
+            for each in found["partitions"]:
                 if broker_id is None or broker_id in each["replica_nodes"]:
-                    yield told["name"], each["partition_index"]
+                    yield found["name"], each["partition_index"]
 
 
 def _open_for_long(
-    admin: Any, places: list[tuple[str, int]], broker_id: int | None, longer_than_ms: int, now_ms: int
+    admin: Any, topic_partitions: list[tuple[str, int]], broker_id: int | None, longer_than_ms: int, now_ms: int
 ) -> Iterator[Hanging]:
     from kafka import TopicPartition
 
-    for asked in _parts([TopicPartition(*place) for place in places]):
-        for place, state in admin.describe_producers(asked, broker_id=broker_id).items():
+    for chunk in _chunks([TopicPartition(*topic_partition) for topic_partition in topic_partitions]):
+        for topic_partition, state in admin.describe_producers(chunk, broker_id=broker_id).items():
             for each in state.active_producers:
                 duration_ms = now_ms - each.last_timestamp
                 if each.current_transaction_start_offset >= 0 and duration_ms > longer_than_ms:
                     yield Hanging(
-                        place.topic,
-                        place.partition,
+                        topic_partition.topic,
+                        topic_partition.partition,
                         each.producer_id,
                         each.producer_epoch,
                         each.coordinator_epoch,
@@ -103,19 +110,19 @@ def _open_for_long(
 
 
 def _expected(admin: Any, producer_ids: list[int], clock: Clock) -> dict[int, set[tuple[str, int]]]:
-    """The partitions on which the coordinator of each producer, should it have one, will write an end."""
+    """Returns, by producer id, the partitions of the open transaction that its coordinator will end."""
     from kafka.errors import TransactionalIdNotFoundError
 
     expected = {}
     for listed in admin.list_transactions(producer_id_filters=producer_ids).values():
         for each in listed:
             try:
-                told = described(admin, each.transactional_id, clock=clock)
+                transaction = describe_transaction(admin, each.transactional_id, clock=clock)
             except TransactionalIdNotFoundError:  # it has just expired
                 continue
-            expected[each.producer_id] = {tuple(place) for place in told.topic_partitions}
+            expected[each.producer_id] = {tuple(topic_partition) for topic_partition in transaction.topic_partitions}
     return expected
 
 
-def _parts(items: list[Any]) -> Iterable[list[Any]]:
-    return (items[at : at + AT_ONCE] for at in range(0, len(items), AT_ONCE))
+def _chunks(items: list[Any]) -> Iterable[list[Any]]:
+    return (items[at : at + MAX_PER_REQUEST] for at in range(0, len(items), MAX_PER_REQUEST))

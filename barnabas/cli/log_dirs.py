@@ -1,6 +1,6 @@
-"""``barnabas log-dirs``: what kafka-log-dirs tells, and moving partitions from one log directory to another.
+"""``barnabas log-dirs``: describes log directories as kafka-log-dirs does, and moves partitions between them.
 
-Knows nothing of the broker but what an admin client tells.
+Knows nothing of the broker's internals; it uses an admin client.
 """
 
 import time
@@ -9,21 +9,22 @@ from typing import Any
 
 import click
 
-from barnabas.cli.client import Cluster, check_code, cluster_options
+from barnabas.cli.client import Cluster, check_code, cluster_options, error_name
 from barnabas.cli.output import json_option, show_json, show_table
-from barnabas.errors import NONE, KafkaError
 
 POLL_S = 0.2
 
 
 @click.command()
-@click.option("--describe", "action", flag_value="describe", help="Tell what is in the directories, and how large.")
-@click.option("--move", "action", flag_value="move", help="Bring partitions to another directory; they stay in use.")
+@click.option("--describe", "action", flag_value="describe", help="Describe log directories: partitions and sizes.")
+@click.option("--move", "action", flag_value="move", help="Move partitions to another directory; they stay available.")
 @click.option("--topic", "topics", multiple=True, metavar="NAME[,...]", help="Only partitions of these topics.")
-@click.option("--partition", "partitions", multiple=True, type=click.IntRange(0), help="Only these, of one topic.")
-@click.option("--broker", "brokers", multiple=True, type=int, help="Only on this broker.")
-@click.option("--to", "target", metavar="DIRECTORY", help="Where to move them: a log directory as --describe has it.")
-@click.option("--wait", is_flag=True, help="Come back when they have arrived.")
+@click.option(
+    "--partition", "partitions", multiple=True, type=click.IntRange(0), help="Only these partitions of one topic."
+)
+@click.option("--broker", "brokers", multiple=True, type=int, help="Only this broker.")
+@click.option("--to", "target", metavar="DIRECTORY", help="The log directory to move them to, as --describe prints it.")
+@click.option("--wait", is_flag=True, help="Wait until the move is complete.")
 @json_option
 @cluster_options
 def log_dirs(cluster: Cluster, action: str | None, **given: Any) -> None:
@@ -61,25 +62,19 @@ def _describe(admin: Any, as_json: bool, **given: Any) -> None:
 def _directories(
     admin: Any, topics: Sequence[str], partitions: Sequence[int], brokers: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Each directory with what is in it, of what was asked for; all topics when there are none."""
+    """Returns the log directories with the selected partitions in each; no topics or brokers select all."""
     return [
         {
             "broker": broker["broker"],
             "log_dir": directory["log_dir"],
-            "error": _name_of(directory["error_code"]),
+            "error": error_name(directory["error_code"]),
             "total_bytes": directory.get("total_bytes", -1),
             "usable_bytes": directory.get("usable_bytes", -1),
-            "partitions": sorted(_partitions(directory, topics, partitions), key=_place),
+            "partitions": sorted(_partitions(directory, topics, partitions), key=_sort_key),
         }
         for broker in admin.describe_log_dirs(brokers=list(brokers) or None)
         for directory in broker["log_dirs"]
     ]
-
-
-def _name_of(code: int) -> str | None:
-    """What is wrong with a directory, by the error's name; None when nothing is."""
-    kind = KafkaError.by_code.get(code)
-    return None if code == NONE else kind.__name__ if kind is not None else f"Error {code}"
 
 
 def _partitions(directory: dict[str, Any], topics: Sequence[str], partitions: Sequence[int]) -> list[dict[str, Any]]:
@@ -98,7 +93,7 @@ def _partitions(directory: dict[str, Any], topics: Sequence[str], partitions: Se
     ]
 
 
-def _place(partition: dict[str, Any]) -> tuple[str, int, bool]:
+def _sort_key(partition: dict[str, Any]) -> tuple[str, int, bool]:
     return partition["topic"], partition["partition"], partition["future"]
 
 
@@ -106,19 +101,21 @@ def _move(admin: Any, as_json: bool, **given: Any) -> None:
     target = given["target"]
     if target is None or not given["topics"]:
         raise click.UsageError("--move needs --topic and --to")
-    wished = {
+    selected = {
         (each["topic"], each["partition"], directory["broker"])
         for directory in _directories(admin, given["topics"], given["partitions"], given["brokers"])
         for each in directory["partitions"]
     }
-    if not wished:
+    if not selected:
         raise click.ClickException("There are no such partitions")
-    answers = admin.alter_replica_log_dirs(dict.fromkeys(sorted(wished), target))
-    for answer in answers.values():
-        check_code(answer.errno)
-    while given["wait"] and _not_there(admin, wished, target, given):
+    results = admin.alter_replica_log_dirs(dict.fromkeys(sorted(selected), target))
+    for result in results.values():
+        check_code(result.errno)
+    while given["wait"] and _is_moving(admin, selected, target, given):
         time.sleep(POLL_S)
-    moved = [{"topic": topic, "partition": partition, "broker": broker} for topic, partition, broker in sorted(wished)]
+    moved = [
+        {"topic": topic, "partition": partition, "broker": broker} for topic, partition, broker in sorted(selected)
+    ]
     if as_json:
         show_json(moved)
         return
@@ -127,21 +124,18 @@ def _move(admin: Any, as_json: bool, **given: Any) -> None:
         click.echo(f"{each['topic']}-{each['partition']} on broker {each['broker']} {done} {target}")
 
 
-def _not_there(admin: Any, wished: set[tuple[str, int, int]], target: str, given: dict[str, Any]) -> bool:
-    """Whether some are still somewhere else. A partition that is gone meanwhile is waited for no longer.
+def _is_moving(admin: Any, selected: set[tuple[str, int, int]], target: str, given: dict[str, Any]) -> bool:
+    """Returns whether a replica is still being moved. A partition that was deleted meanwhile does not count.
 
-    Raises:
-        click.ClickException: one is somewhere else, and not on its way.
+    :raises click.ClickException: the move of one was cancelled
     """
-    places: dict[tuple[str, int, int], set[str]] = {}
+    directories: dict[tuple[str, int, int], set[str]] = {}
     for directory in _directories(admin, given["topics"], given["partitions"], given["brokers"]):
         for each in directory["partitions"]:
             key = each["topic"], each["partition"], directory["broker"]
-            if key in wished:
-                places.setdefault(key, set()).add(directory["log_dir"])
-    for (topic, partition, broker), found in sorted(places.items()):
+            if key in selected:
+                directories.setdefault(key, set()).add(directory["log_dir"])
+    for (topic, partition, broker), found in sorted(directories.items()):
         if target not in found:
-            raise click.ClickException(
-                f"{topic}-{partition} on broker {broker} is not being moved to {target} any more"
-            )
-    return any(len(found) > 1 for found in places.values())
+            raise click.ClickException(f"{topic}-{partition} on broker {broker} is no longer being moved to {target}")
+    return any(len(found) > 1 for found in directories.values())

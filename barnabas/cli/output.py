@@ -1,6 +1,6 @@
-"""What commands print: tables for people, JSON for programs.
+"""The output of commands: tables for people, JSON for programs.
 
-Knows nothing of what is in them.
+Knows nothing of the contents.
 """
 
 import json
@@ -13,20 +13,20 @@ import click
 Row = Mapping[str, Any]
 
 WIDE_ENOUGH = 1000
-"""Columns that a table has where nobody looks at it: lines that others take apart are not broken."""
+"""The width in characters of a table that is not printed to a terminal, so that programs find each row on one line."""
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def show_json(value: Any) -> None:
-    """One value, as JSON of two spaces."""
+    """Prints a value as JSON, indented by two spaces."""
     click.echo(json.dumps(value, indent=2, default=str))
 
 
 def show_table(
     rows: Sequence[Row], columns: Sequence[str], *, title: str | None = None, empty: str = "Nothing"
 ) -> None:
-    """A table with a column for each of these keys; a sentence where there are no rows."""
+    """Prints a table with a column for each of these keys; without rows, the text ``empty``."""
     if not rows:
         click.echo(f"{title}: none" if title else empty)
         return

@@ -1,6 +1,6 @@
-"""``barnabas pipeline``: the jobs that move records with Spark, each with the options that it declares.
+"""``barnabas pipeline``: runs the jobs on Spark, with the options that each job declares.
 
-Knows nothing of what a job does. Spark is imported when a job runs, not when its help is shown.
+Knows nothing of what a job does. Spark is imported when a job runs, not when its help is printed.
 """
 
 import contextlib
@@ -25,21 +25,21 @@ EXTRA = {"pyspark", "pyarrow", "numpy", "pandas", "kafka", "rich", "fastavro", "
 INTERRUPTED = 130
 
 COMMON: list[click.Parameter] = [
-    click.Option(["--once"], is_flag=True, help="Do what is there, then end; otherwise go on until Ctrl-C."),
+    click.Option(["--once"], is_flag=True, help="Process the existing records, then stop; otherwise run until Ctrl-C."),
     click.Option(
         ["--checkpoint"], metavar="DIR",
-        help="Where the job keeps how far it has come, and goes on from; one for each job. Jobs that write files keep "
-        "it beside them if you do not say.",
+        help="The checkpoint that the job continues from; each job needs its own. By default, jobs that write files "
+        "keep it beside the files.",
     ),
-    click.Option(["--master"], metavar="URL", help="Where Spark runs: local[4], yarn, k8s://...; else all cores here."),
-    click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A config of Spark; may be given several times."),
-    click.Option(["--verbose"], is_flag=True, help="Show what Spark itself logs."),
+    click.Option(["--master"], metavar="URL", help="The Spark master: local[4], yarn, k8s://...; else all local cores."),
+    click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A config of Spark; may be repeated."),
+    click.Option(["--verbose"], is_flag=True, help="Print Spark's log."),
 ]  # fmt: skip
-"""Options that every job has."""
+"""The options that all jobs have."""
 
 
 class Jobs(click.Group):
-    """Knows the jobs by name, and makes the command of the one that is asked for."""
+    """Lists the jobs, and creates the command of a job when it is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(JOBS)
@@ -54,15 +54,15 @@ class Jobs(click.Group):
 
 @click.command(cls=Jobs)
 def pipeline() -> None:
-    """Move and transform records with Spark, from and to any Kafka.
+    """Move and transform records with Spark, from and to any Kafka cluster.
 
-    Each job goes on where it was when it is started again with the same checkpoint. Ctrl-C has it finish the batch at
-    hand; a second one ends it at once.
+    A job that is started again with the same checkpoint continues where it stopped. Ctrl-C stops a job after the
+    current batch; a second Ctrl-C stops it immediately.
     """
 
 
 def command_of(name: str, entry: Entry) -> click.Command:
-    """The job's command: its own options, then those of all."""
+    """Returns the job's command, with the job's own options and the common ones."""
     declared = list(described(entry.options_class()))
 
     def callback(**given: Any) -> int:
@@ -76,7 +76,7 @@ def command_of(name: str, entry: Entry) -> click.Command:
 
 
 def parameter_of(each: Described) -> click.Parameter:
-    """The field as click has it."""
+    """Converts a declared option to a click parameter."""
     said, required = each.option, each.default is REQUIRED
     kind: Any = click.Choice(list(said.choices)) if said.choices else None if each.pairs else each.type
     if said.argument:
@@ -97,7 +97,7 @@ def parameter_of(each: Described) -> click.Parameter:
 
 
 def values(declared: list[Described], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, as the options' class takes it; what was not is left to its defaults."""
+    """Returns the given options as keyword arguments of the options' class, which has defaults for the others."""
     found: dict[str, Any] = {}
     for each in declared:
         value = given[each.name]
@@ -115,7 +115,7 @@ def run(
     name: str, entry: Entry, given: Mapping[str, Any],
     once: bool, checkpoint: str | None, master: str | None, conf: tuple[str, ...], verbose: bool,
 ) -> int:  # fmt: skip
-    """Run the job in a session of its own; 0 at its end, and where it was told to stop."""
+    """Runs the job in a new Spark session; returns 0 when it has finished, or was stopped."""
     configs = pairs(conf, "--conf")
     from barnabas.pipelines.jobs import running, session_of
 
@@ -125,28 +125,28 @@ def run(
         if sys.stderr.isatty():
             click.echo("Starting Spark ...", err=True)
         spark = session_of(job, master=master, configs=configs, log=log)
-        with told_to_stop() as stop, shown(name) as report:
+        with stop_on_signals() as stop, progress_reporter(name) as report:
             outcome = running.run(job, spark, checkpoint=where, once=once, report=report, stop=stop)
         spark.stop()
     rows = f"{outcome.rows:,} row{'' if outcome.rows == 1 else 's'}"
     click.echo(f"{name}: {rows} in {outcome.batches:,} batch{'' if outcome.batches == 1 else 'es'}", nl=False)
-    click.echo(f"; stopped, goes on from {where}" if outcome.stopped else "")
+    click.echo(f"; stopped, continues from {where}" if outcome.stopped else "")
     return 0
 
 
 @contextlib.contextmanager
-def told_to_stop() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set; a second SIGINT ends the process at once, with 130."""
+def stop_on_signals() -> Iterator[threading.Event]:
+    """Yields an event that SIGINT and SIGTERM set; a second SIGINT ends the process immediately, with exit code 130."""
     stop = threading.Event()
 
-    def tell(number: int, _: FrameType | None) -> None:
+    def handle(number: int, _: FrameType | None) -> None:
         if stop.is_set() and number == signal.SIGINT:
             sys.stdout.flush()
-            os._exit(INTERRUPTED)  # Java sees its standard input end, and goes too
+            os._exit(INTERRUPTED)  # the JVM exits when its standard input ends
         stop.set()
-        click.echo("Finishing the batch at hand; once more ends it at once", err=True)
+        click.echo("Stopping after the current batch; press Ctrl-C again to stop immediately", err=True)
 
-    before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
@@ -155,8 +155,8 @@ def told_to_stop() -> Iterator[threading.Event]:
 
 
 @contextlib.contextmanager
-def shown(name: str) -> Iterator[Callable[[Any], None]]:
-    """What reports each batch: a bar in a terminal, lines elsewhere."""
+def progress_reporter(name: str) -> Iterator[Callable[[Any], None]]:
+    """Yields a function that reports a batch: by a progress bar in a terminal, by a line elsewhere."""
     if not sys.stdout.isatty():
         yield lambda progress: click.echo(line_of(progress))
         return
@@ -178,7 +178,7 @@ def shown(name: str) -> Iterator[Callable[[Any], None]]:
 
 
 def line_of(progress: Any) -> str:
-    """A batch in a line."""
+    """Returns the line that reports a batch."""
     behind = "" if progress.lag is None else f", {progress.lag:,} behind"
     speed = f"{progress.rows_per_second:,.0f} rows/s"
     return f"{progress.query}: batch {progress.batch}: {progress.rows:,} rows, {speed}{behind}"
@@ -186,7 +186,7 @@ def line_of(progress: Any) -> str:
 
 @contextlib.contextmanager
 def spark_log(verbose: bool) -> Iterator[Path | None]:
-    """The file that Spark logs to; kept, and told of, when something goes wrong. None where it goes to the terminal."""
+    """Yields the file for Spark's log, or None if it goes to the terminal. The file is kept only if the job fails."""
     if verbose:
         yield None
         return
@@ -194,7 +194,7 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
 
     warnings.filterwarnings("ignore", module="pyspark")
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(logger).setLevel("CRITICAL")  # they tell once more what an error says
+        PySparkLogger.getLogger(logger).setLevel("CRITICAL")  # they repeat the texts of exceptions
     descriptor, name = tempfile.mkstemp(prefix="barnabas-spark-", suffix=".log")
     os.close(descriptor)
     path, is_wanted = Path(name), False
@@ -203,7 +203,7 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
     except Exception:
         is_wanted = path.stat().st_size > 0
         if is_wanted:
-            click.echo(f"What Spark logged is in {path}", err=True)
+            click.echo(f"Spark's log is in {path}", err=True)
         raise
     finally:
         if not is_wanted:
@@ -212,7 +212,7 @@ def spark_log(verbose: bool) -> Iterator[Path | None]:
 
 @contextlib.contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn what a job raises into a mistake that is told in one line; a missing library into a hint."""
+    """Turns the errors of a job into one line. If a library is not installed, the line says what to install."""
     try:
         yield
     except ImportError as error:
@@ -220,7 +220,7 @@ def errors_in_one_line() -> Iterator[None]:
         if library not in EXTRA:
             raise
         hint = "pip install 'barnabas[spark]'"
-        raise click.ClickException(f"{library} is not installed, which comes with the extra spark: {hint}") from None
+        raise click.ClickException(f"{library} is not installed; it is part of the extra spark: {hint}") from None
     except click.ClickException:
         raise
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
-"""``barnabas produce``: what kafka-console-producer does, by its options.
+"""``barnabas produce``, with the options of kafka-console-producer.
 
-Knows nothing of the broker but what a producer tells.
+Knows nothing of the broker's internals; it uses a producer like any other client.
 """
 
 import json
@@ -15,7 +15,7 @@ from barnabas.cli.output import json_option
 
 
 class Line(NamedTuple):
-    """A record as a line says it."""
+    """The record in a line of input."""
 
     key: bytes | None
     value: bytes | None
@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 
 @click.command()
-@click.option("--topic", required=True, help="Where the records go.")
+@click.option("--topic", required=True, help="The topic to write to.")
 @click.option("--property", "--reader-property", "properties", multiple=True, metavar="KEY=VALUE",
               help="How lines are read: parse.key, key.separator, parse.headers, headers.delimiter, headers.separator, "
               "headers.key.separator, null.marker, ignore.error.")  # fmt: skip
@@ -31,15 +31,15 @@ class Line(NamedTuple):
               help="A property of the producer, such as acks=1.")  # fmt: skip
 @click.option("--compression-codec", help="none, gzip, snappy, lz4 or zstd.")
 @click.option("--request-required-acks", "--acks", "acks", type=click.Choice(["0", "1", "-1", "all"]), default="all",
-              show_default=True, help="Whose word that a record is safe is waited for.")  # fmt: skip
-@click.option("--sync", is_flag=True, help="Wait for each record before the next.")
+              show_default=True, help="The acknowledgements to wait for.")  # fmt: skip
+@click.option("--sync", is_flag=True, help="Wait for the acknowledgement of each record before sending the next.")
 @json_option
 @cluster_options
 def produce(cluster: Cluster, topic: str, properties: tuple[str, ...], producer_properties: tuple[str, ...],
             compression_codec: str | None, acks: str, sync: bool, as_json: bool) -> None:  # fmt: skip
-    """Send each line of standard input as a record.
+    """Write each line of standard input as a record.
 
-    With --json, print a line of JSON for each record that the broker has taken.
+    With --json, print a line of JSON for each acknowledged record.
 
     \b
     echo '42:{"total": 3}' | barnabas produce --topic orders --property parse.key=true --property key.separator=:
@@ -72,10 +72,9 @@ def produce(cluster: Cluster, topic: str, properties: tuple[str, ...], producer_
 
 
 def reader(properties: Mapping[str, str]) -> Callable[[bytes], Line]:
-    """How a line becomes a record, by the properties of Kafka's ``LineMessageReader``.
+    """Returns a function that parses a line by the properties of Kafka's ``LineMessageReader``.
 
-    Raises:
-        click.ClickException: from the reader, for a line that lacks what was promised.
+    The function raises :class:`click.ClickException` for a line without an expected separator.
     """
     with_key = properties.get("parse.key", "").lower() == "true"
     with_headers = properties.get("parse.headers", "").lower() == "true"

@@ -1,7 +1,7 @@
-"""``barnabas serve``: start a broker, and say where it listens.
+"""``barnabas serve``: starts a broker and prints its address.
 
-Knows nothing of what the broker does. Nothing here, and nothing that it imports, may import click, rich or a client:
-the broker is to answer 150 ms after its process started.
+Knows nothing of what the broker does. This module and its imports must not import click, rich or a client, which would
+delay the broker's first response.
 """
 
 import logging
@@ -25,11 +25,11 @@ SNIPPET = (
     "for record in consumer:\n"
     "    print(record.topic, record.partition, record.offset, record.key, record.value)\n"
 )
-"""A client that works when it is pasted."""
+"""A client program to paste and run."""
 
 
 class Option(NamedTuple):
-    """An option of the command; click is told of it only when it is needed."""
+    """An option of the command; it becomes a click option only to print help or an error."""
 
     flags: tuple[str, ...]
     name: str
@@ -39,7 +39,7 @@ class Option(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the command was given."""
+    """The parsed options of the command."""
 
     properties: str | None = None
     override: tuple[str, ...] = ()
@@ -53,20 +53,20 @@ class Options(NamedTuple):
 
 
 OPTIONS = (
-    Option(("--config",), "properties", "The server.properties to go by; may stand without --config, too."),
-    Option(("--override",), "override", "One property, before environment and file.", multiple=True),
-    Option(("--dev",), "dev", "One broker is enough, nobody waits, and the data goes when it stops.", is_flag=True),
-    Option(("--log-dirs", "--log-dir"), "log_dirs", "Where the data is kept: short for log.dirs."),
-    Option(("--port",), "port", "Listen on this port of 127.0.0.1 and nowhere else; 0 takes a free one."),
-    Option(("--compatible-with",), "compatible_with", "Tell clients of the APIs of that Apache Kafka: 0.8 to 4.4."),
+    Option(("--config",), "properties", "The server.properties file; --config may be omitted before it."),
+    Option(("--override",), "override", "A property that overrides environment and file: name=value.", multiple=True),
+    Option(("--dev",), "dev", "Development: one replica, no rebalance delays, data deleted at the end.", is_flag=True),
+    Option(("--log-dirs", "--log-dir"), "log_dirs", "The data directories, separated by commas: short for log.dirs."),
+    Option(("--port",), "port", "Listen on this port of 127.0.0.1 only; 0 takes a free port."),
+    Option(("--compatible-with",), "compatible_with", "Offer clients the APIs of that Apache Kafka: 0.8 to 4.4."),
     Option(("--feature",), "feature", "A feature's level in a new cluster: transaction.version=1.", multiple=True),
     Option(("--release-version",), "release_version", "Start a new cluster with the levels of that Apache Kafka: 3.9."),
-    Option(("--log-level",), "log_level", "How much to say: DEBUG, INFO, WARNING or ERROR. INFO."),
+    Option(("--log-level",), "log_level", "DEBUG, INFO (the default), WARNING or ERROR."),
 )
 
 
 def read(arguments: Sequence[str]) -> Options | None:
-    """The options, or None for whatever needs more words than a start: help, and mistakes."""
+    """Parses the options; returns None if click is needed to print help or an error."""
     by_flag = {flag: option for option in OPTIONS for flag in option.flags}
     given: dict[str, str | bool | tuple[str, ...]] = {}
     waiting = list(reversed(arguments))
@@ -92,14 +92,14 @@ def read(arguments: Sequence[str]) -> Options | None:
 
 
 def serve(options: Options) -> int:
-    """Serve until the process is told to stop; its exit code."""
+    """Runs a broker until SIGTERM or SIGINT, and returns the exit code of the process."""
     level = logging.getLevelNamesMapping().get(options.log_level.upper())
     if level is None:
         return _fail(f"--log-level is {options.log_level!r}, but must be one of DEBUG, INFO, WARNING, ERROR")
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     try:
-        properties = gathered(options, os.environ)
-        features = levels(options)
+        properties = merged_properties(options, os.environ)
+        features = feature_levels(options)
         if options.dev and not {"log.dirs", "log.dir"} & set(properties):
             from tempfile import TemporaryDirectory
 
@@ -110,11 +110,10 @@ def serve(options: Options) -> int:
         return _fail(str(error))
 
 
-def gathered(options: Options, environment: "os._Environ[str] | dict[str, str]") -> dict[str, str]:
-    """All properties, from the file, the environment and the command line.
+def merged_properties(options: Options, environment: "os._Environ[str] | dict[str, str]") -> dict[str, str]:
+    """Returns the properties of the file, the environment and the command line, merged.
 
-    Raises:
-        ConfigError, OSError: a source that cannot be read.
+    :raises ConfigError, OSError: one of these cannot be read
     """
     file: dict[str, str] = {}
     if options.properties is not None:
@@ -132,11 +131,10 @@ def gathered(options: Options, environment: "os._Environ[str] | dict[str, str]")
     return sources.merged(file=file, environment=sources.from_environment(environment), overrides=overrides)
 
 
-def levels(options: Options) -> dict[str, int]:
-    """The levels of features that a new cluster is to have.
+def feature_levels(options: Options) -> dict[str, int]:
+    """Returns the feature levels for a new cluster that the options give.
 
-    Raises:
-        ConfigError: there is no such feature, level or release, or one level rests on another that is not there.
+    :raises ConfigError: a feature, level or release is unknown, or a level depends on another that is missing
     """
     found: dict[str, int] = {}
     for each in options.feature:
@@ -160,7 +158,7 @@ def _run(properties: dict[str, str], features: dict[str, int], *, dev: bool) -> 
 
 
 def announce(server: Server) -> None:
-    """Say where the broker listens, and how to talk to it."""
+    """Prints the broker's listeners and data directories, and a client program."""
     config = server.config
     bound = {listener.endpoint.name: listener.endpoint for listener in server.listeners}
     client = next(iter(config.advertised_listeners))

@@ -1,7 +1,7 @@
-"""Where share groups are on their partitions: what there is to tell of that, resetting it, and forgetting it.
+"""Describes, alters and deletes the offsets of share groups.
 
-Knows nothing of what is printed. A share group has no offsets that it has committed: it has, of each partition, the
-first one that is not done with (KIP-932, KIP-1226).
+Knows nothing of what is printed. A share group does not commit offsets: it has a share-partition start offset (SPSO)
+for each partition (KIP-932, KIP-1226).
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,85 +9,79 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from barnabas.cli.asking import ask_coordinator
-from barnabas.cli.client import check_code
-from barnabas.cli.group_views import Place
-from barnabas.errors import NONE, KafkaError
+from barnabas.cli.client import check_code, error_name
+from barnabas.cli.coordinator_requests import send_to_coordinator
+from barnabas.cli.group_views import TopicAndPartition
 
 UNKNOWN = -1
 
 
 class ShareOffset(NamedTuple):
-    """Where a share group is on a partition."""
+    """The start offset of a share group on a partition."""
 
-    start_offset: int | None  #: None: nobody has read it yet
+    start_offset: int | None  #: None if it is not initialized yet
     lag: int | None
     leader_epoch: int | None
 
 
-def share_offsets(admin: Any, group: str) -> dict[Place, ShareOffset]:
-    """Of all partitions that the group has a state of, or is about to."""
+def share_offsets(admin: Any, group: str) -> dict[TopicAndPartition, ShareOffset]:
+    """Returns the offsets of all partitions that the group has initialized or will initialize."""
     from barnabas.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest as Request
 
-    asked = Request(groups=[Request.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)])
-    (told,) = ask_coordinator(admin, group, asked).groups
-    check_code(told.error_code, told.error_message)
+    request = Request(groups=[Request.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)])
+    (response,) = send_to_coordinator(admin, group, request).groups
+    check_code(response.error_code, response.error_message)
     found = {}
-    for topic in told.topics:
+    for topic in response.topics:
         for each in topic.partitions:
             check_code(each.error_code, each.error_message)
-            place = topic.topic_name, each.partition_index
+            topic_partition = topic.topic_name, each.partition_index
             if each.start_offset == UNKNOWN:
-                found[place] = ShareOffset(None, None, None)
+                found[topic_partition] = ShareOffset(None, None, None)
             else:
-                found[place] = ShareOffset(
+                found[topic_partition] = ShareOffset(
                     each.start_offset, None if each.lag == UNKNOWN else each.lag, each.leader_epoch
                 )
     return found
 
 
-def alter_share_offsets(admin: Any, group: str, offsets: Mapping[Place, int]) -> dict[Place, str | None]:
-    """Set where the group is; the name of an error, or None, of each partition."""
+def alter_share_offsets(
+    admin: Any, group: str, offsets: Mapping[TopicAndPartition, int]
+) -> dict[TopicAndPartition, str | None]:
+    """Sets the start offsets of partitions; returns the name of an error, or None, for each."""
     from barnabas.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest as Request
 
     Topic = Request.AlterShareGroupOffsetsRequestTopic
     Partition = Topic.AlterShareGroupOffsetsRequestPartition
-    asked = Request(
+    request = Request(
         group_id=group,
         topics=[
             Topic(
                 topic_name=topic,
                 partitions=[
-                    Partition(partition_index=index, start_offset=offsets[topic, index]) for _, index in places
+                    Partition(partition_index=index, start_offset=offsets[topic, index])
+                    for _, index in topic_partitions
                 ],
             )
-            for topic, places in groupby(sorted(offsets), itemgetter(0))
+            for topic, topic_partitions in groupby(sorted(offsets), itemgetter(0))
         ],
     )
-    told = ask_coordinator(admin, group, asked)
-    check_code(told.error_code, told.error_message)
+    response = send_to_coordinator(admin, group, request)
+    check_code(response.error_code, response.error_message)
     return {
-        (topic.topic_name, each.partition_index): name_of(each.error_code)
-        for topic in told.responses
+        (topic.topic_name, each.partition_index): error_name(each.error_code)
+        for topic in response.responses
         for each in topic.partitions
     }
 
 
 def delete_share_offsets(admin: Any, group: str, topics: Iterable[str]) -> dict[str, str | None]:
-    """Have the group forget these topics; the name of an error, or None, of each."""
+    """Deletes the group's offsets of topics; returns the name of an error, or None, for each."""
     from barnabas.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest as Request
 
-    asked = Request(
+    request = Request(
         group_id=group, topics=[Request.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics]
     )
-    told = ask_coordinator(admin, group, asked)
-    check_code(told.error_code, told.error_message)
-    return {topic.topic_name: name_of(topic.error_code) for topic in told.responses}
-
-
-def name_of(code: int) -> str | None:
-    """Our name of an error; None where there is none."""
-    if code == NONE:
-        return None
-    error = KafkaError.by_code.get(code)
-    return f"Error {code}" if error is None else error.__name__
+    response = send_to_coordinator(admin, group, request)
+    check_code(response.error_code, response.error_message)
+    return {topic.topic_name: error_name(topic.error_code) for topic in response.responses}

@@ -1,6 +1,6 @@
-"""``barnabas spark``: what is around a Spark that is to read and write topics.
+"""``barnabas spark``: downloads the jars that Spark's own Kafka connector needs.
 
-Knows nothing of topics; the jobs themselves are ``barnabas pipeline``.
+Knows nothing of topics; the jobs on Spark are ``barnabas pipeline``.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from barnabas.cli.verbs import Verbs
 
 @click.group(cls=Verbs)
 def spark() -> None:
-    """Fetch what Spark's own Kafka connector needs.
+    """Download the jars of Spark's own Kafka connector.
 
     \b
     barnabas spark jars
@@ -25,20 +25,20 @@ def spark() -> None:
     "--to",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the jars go; a folder in the user's cache by default.",
+    help="The folder for the jars; by default one in the user's cache.",
 )
 def jars(to: Path | None) -> None:
-    """Fetch the four jars of Spark's own connector with mvn, and say how Spark is told of them.
+    """Download the four jars of Spark's own connector with mvn, and print how to use them.
 
-    They are of the installed pyspark's release, or of the newest where that is not to be had. The format "barnabas"
-    needs none of them: they are for queries that say format("kafka").
+    They are of the release of the installed pyspark, or of the newest release if there are none for it. Only queries
+    with format("kafka") need them; format("barnabas") does not.
     """
     try:
         from barnabas.pipelines.jars import JarsUnavailable, fetch, installed_release
 
         release = installed_release()
     except ImportError:
-        raise click.ClickException("this needs pyspark: pip install barnabas[spark]") from None
+        raise click.ClickException("pyspark is not installed: pip install 'barnabas[spark]'") from None
     try:
         found = fetch(to, say=lambda line: click.echo(line, err=True))
     except (JarsUnavailable, OSError) as error:
@@ -47,7 +47,7 @@ def jars(to: Path | None) -> None:
     click.echo(f"Spark's connector for pyspark {release}, in {found[0].parent}:")
     for jar in found:
         click.echo(f"  {jar.name}")
-    click.echo("\nTo a job that is submitted:")
+    click.echo("\nFor spark-submit:")
     click.echo(f"  spark-submit --jars {names} job.py")
-    click.echo("\nTo a session that Python starts:")
+    click.echo("\nFor a session in Python:")
     click.echo(f'  SparkSession.builder.config("spark.jars", "{names}")')

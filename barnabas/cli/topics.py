@@ -1,6 +1,6 @@
-"""``barnabas topics``: what kafka-topics does, by its options.
+"""``barnabas topics``, with the options of kafka-topics.
 
-Knows nothing of the broker but what an admin client tells.
+Knows nothing of the broker's internals; it uses an admin client.
 """
 
 import re
@@ -12,30 +12,34 @@ import click
 
 from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
 from barnabas.cli.output import json_option, show_json, show_table
+from barnabas.cluster.topic_names import INTERNAL
 from barnabas.log.meta_properties import uuid_text
 
 _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
-#: ``kafka-topics`` hides these two when it is told to.
-INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
 
 @click.command()
-@click.option("--create", "action", flag_value="create", help="Make a topic.")
+@click.option("--create", "action", flag_value="create", help="Create a topic.")
 @click.option("--list", "action", flag_value="list", help="List the names of topics.")
-@click.option("--describe", "action", flag_value="describe", help="Tell partitions, replicas and configs of topics.")
-@click.option("--alter", "action", flag_value="alter", help="Give a topic more partitions.")
-@click.option("--delete", "action", flag_value="delete", help="Delete a topic.")
-@click.option("--topic", help="The topic; for all but --create a regular expression, too.")
-@click.option("--partitions", type=click.IntRange(1), help="How many partitions it is to have.")
-@click.option("--replication-factor", type=click.IntRange(1), help="How many replicas a partition is to have.")
 @click.option(
-    "--replica-assignment", help="Brokers by hand: 0:1,1:2 puts partition 0 on 0 and 1, partition 1 on 1 and 2."
+    "--describe", "action", flag_value="describe", help="Describe the partitions, replicas and configs of topics."
+)
+@click.option("--alter", "action", flag_value="alter", help="Add partitions to a topic.")
+@click.option("--delete", "action", flag_value="delete", help="Delete a topic.")
+@click.option("--topic", help="The topic; except with --create, it may be a regular expression.")
+@click.option("--partitions", type=click.IntRange(1), help="The number of partitions.")
+@click.option("--replication-factor", type=click.IntRange(1), help="The number of replicas of each partition.")
+@click.option(
+    "--replica-assignment",
+    help="The brokers of each partition: 0:1,1:2 puts partition 0 on 0 and 1, partition 1 on 1 and 2.",
 )
 @click.option("--config", "configs", multiple=True, metavar="KEY=VALUE", help="A config of the new topic.")
-@click.option("--if-not-exists", is_flag=True, help="Do nothing where the topic is already there.")
-@click.option("--if-exists", is_flag=True, help="Do nothing where there is no such topic.")
-@click.option("--exclude-internal", is_flag=True, help="Leave out the broker's own topics.")
-@click.option("--under-replicated-partitions", is_flag=True, help="Only partitions that lack in-sync replicas.")
+@click.option("--if-not-exists", is_flag=True, help="Do nothing if the topic exists.")
+@click.option("--if-exists", is_flag=True, help="Do nothing if the topic does not exist.")
+@click.option("--exclude-internal", is_flag=True, help="Leave out internal topics.")
+@click.option(
+    "--under-replicated-partitions", is_flag=True, help="Only partitions with fewer in-sync replicas than replicas."
+)
 @click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
 @json_option
 @cluster_options
@@ -58,7 +62,7 @@ def _create(admin: Any, topic: str, **given: Any) -> None:
     wanted: dict[str, Any] = {"configs": pairs(given["configs"], "--config")}
     if given["replica_assignment"]:
         if given["partitions"] or given["replication_factor"]:
-            raise click.UsageError("--replica-assignment says it all: no --partitions and no --replication-factor")
+            raise click.UsageError("--replica-assignment cannot be combined with --partitions or --replication-factor")
         wanted["assignments"] = dict(enumerate(_assignment(given["replica_assignment"])))
     else:
         wanted["num_partitions"] = given["partitions"] or -1
@@ -117,7 +121,7 @@ def _describe(admin: Any, topic: str | None, **given: Any) -> None:
 
 
 def _id_text(topic_id: str | None) -> str:
-    """A topic's id, which the client gives in hexadecimal, as Kafka's own tools write it."""
+    """Returns a topic id as Kafka's tools print it; the client has it in hexadecimal."""
     return "-" if topic_id is None else uuid_text(UUID(topic_id).bytes)
 
 

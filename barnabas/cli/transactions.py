@@ -1,6 +1,6 @@
-"""``barnabas transactions``: what kafka-transactions does, by its commands and options.
+"""``barnabas transactions``, with the commands and options of kafka-transactions.
 
-Knows nothing of the broker but what an admin client tells.
+Knows nothing of the broker's internals; it uses an admin client.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import click
 
 from barnabas.cli.client import Cluster, bootstrap_option, cluster_options, config_option
-from barnabas.cli.hanging import described, find_hanging, transaction_at
+from barnabas.cli.hanging import describe_transaction, find_hanging, transaction_at
 from barnabas.cli.output import json_option, show_json, show_table
-from barnabas.cli.verbs import Verbs, hand_on
+from barnabas.cli.verbs import Verbs, pass_options_on
 from barnabas.clock import SystemClock
 
 STATES = (
@@ -33,7 +33,7 @@ HANGING_COLUMNS = (
 )  # fmt: skip
 
 FENCING_TIMEOUT_MS = 30_000
-"""The time-out of transactions that an id is left with when its producer was fenced (kafka-transactions' own)."""
+"""The transaction timeout of the producer that fences another one, as in kafka-transactions."""
 
 _WHICH = (
     "--start-offset (for Kafka 3.0 and later), or --producer-id, --producer-epoch and --coordinator-epoch (for any), "
@@ -42,7 +42,7 @@ _WHICH = (
 
 
 class TransactionVerbs(Verbs):
-    aliases: ClassVar = {"forceTerminateTransaction": "force-terminate"}  #: kafka-transactions has it that way
+    aliases: ClassVar = {"forceTerminateTransaction": "force-terminate"}  #: the name in kafka-transactions
 
 
 @click.group(cls=TransactionVerbs)
@@ -50,17 +50,17 @@ class TransactionVerbs(Verbs):
 @config_option
 @click.pass_context
 def transactions(context: click.Context, /, **given: str | None) -> None:
-    """List and describe transactions, and end those that hang.
+    """List and describe transactions, and abort hanging ones.
 
     \b
     barnabas transactions find-hanging --topic orders
     barnabas transactions abort --topic orders --partition 0 --start-offset 4711
     """
-    hand_on(context, given)
+    pass_options_on(context, given)
 
 
 def verb(name: str) -> Callable[[Callable[..., None]], click.Command]:
-    """A command of this group, which may have the options of where the broker is, too."""
+    """Declares a subcommand, which has the options of the group, too."""
 
     def register(function: Callable[..., None]) -> click.Command:
         return transactions.command(name)(cluster_options(function))
@@ -74,13 +74,13 @@ def verb(name: str) -> Callable[[Callable[..., None]], click.Command]:
     "states",
     multiple=True,
     type=click.Choice(STATES, case_sensitive=False),
-    help="Only ids in this state; may be given again.",
+    help="Only ids in this state; may be repeated.",
 )
 @click.option(
-    "--producer-id", "producer_ids", multiple=True, type=int, help="Only ids of this producer; may be given again."
+    "--producer-id", "producer_ids", multiple=True, type=int, help="Only ids of this producer; may be repeated."
 )
 @click.option(
-    "--duration-filter", type=int, help="Only ids whose transaction has been open for longer than so many ms."
+    "--duration-filter", type=int, help="Only ids whose transaction has been open for longer than this, in ms."
 )
 @click.option("--transactional-id-pattern", help="Only ids that this regular expression matches as a whole.")
 @json_option
@@ -119,18 +119,18 @@ def list_transactions(
 def describe(cluster: Cluster, transactional_id: str, as_json: bool) -> None:
     """Describe a transactional id and its transaction."""
     with cluster.admin() as admin:
-        told = described(admin, transactional_id, clock=SystemClock())
-    start = told.transaction_start_time_ms
+        found = describe_transaction(admin, transactional_id, clock=SystemClock())
+    start = found.transaction_start_time_ms
     row = {
-        "coordinator_id": told.coordinator_id,
+        "coordinator_id": found.coordinator_id,
         "transactional_id": transactional_id,
-        "producer_id": told.producer_id,
-        "producer_epoch": told.producer_epoch,
-        "transaction_state": told.state.value,
-        "transaction_timeout_ms": told.transaction_timeout_ms,
+        "producer_id": found.producer_id,
+        "producer_epoch": found.producer_epoch,
+        "transaction_state": found.state.value,
+        "transaction_timeout_ms": found.transaction_timeout_ms,
         "transaction_start_time_ms": start if start >= 0 else None,
         "transaction_duration_ms": SystemClock().time_ms() - start if start >= 0 else None,
-        "topic_partitions": [f"{topic}-{partition}" for topic, partition in sorted(told.topic_partitions)],
+        "topic_partitions": [f"{topic}-{partition}" for topic, partition in sorted(found.topic_partitions)],
     }
     _show([row], DESCRIBE_COLUMNS, as_json)
 
@@ -138,18 +138,18 @@ def describe(cluster: Cluster, transactional_id: str, as_json: bool) -> None:
 @verb("describe-producers")
 @click.option("--topic", required=True, help="The topic.")
 @click.option("--partition", required=True, type=click.IntRange(0), help="The partition.")
-@click.option("--broker-id", type=int, help="Ask this replica, and not the leader.")
+@click.option("--broker-id", type=int, help="Describe the producers of this replica instead of the leader's.")
 @json_option
 def describe_producers(cluster: Cluster, topic: str, partition: int, broker_id: int | None, as_json: bool) -> None:
     """Describe the producers of a partition.
 
-    What each one wrote last, and where its open transaction began.
+    Shows the last sequence and timestamp of each, and the start offset of its open transaction.
     """
     from kafka import TopicPartition
 
-    place = TopicPartition(topic, partition)
+    topic_partition = TopicPartition(topic, partition)
     with cluster.admin() as admin:
-        found = admin.describe_producers([place], broker_id=broker_id)[place].active_producers
+        found = admin.describe_producers([topic_partition], broker_id=broker_id)[topic_partition].active_producers
     rows = [
         {
             "producer_id": each.producer_id,
@@ -165,20 +165,20 @@ def describe_producers(cluster: Cluster, topic: str, partition: int, broker_id: 
 
 
 @verb("find-hanging")
-@click.option("--broker-id", type=int, help="Look at the replicas of this broker.")
-@click.option("--topic", help="Look at this topic only.")
-@click.option("--partition", type=click.IntRange(0), help="Look at this partition of the topic only.")
+@click.option("--broker-id", type=int, help="Search the replicas of this broker.")
+@click.option("--topic", help="Search this topic only.")
+@click.option("--partition", type=click.IntRange(0), help="Search this partition of the topic only.")
 @click.option(
     "--max-transaction-timeout", "minutes", type=click.IntRange(0), default=15, show_default=True,
-    help="Look at transactions that have been open for longer than so many minutes.",
+    help="Only transactions that have been open for longer than this, in minutes.",
 )  # fmt: skip
 @json_option
 def find(
     cluster: Cluster, broker_id: int | None, topic: str | None, partition: int | None, minutes: int, as_json: bool
 ) -> None:
-    """Find transactions that nobody will end.
+    """Find hanging transactions.
 
-    They are open on a partition, and unknown to their coordinator.
+    They are open on a partition, but no coordinator will end them.
     """
     if topic is None and broker_id is None:
         raise click.UsageError("--topic or --broker-id must be given")
@@ -196,7 +196,7 @@ def find(
 @click.option("--start-offset", type=click.IntRange(0), help="The first offset of the transaction.")
 @click.option("--producer-id", type=click.IntRange(0), help="The producer's id.")
 @click.option("--producer-epoch", type=click.IntRange(0), help="The producer's epoch.")
-@click.option("--coordinator-epoch", type=int, help="The coordinator's epoch, as describe-producers tells it.")
+@click.option("--coordinator-epoch", type=int, help="The coordinator epoch, as describe-producers shows it.")
 def abort(
     cluster: Cluster,
     topic: str,
@@ -206,20 +206,20 @@ def abort(
     producer_epoch: int | None,
     coordinator_epoch: int | None,
 ) -> None:
-    """Abort what a hanging transaction wrote to a partition."""
+    """Abort a hanging transaction on a partition."""
     from kafka import TopicPartition
     from kafka.admin import AbortTransactionSpec
 
     by_producer = producer_id, producer_epoch, coordinator_epoch
     if start_offset is None and None in by_producer:
         raise click.UsageError(_WHICH)
-    place = TopicPartition(topic, partition)
+    topic_partition = TopicPartition(topic, partition)
     with cluster.admin() as admin:
         if start_offset is not None:
-            producer_id, producer_epoch, coordinator_epoch = transaction_at(admin, place, start_offset)
-        # Where no coordinator has ended anything yet, the first epoch that one may have: never newer than the real one.
+            producer_id, producer_epoch, coordinator_epoch = transaction_at(admin, topic_partition, start_offset)
+        # Without a marker on the partition, use the lowest epoch: it cannot be newer than the coordinator's.
         epoch = max(0, coordinator_epoch or 0)
-        admin.abort_transaction(AbortTransactionSpec(place, producer_id, producer_epoch, epoch))
+        admin.abort_transaction(AbortTransactionSpec(topic_partition, producer_id, producer_epoch, epoch))
     click.echo(f"Aborted the transaction of producer {producer_id} on {topic}-{partition}")
 
 
@@ -228,18 +228,18 @@ def abort(
     "--transactional-id", "--transactionalId", "transactional_id", required=True, help="The transactional id."
 )
 def force_terminate(cluster: Cluster, transactional_id: str) -> None:
-    """Fence a producer, and abort its transaction."""
+    """Fence the producer of a transactional id, and abort its transaction."""
     from kafka import KafkaProducer
 
     with cluster.admin() as admin:
-        described(admin, transactional_id, clock=SystemClock())  # or it would be made for the asking
+        describe_transaction(admin, transactional_id, clock=SystemClock())  # InitProducerId would create a missing id
     own = {"transactional_id": transactional_id, "transaction_timeout_ms": FENCING_TIMEOUT_MS}
     producer = KafkaProducer(**cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own))
     try:
-        producer.init_transactions()  # what a new producer of that id does first
+        producer.init_transactions()  # fences the current producer, and aborts its transaction
     finally:
         producer.close()
-    click.echo(f"Terminated what was open of {transactional_id}")
+    click.echo(f"Terminated the transaction of {transactional_id}")
 
 
 def _show(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool, *, empty: str = "Nothing") -> None:

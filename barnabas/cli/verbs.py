@@ -1,6 +1,6 @@
-"""Commands that have verbs of their own, as some of Kafka's tools do: ``barnabas features upgrade``.
+"""Commands with subcommands, as some of Kafka's tools have: ``barnabas features upgrade``.
 
-Knows nothing of any of them. Where the broker is may be said before the verb or after it.
+Knows nothing of any of them. ``--bootstrap-server`` and ``--command-config`` may precede or follow the subcommand.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ import click
 
 
 class Verbs(click.Group):
-    """Commands in the order in which they were written, some of which have other names besides."""
+    """A group that lists its subcommands in the order of declaration, and knows aliases for some."""
 
     aliases: ClassVar[Mapping[str, str]] = {}
 
@@ -21,12 +21,12 @@ class Verbs(click.Group):
         return super().get_command(context, self.aliases.get(name, name))
 
 
-def hand_on(context: click.Context, given: Mapping[str, object]) -> None:
-    """What was said before the verb goes to it, unless it is said again after it."""
+def pass_options_on(context: click.Context, given: Mapping[str, object]) -> None:
+    """Makes the options that precede the subcommand the defaults of the same options of the subcommand."""
     assert isinstance(context.command, Verbs)
-    said = {
+    explicit = {
         name: value
         for name, value in given.items()
         if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
     }
-    context.default_map = dict.fromkeys((*context.command.commands, *context.command.aliases), said)
+    context.default_map = dict.fromkeys((*context.command.commands, *context.command.aliases), explicit)

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
 from barnabas.cli import commands
-from barnabas.cli.asking import ask_coordinator
+from barnabas.cli.coordinator_requests import send_to_coordinator
 from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 from .test_console_tools import Tools, rows
@@ -71,7 +71,7 @@ class Groups(NamedTuple):
                 member_epoch=epoch,
                 subscribed_topic_names=[self.topic] if epoch == 0 else None,
             )
-            return ask_coordinator(client, self.sharers, request)
+            return send_to_coordinator(client, self.sharers, request)
         finally:
             client.close()
 

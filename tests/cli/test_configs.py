@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from barnabas.cli.configs import added
+from barnabas.cli.configs import config_pairs
 
 
 def rows(outcome):
@@ -102,9 +102,9 @@ def test_mistakes(barnabas, arguments):
     ],
 )
 def test_what_add_config_means(text, pairs):
-    assert list(added(text)) == pairs
+    assert list(config_pairs(text)) == pairs
 
 
 def test_what_add_config_cannot_mean():
     with pytest.raises(click.UsageError):
-        list(added("a=b,c"))
+        list(config_pairs("a=b,c"))

@@ -3,7 +3,7 @@
 import pytest
 from kafka import KafkaAdminClient
 
-from barnabas.cli.asking import ask_coordinator
+from barnabas.cli.coordinator_requests import send_to_coordinator
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
@@ -79,7 +79,7 @@ def join(admin, broker):
     def joined(group):
         epoch = 0
         for _ in range(100):
-            answer = ask_coordinator(admin, group, BEATS[group](epoch))
+            answer = send_to_coordinator(admin, group, BEATS[group](epoch))
             assert answer.error_code == 0, answer
             epoch = answer.member_epoch
             if group == "streamers":
@@ -95,7 +95,7 @@ def join(admin, broker):
 @pytest.fixture
 def leave(admin):
     def left(group):
-        assert ask_coordinator(admin, group, BEATS[group](-1)).error_code == 0
+        assert send_to_coordinator(admin, group, BEATS[group](-1)).error_code == 0
 
     return left
 

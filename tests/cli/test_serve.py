@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from barnabas.cli import main
-from barnabas.cli.serve import SNIPPET, Options, gathered, levels, read
+from barnabas.cli.serve import SNIPPET, Options, feature_levels, merged_properties, read
 from barnabas.config import ConfigError
 
 WAIT_S = 30
@@ -45,7 +45,7 @@ def test_an_override_goes_before_the_environment_and_that_before_the_file(tmp_pa
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=1\nlog.retention.ms=1\nlog.segment.bytes=1\nlog.dirs=/file\n")
     options = Options(str(file), ("num.partitions=3", "listeners=PLAINTEXT://:1"), log_dirs="/short", port="2")
-    assert gathered(options, {"KAFKA_NUM_PARTITIONS": "2", "KAFKA_LOG_RETENTION_MS": "2", "HOME": "/"}) == {
+    assert merged_properties(options, {"KAFKA_NUM_PARTITIONS": "2", "KAFKA_LOG_RETENTION_MS": "2", "HOME": "/"}) == {
         "num.partitions": "3",
         "log.retention.ms": "2",
         "log.segment.bytes": "1",
@@ -55,12 +55,12 @@ def test_an_override_goes_before_the_environment_and_that_before_the_file(tmp_pa
 
 
 def test_a_port_is_one_of_this_machine_alone():
-    assert gathered(Options(port="9999"), {})["listeners"] == "PLAINTEXT://127.0.0.1:9999"
+    assert merged_properties(Options(port="9999"), {})["listeners"] == "PLAINTEXT://127.0.0.1:9999"
 
 
 def test_an_override_that_cannot_be_read():
     with pytest.raises(ConfigError, match=r"^--override is 'a', but must be key=value$"):
-        gathered(Options(override=("a",)), {})
+        merged_properties(Options(override=("a",)), {})
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_mistake_stops_the_start_with_one_line(capsys, arguments, said):
     ],
 )
 def test_levels_of_features(options, found):
-    assert levels(options) == found
+    assert feature_levels(options) == found
 
 
 def test_the_snippet_has_six_lines_and_compiles():

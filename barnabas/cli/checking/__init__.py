@@ -1,6 +1,6 @@
-"""What ``barnabas check-log`` looks at: everything in a data directory, against everything else in it.
+"""The checks of ``barnabas check-log``: the files of a data directory, compared with one another.
 
-Knows nothing of options and of printing. Batches, indexes, snapshots and checkpoints are read here, by ``struct``, and
-not by ``barnabas.log``, whose work is checked; only what the metadata records and transaction markers say is left to
-``barnabas.cluster`` and ``barnabas.records``, once their batches were found good.
+Knows nothing of options and output. Batches, indexes, snapshots and checkpoints are read here with ``struct``, not with
+``barnabas.log``, which wrote them. Only metadata records and transaction markers are decoded by ``barnabas.cluster``
+and ``barnabas.records``, after their batches have passed the checks.
 """

@@ -1,6 +1,6 @@
-"""What the metadata log says of a data directory: its topics, their ids and configs, its owner.
+"""The metadata image that a data directory is checked against: topics, their ids and configs, and brokers.
 
-Knows nothing of the other partitions. The records are read by the broker's own decoder, into its own image.
+Knows nothing of the other partitions. The broker's own decoder reads the records into the broker's own image.
 """
 
 from collections.abc import Iterator
@@ -24,17 +24,17 @@ METADATA_TOPIC_ID = bytes(15) + b"\1"
 
 
 class Unreadable(Exception):
-    """The metadata log says nothing that makes sense."""
+    """The metadata log cannot be decoded."""
 
 
 class Cluster:
-    """The metadata image, and what a check asks of it. Without a metadata log nothing is known."""
+    """The metadata image, or None if there is no metadata log."""
 
     def __init__(self, image: MetadataImage | None = None) -> None:
         self.image = image
 
     def topic_id(self, topic: str) -> bytes | None:
-        """The topic's id; None if it is not known, or there is no such topic."""
+        """Returns the topic's id; None if the topic is unknown."""
         if topic == METADATA_TOPIC:
             return METADATA_TOPIC_ID
         found = self.image.topics_by_name.get(topic) if self.image is not None else None
@@ -44,7 +44,7 @@ class Cluster:
         return self.image.partition(topic, index) if self.image is not None else None
 
     def compacts(self, topic: str) -> bool | None:
-        """Whether the topic is compacted by a config of its own; None when that is not known."""
+        """Returns whether the topic's own cleanup.policy compacts it; None if it has none, or the topic is unknown."""
         if topic == METADATA_TOPIC:
             return False
         if self.image is None or topic not in self.image.topics_by_name:
@@ -54,19 +54,22 @@ class Cluster:
 
 
 def load(directory: Path) -> MetadataImage:
-    """The image that the latest good snapshot in ``directory`` and the log after it make. Raises Unreadable."""
+    """Returns the image of the latest valid snapshot in ``directory`` and of the log after it.
+
+    :raises Unreadable: it cannot be decoded
+    """
     try:
         image = _from_snapshot(directory)
         ready = list(_records_after(directory, image.offset))
         if ready:
             image, _ = image.apply([record for _, record in ready], offset=ready[-1][0], epoch=image.epoch)
     except (CorruptMessage, MalformedMessage, KafkaError, KeyError) as error:
-        raise Unreadable(f"the metadata cannot be read: {error}") from error
+        raise Unreadable(f"the metadata cannot be decoded: {error}") from error
     return image
 
 
 def _from_snapshot(directory: Path) -> MetadataImage:
-    """What the latest snapshot says that can be read; nothing when there is none, or the log goes back to the start."""
+    """Returns the image of the latest valid snapshot; an empty one if the log begins at offset 0."""
     found = (parse_file_name(path.name) for path in directory.iterdir())
     damage: CorruptMessage | None = None
     for snapshot in sorted((each for each in found if each is not None), reverse=True):
@@ -82,8 +85,8 @@ def _from_snapshot(directory: Path) -> MetadataImage:
 
 
 def _records_after(directory: Path, offset: int) -> Iterator[tuple[int, Any]]:
-    """The records of the log behind that offset; those of a transaction when it ends (KIP-868)."""
-    waiting: list[tuple[int, Any]] | None = None
+    """Yields the records of the log after that offset; those of a transaction when it is committed (KIP-868)."""
+    uncommitted: list[tuple[int, Any]] | None = None
     for path in sorted(directory.glob("*.log")):
         for batch, records in decode_batches(path.read_bytes()):
             for number, record in enumerate(records):
@@ -91,13 +94,13 @@ def _records_after(directory: Path, offset: int) -> Iterator[tuple[int, Any]]:
                 if at <= offset or isinstance(record, Control):
                     continue
                 if isinstance(record, BeginTransactionRecord):
-                    waiting = []
+                    uncommitted = []
                 elif isinstance(record, EndTransactionRecord):
-                    yield from waiting or ()
-                    waiting = None
+                    yield from uncommitted or ()
+                    uncommitted = None
                 elif isinstance(record, AbortTransactionRecord):
-                    waiting = None
-                elif waiting is None:
+                    uncommitted = None
+                elif uncommitted is None:
                     yield at, record
                 else:
-                    waiting.append((at, record))
+                    uncommitted.append((at, record))

@@ -1,6 +1,6 @@
-"""One partition's directory: its segments batch by batch, and every file beside them.
+"""Checks the directory of one partition: the batches of its segments, and all other files in it.
 
-Knows nothing of other partitions, nor of the checkpoints that are about several.
+Knows nothing of other partitions, nor of the checkpoints of the data directory.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,26 +23,26 @@ MAX_RELATIVE: Final = 2**31 - 1
 
 
 class Known(NamedTuple):
-    """What is known of a partition from elsewhere. None: nothing is."""
+    """What checkpoints and metadata contain about a partition; None means unknown."""
 
     topic_id: bytes | None = None
     compacts: bool | None = None
-    cleaned_up_to: int = 0  #: the log cleaner's checkpoint: below it, offsets may be missing
-    log_start_offset: int = 0  #: the checkpoint's
+    cleaned_up_to: int = 0  #: in the cleaner's checkpoint; below it, offsets may be missing
+    log_start_offset: int = 0  #: in its checkpoint
     leader_epoch: int | None = None
-    is_clean: bool = False  #: whether the broker closed it
+    is_clean: bool = False  #: whether the broker was shut down cleanly
 
 
 class Extent(NamedTuple):
-    """What a partition's log was found to be."""
+    """The offsets and leader epochs of a partition's log."""
 
-    first_offset: int  #: base of its first segment
+    first_offset: int  #: base offset of the first segment
     end_offset: int
     epochs: list[tuple[int, int]]
 
 
 class Partition:
-    """The check of one directory; see :func:`check`."""
+    """The check of one partition directory; see :func:`check`."""
 
     def __init__(self, directory: Path, known: Known, findings: Findings, progress: Callable[[int], object]) -> None:
         self.directory, self.known, self.findings = directory, known, findings
@@ -60,7 +60,7 @@ class Partition:
     def path(self, name: str) -> Path:
         return self.directory / name
 
-    # ------------------------------------------------------------ the whole
+    # ------------------------------------------------------------ directory
 
     def check(self) -> Extent:
         self._look_over_names()
@@ -79,8 +79,8 @@ class Partition:
             left = [name for name in self.names if name.endswith(ending)]
             if left:
                 others = f", with {len(left) - 1} more" if len(left) > 1 else ""
-                words = f"left of something unfinished{others}; the next start sees to it"
-                self.findings.warning("leftover", str(self.path(left[0])), words)
+                text = f"of an unfinished operation{others}; the next start completes or deletes it"
+                self.findings.warning("leftover", str(self.path(left[0])), text)
         for name in self.names:
             path = str(self.path(name))
             if name.endswith(LEFTOVERS):
@@ -93,9 +93,9 @@ class Partition:
                 or _is_of_segment(name, (LOG, ".snapshot"))
                 or name.endswith(".checkpoint")
             ):
-                self.findings.warning("unknown", path, "no file that belongs here")
+                self.findings.warning("unknown", path, "it does not belong in a partition directory")
         if not self.bases:
-            self.findings.warning("empty", str(self.directory), "there is no segment; the next start makes one")
+            self.findings.warning("empty", str(self.directory), "there is no segment; the next start creates one")
 
     def _check_topic_id(self) -> None:
         path = self.path(METADATA)
@@ -109,8 +109,8 @@ class Partition:
         if topic_id is None or found["version"] != "0":
             self.findings.error("topic-id", str(path), f"version {found['version']!r}, topic id {found['topic_id']!r}")
         elif self.known.topic_id is not None and topic_id != self.known.topic_id:
-            words = f"the topic id is {found['topic_id']}, and the metadata has another for that name"
-            self.findings.error("topic-id", str(path), words)
+            text = f"the topic id is {found['topic_id']}, but the metadata has another one for the topic"
+            self.findings.error("topic-id", str(path), text)
 
     # ------------------------------------------------------------ segments
 
@@ -118,10 +118,10 @@ class Partition:
         stem, is_last = f"{base:020d}", number + 1 == len(self.bases)
         path = str(self.path(stem + LOG))
         if number and base != self.expected:
-            self._miss(path, None, base, is_last=False, is_start=True)
+            self._check_gap(path, None, base, is_last=False, is_start=True)
         self.expected = max(self.expected, base)
-        index = OffsetIndexCheck(self.path(stem + ".index"), base, self._teller(stem + ".index", "index"))
-        times = TimeIndexCheck(self.path(stem + ".timeindex"), base, self._teller(stem + ".timeindex", "timeindex"))
+        index = OffsetIndexCheck(self.path(stem + ".index"), base, self._reporter(stem + ".index", "index"))
+        times = TimeIndexCheck(self.path(stem + ".timeindex"), base, self._reporter(stem + ".timeindex", "timeindex"))
 
         def damaged(kind: str, position: int, offset: int | None, what: str) -> None:
             severity = WARNING if kind == "zeros" and is_last and not self.known.is_clean else ERROR
@@ -134,12 +134,12 @@ class Partition:
         times.finish(latest, is_sealed=not is_last)
         for beside, suffix in ((index, ".index"), (times, ".timeindex")):
             if not beside.is_there and (self.path(stem + LOG).stat().st_size or self.known.is_clean):
-                words = "it is missing; it is made from the log when it is needed"
-                self.findings.warning("missing", str(self.path(stem + suffix)), words)
+                text = "it is missing; it is rebuilt from the log when it is needed"
+                self.findings.warning("missing", str(self.path(stem + suffix)), text)
         transactions = self.path(stem + ".txnindex")
         end = self.expected if is_last else self.bases[number + 1]
-        tell = self._teller(stem + ".txnindex", "txnindex")
-        check_transactions(transactions, base, end, aborted, tell, is_whole=self._replay.is_whole)
+        report = self._reporter(stem + ".txnindex", "txnindex")
+        check_transactions(transactions, base, end, aborted, report, is_whole=self._replay.is_whole)
 
     def _walk(
         self,
@@ -150,15 +150,15 @@ class Partition:
         times: TimeIndexCheck,
         batches: Iterator[Batch],
     ) -> tuple[int, list[Aborted]]:
-        """Go through the batches of a segment; gives its latest timestamp, and what was aborted in it."""
+        """Checks the batches of a segment; returns its maximum timestamp and its aborted transactions."""
         latest, aborted = -1, []
         for batch in batches:
             position, _, first, last, epoch, timestamp, producer_id, header, data = batch
             if first != self.expected and first >= 0:
-                self._miss(path, position, first, is_last=is_last)
+                self._check_gap(path, position, first, is_last=is_last)
             if last < max(first, self.expected) or last - base > MAX_RELATIVE:
-                words = f"the batch has the offsets {first} to {last}, in a segment from {base} on"
-                self.findings.error("order", path, words, position, first)
+                text = f"the batch has the offsets {first} to {last}, but the segment begins at {base}"
+                self.findings.error("order", path, text, position, first)
                 last = max(last, self.expected - 1)
             if last >= self._next_snapshot:
                 self._at_snapshots(first)
@@ -175,7 +175,7 @@ class Partition:
                 times.visit(first, last, timestamp, latest)
             if producer_id >= 0 and header is not None:
                 try:
-                    transaction = self._replay.take(header, data)
+                    transaction = self._replay.add(header, data)
                 except KafkaError as error:
                     self.findings.error("marker", path, str(error), position, first)
                     continue
@@ -183,13 +183,13 @@ class Partition:
                     aborted.append(transaction)
         return latest, aborted
 
-    def _miss(self, path: str, position: int | None, first: int, *, is_last: bool, is_start: bool = False) -> None:
-        """Offsets are missing, or there twice, before this one."""
+    def _check_gap(self, path: str, position: int | None, first: int, *, is_last: bool, is_start: bool = False) -> None:
+        """Adds a finding about missing or repeated offsets before this one, unless compaction explains them."""
         expected = self.expected
-        place = "the segment begins" if is_start else "the batch begins"
+        what = "the segment begins" if is_start else "the batch begins"
         if first < expected:
             self.findings.error(
-                "order", path, f"{place} at offset {first}, and {expected} should follow", position, first
+                "order", path, f"{what} at offset {first}, but {expected} should follow", position, first
             )
             return
         compacts = self.known.compacts
@@ -197,16 +197,16 @@ class Partition:
             return
         severity = WARNING if compacts is not False else ERROR
         self.findings.add(
-            severity, "hole", path, f"{place} at offset {first}; {expected} is missing", position, expected
+            severity, "hole", path, f"{what} at offset {first}, but {expected} is missing", position, expected
         )
 
-    def _teller(self, name: str, kind: str) -> Callable[[str, int | None, int | None, str], None]:
+    def _reporter(self, name: str, kind: str) -> Callable[[str, int | None, int | None, str], None]:
         path = str(self.path(name))
 
-        def tell(severity: str, position: int | None, offset: int | None, what: str) -> None:
+        def report(severity: str, position: int | None, offset: int | None, what: str) -> None:
             self.findings.add(severity, kind, path, what, position, offset)
 
-        return tell
+        return report
 
     # ------------------------------------------------------------ leader epochs
 
@@ -215,7 +215,9 @@ class Partition:
         entries = texts.read_checkpoint(path, 2, self.findings)
         if entries is None:
             if not path.exists() and any(self.path(f"{base:020d}{LOG}").stat().st_size for base in self.bases):
-                self.findings.warning("missing", str(path), "it is missing; the next start reads the batches for it")
+                self.findings.warning(
+                    "missing", str(path), "it is missing; the next start rebuilds it from the batches"
+                )
             return
         self._has_epochs = True
         self.epochs = [(int(epoch), int(start)) for epoch, start in entries]
@@ -224,23 +226,23 @@ class Partition:
                 self._epochs_are_wrong(f"epoch {after[0]} from {after[1]} does not follow {before[0]} from {before[1]}")
                 return
         if self.epochs and self.known.leader_epoch is not None and self.epochs[-1][0] > self.known.leader_epoch:
-            words = f"epoch {self.epochs[-1][0]} is later than the metadata's {self.known.leader_epoch}"
-            self._epochs_are_wrong(words)
-        self._aim_epoch()
+            text = f"epoch {self.epochs[-1][0]} is later than the metadata's {self.known.leader_epoch}"
+            self._epochs_are_wrong(text)
+        self._set_next_epoch()
 
-    def _epochs_are_wrong(self, words: str, offset: int | None = None) -> None:
-        self.findings.error("epochs", str(self.path(EPOCHS)), words, None, offset)
+    def _epochs_are_wrong(self, text: str, offset: int | None = None) -> None:
+        self.findings.error("epochs", str(self.path(EPOCHS)), text, None, offset)
 
-    def _aim_epoch(self) -> None:
+    def _set_next_epoch(self) -> None:
         following = self._epoch_slot + 1
         self._next_epoch = self.epochs[following][1] if following < len(self.epochs) else NEVER
 
     def _follow_epoch(self, path: str, batch: Batch) -> None:
-        """The batch is in another epoch than the one before it, or should be."""
+        """Checks a batch whose leader epoch differs from that of the batch before it, or should."""
         while batch.base_offset >= self._next_epoch:
             self._epoch_slot += 1
             self._epoch, start = self.epochs[self._epoch_slot]
-            self._aim_epoch()
+            self._set_next_epoch()
             if start < batch.base_offset and self._epoch_slot and not self._may_miss(start):
                 self._epochs_are_wrong(f"epoch {self._epoch} starts at {start}, where no batch does", start)
         is_before_all = self._epoch_slot < 0 and not self.known.is_clean
@@ -248,11 +250,11 @@ class Partition:
         if batch.leader_epoch == self._epoch or batch.header is None or is_before_all or is_deleted:
             return
         if self._has_epochs:
-            words = f"the batch's leader epoch is {batch.leader_epoch}, and that of its offset is {self._epoch}"
-            self.findings.error("epoch", path, words, batch.position, batch.base_offset)
+            text = f"the batch's leader epoch is {batch.leader_epoch}, but that of its offset is {self._epoch}"
+            self.findings.error("epoch", path, text, batch.position, batch.base_offset)
         elif batch.leader_epoch < self._epoch:
-            words = f"the batch's leader epoch is {batch.leader_epoch}, after {self._epoch}"
-            self.findings.error("epoch", path, words, batch.position, batch.base_offset)
+            text = f"the batch's leader epoch is {batch.leader_epoch}, after {self._epoch}"
+            self.findings.error("epoch", path, text, batch.position, batch.base_offset)
         else:
             self._epoch = batch.leader_epoch
             self.epochs.append((batch.leader_epoch, batch.base_offset))
@@ -268,13 +270,13 @@ class Partition:
         is_passed = self._epoch_slot + 1 == len(self.epochs)
         may_begin_anywhere = len(self.epochs) == 1 and not self.known.is_clean  # records before it were deleted
         if start > self.expected:
-            self._epochs_are_wrong(f"epoch {last} starts at {start}, and the log ends at {self.expected}", start)
+            self._epochs_are_wrong(f"epoch {last} starts at {start}, but the log ends at {self.expected}", start)
         elif not (is_passed or start == self.expected or may_begin_anywhere or self._may_miss(start)):
             self._epochs_are_wrong(f"epoch {last} starts at {start}, where no batch does", start)
         first = max(self.bases[0] if self.bases else 0, self.known.log_start_offset)
         if self.epochs[0][1] < first and self.known.is_clean:
-            words = f"epoch {self.epochs[0][0]} starts at {self.epochs[0][1]}, and the log starts at {first}"
-            self._epochs_are_wrong(words)
+            text = f"epoch {self.epochs[0][0]} starts at {self.epochs[0][1]}, but the log starts at {first}"
+            self._epochs_are_wrong(text)
 
     # ------------------------------------------------------------ producers
 
@@ -286,7 +288,7 @@ class Partition:
             offset = self._snapshots.pop(0)
             entries = self._snapshot(offset)
             if entries is not None and offset == first:
-                self._replay.seed(entries)
+                self._replay.load_snapshot(entries)
         self._next_snapshot = self._snapshots[0] if self._snapshots else NEVER
 
     def _snapshot(self, offset: int) -> dict[int, tuple[int, ...]] | None:
@@ -298,7 +300,7 @@ class Partition:
             return None
 
     def _at_snapshots(self, reached: int) -> None:
-        """The records below ``reached`` have been seen: compare the snapshots that were taken up to there."""
+        """Compares the producer snapshots up to the offset ``reached``, below which all records have been read."""
         while self._snapshots and self._snapshots[0] <= max(reached, self.expected):
             offset = self._snapshots.pop(0)
             path = str(self.path(f"{offset:020d}.snapshot"))
@@ -307,8 +309,8 @@ class Partition:
                 self.findings.error("snapshot", path, f"no batch ends before offset {offset}", None, offset)
             elif entries is not None:
                 start = max(self.bases[0], self.known.log_start_offset)
-                for words in self._replay.differences(entries, start):
-                    self.findings.error("snapshot", path, words)
+                for text in self._replay.differences(entries, start):
+                    self.findings.error("snapshot", path, text)
         self._next_snapshot = self._snapshots[0] if self._snapshots else NEVER
 
     def _finish_snapshots(self) -> None:
@@ -324,5 +326,9 @@ def _is_of_segment(name: str, suffixes: tuple[str, ...]) -> bool:
 
 
 def check(directory: Path, known: Known, findings: Findings, progress: Callable[[int], object]) -> Extent:
-    """Look at all that is in a partition's directory; ``progress`` is told of bytes of its logs. Raises OSError."""
+    """Checks a partition directory.
+
+    :param progress: called with the number of bytes of the log that have been read since the last call
+    :raises OSError: a file cannot be read
+    """
     return Partition(directory, known, findings, progress).check()

@@ -1,4 +1,4 @@
-"""The producers of a partition as its batches make them, and the snapshots of them that are on the disk.
+"""Computes the producer states of a partition from its batches, and compares them with producer snapshots.
 
 Knows nothing of files but the layout of a snapshot.
 """
@@ -24,7 +24,7 @@ _NAMES = ("epoch", "last sequence", "last offset", "offset delta", "timestamp", 
 
 
 class Producer:
-    """One producer, in the fields of a snapshot's entry."""
+    """The state of a producer, with the fields of a snapshot's entry."""
 
     __slots__ = (
         "coordinator_epoch",
@@ -39,9 +39,9 @@ class Producer:
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         self.timestamp = self.coordinator_epoch = self.first_open = -1
-        self.forget_batches()
+        self.reset_batches()
 
-    def forget_batches(self) -> None:
+    def reset_batches(self) -> None:
         self.last_sequence, self.last_offset, self.offset_delta = -1, -1, 0
 
     def fields(self) -> tuple[int, ...]:
@@ -57,17 +57,18 @@ class Producer:
 
 
 class Replay:
-    """What the batches so far make of the producers.
+    """The producer states after the batches so far.
 
-    ``is_whole``: nothing that came before is missing. ``is_compacted``: anything may be missing, also in between.
+    :param is_whole: whether all batches since offset 0 are there
+    :param is_compacted: whether any batch may be missing
     """
 
     def __init__(self, *, is_whole: bool, is_compacted: bool) -> None:
         self.is_whole, self.is_compacted = is_whole and not is_compacted, is_compacted
         self.producers: dict[int, Producer] = {}
 
-    def seed(self, entries: dict[int, tuple[int, ...]]) -> None:
-        """Begin with what a snapshot says; the batches before it are gone."""
+    def load_snapshot(self, entries: dict[int, tuple[int, ...]]) -> None:
+        """Takes over the entries of a snapshot; the batches before it have been deleted."""
         for producer_id, fields in entries.items():
             producer = self.producers[producer_id] = Producer(fields[0])
             (
@@ -81,10 +82,10 @@ class Replay:
             ) = fields
         self.is_whole = not self.is_compacted
 
-    def take(self, header: tuple[int, ...], data: memoryview) -> Aborted | None:
-        """A batch with a producer id; gives the transaction that it aborts, if it does.
+    def add(self, header: tuple[int, ...], data: memoryview) -> Aborted | None:
+        """Applies a batch with a producer id; returns the transaction that it aborts, if any.
 
-        Raises KafkaError when it is a control batch that cannot be read.
+        :raises KafkaError: it is a control batch that cannot be decoded
         """
         base, _, _, _, _, attributes, delta, _, timestamp, producer_id, epoch, sequence, _ = header
         producer = self.producers.get(producer_id)
@@ -94,7 +95,7 @@ class Replay:
             return self._end(producer_id, producer, epoch, base, data)
         if producer.epoch != epoch:
             producer.epoch = epoch
-            producer.forget_batches()
+            producer.reset_batches()
         producer.last_sequence = -1 if sequence < 0 else sequence + delta & 0x7FFFFFFF
         producer.last_offset, producer.offset_delta, producer.timestamp = base + delta, delta, timestamp
         if attributes & TRANSACTIONAL and producer.first_open < 0:
@@ -104,34 +105,34 @@ class Replay:
     def _end(self, producer_id: int, producer: Producer, epoch: int, base: int, data: memoryview) -> Aborted | None:
         marker = next(records_of(RecordBatch.parse(data)), None)
         if marker is None:
-            return None  # compaction left an empty batch
+            return None  # an empty batch, left by compaction
         if producer.epoch != epoch:
             producer.epoch = epoch
-            producer.forget_batches()
+            producer.reset_batches()
         if marker.value is not None and len(marker.value) >= _MARKER.size:
             producer.coordinator_epoch = max(producer.coordinator_epoch, _MARKER.unpack_from(marker.value)[1])
         first, producer.first_open, producer.timestamp = producer.first_open, -1, marker.timestamp
         if control_type(marker.key) is not ControlType.ABORT:
             return None
         if first < 0 and self.is_whole:
-            return None  # it ended nothing
+            return None  # there was no open transaction
         others = [each.first_open for each in self.producers.values() if each.first_open >= 0]
         return producer_id, first, base, min(others, default=base + 1)
 
     def differences(self, entries: dict[int, tuple[int, ...]], log_start: int) -> list[str]:
-        """What a snapshot that is taken here says otherwise. Producers that were idle for long may be gone from it."""
+        """Returns the differences of a snapshot at this offset. Expired producers may be missing in it."""
         found = []
-        for producer_id, told in entries.items():
+        for producer_id, fields in entries.items():
             producer = self.producers.get(producer_id)
             if producer is None:
                 if self.is_whole:
-                    found.append(f"producer {producer_id} wrote nothing below it")
+                    found.append(f"producer {producer_id} has no records below this offset")
                 continue
-            if self.is_compacted and producer.last_offset <= told[2]:
-                continue  # what it says may have been compacted away
-            for name, one, other in zip(_NAMES, told, producer.fields(), strict=True):
-                if one != other and (self.is_whole or (other >= 0 and told[2] >= log_start)):
-                    found.append(f"{name} of producer {producer_id} is {one}, and the log says {other}")
+            if self.is_compacted and producer.last_offset <= fields[2]:
+                continue  # its batch may have been compacted away
+            for name, one, other in zip(_NAMES, fields, producer.fields(), strict=True):
+                if one != other and (self.is_whole or (other >= 0 and fields[2] >= log_start)):
+                    found.append(f"{name} of producer {producer_id} is {one}, but in the log {other}")
         for producer_id, producer in self.producers.items():
             if producer.first_open >= 0 and producer_id not in entries and not self.is_compacted:
                 found.append(f"producer {producer_id} is missing, whose transaction is open from {producer.first_open}")
@@ -139,11 +140,11 @@ class Replay:
 
 
 class BadSnapshot(Exception):
-    """The file is no snapshot of producers, or not whole."""
+    """The file is not a complete producer snapshot."""
 
 
 def read_snapshot(data: bytes) -> dict[int, tuple[int, ...]]:
-    """The producers in a snapshot, by their ids, and what it says of them. Raises BadSnapshot."""
+    """Returns the entries of a producer snapshot by producer id. :raises BadSnapshot: it cannot be decoded"""
     if len(data) < HEADER.size:
         raise BadSnapshot(f"{len(data)} bytes are too few")
     version, crc, count = HEADER.unpack_from(data)
@@ -151,7 +152,7 @@ def read_snapshot(data: bytes) -> dict[int, tuple[int, ...]]:
         raise BadSnapshot(f"the version is {version}, not {VERSION}")
     actual = crc32c(memoryview(data)[CHECKED_FROM:])
     if actual != crc:
-        raise BadSnapshot(f"the CRC is {crc}, and that of its bytes is {actual}")
+        raise BadSnapshot(f"the CRC is {crc}, but that of its bytes is {actual}")
     if count * ENTRY.size != len(data) - HEADER.size:
         raise BadSnapshot(f"{count} producers do not take {len(data) - HEADER.size} bytes")
     return {producer_id: tuple(fields) for producer_id, *fields in ENTRY.iter_unpack(data[HEADER.size :])}

@@ -1,6 +1,6 @@
-"""Repairing: the logs opened as a broker opens them after a crash, and closed.
+"""Repairs logs: opens them as a broker does after a crash, and closes them.
 
-Knows nothing of how a log is recovered: ``barnabas.log`` does it, and what it says of it is told.
+Knows nothing of how a log is recovered: ``barnabas.log`` does it, and its warnings are reported.
 """
 
 import contextlib
@@ -25,20 +25,25 @@ from barnabas.log.log_directory import LogDirectoryError
 from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
 
-Tell = Callable[[str], object]
+Report = Callable[[str], object]
 
 
 class CannotRepair(Exception):
-    """The directories cannot be opened at all; the message says why."""
+    """The directories cannot be opened; the message says why."""
 
 
-def repair(directories: list[Path], findings: Findings, tell: Tell) -> None:
-    """Recover every log in there from its beginning, as after a crash. Raises CannotRepair, OSError."""
+def repair(directories: list[Path], findings: Findings, report: Report) -> None:
+    """Recovers every log from its beginning, as after a crash.
+
+    :param report: called with the text of each repair
+    :raises CannotRepair: the directories cannot be opened
+    :raises OSError: a file cannot be read or written
+    """
     owner = _owner(directories[0])
     manager = LogManager(DiskFiles(), [str(each) for each in directories], clock=SystemClock())
-    with _told(tell):
+    with _reported(report):
         try:
-            _forget(directories, findings, tell)
+            _force_recovery(directories, findings, report)
             manager.start(owner.node_id, owner.cluster_id)
             metadata = manager.open(cluster.METADATA_TOPIC, 0, topic_config())
             image = MetadataImage() if metadata is None else cluster.load(Path(metadata.directory))
@@ -50,13 +55,13 @@ def repair(directories: list[Path], findings: Findings, tell: Tell) -> None:
         for (topic, number), log in manager.logs.items():
             partition = image.partition(topic, number)
             if partition is not None and len(partition.replicas) == 1:
-                log.maybe_set_high_watermark(log.log_end_offset)  # nobody else has to agree
+                log.maybe_set_high_watermark(log.log_end_offset)  # there is no other replica
         broker = image.brokers.get(owner.node_id)
         manager.close(broker.epoch if broker is not None else -1)
     offline = next((each for each in manager.directories if each.offline is not None), None)
     if offline is not None:
         raise CannotRepair(f"{offline.path}: {offline.offline}")
-    tell(f"{len(manager.logs)} logs were opened, checked from their beginning, and closed")
+    report(f"{len(manager.logs)} logs were opened, checked from their beginning, and closed")
 
 
 def _owner(directory: Path) -> MetaProperties:
@@ -69,20 +74,20 @@ def _owner(directory: Path) -> MetaProperties:
     return owner
 
 
-def _forget(directories: list[Path], findings: Findings, tell: Tell) -> None:
-    """Take away what says that the logs need no recovery, and leader epochs that contradict the batches."""
+def _force_recovery(directories: list[Path], findings: Findings, report: Report) -> None:
+    """Deletes what lets the broker skip recovery, and leader epoch checkpoints that contradict the batches."""
     for directory in directories:
         (directory / CLEAN).unlink(missing_ok=True)
         (directory / RECOVERY).unlink(missing_ok=True)
     wrong = {Path(each.path).parent for each in findings.all if each.kind in ("epoch", "epochs")}
-    for place in sorted(wrong):
-        if place.parent in directories and (place / EPOCHS).exists():
-            (place / EPOCHS).unlink()
-            tell(f"{place / EPOCHS} was deleted, to be made from the batches")
+    for directory in sorted(wrong):
+        if directory.parent in directories and (directory / EPOCHS).exists():
+            (directory / EPOCHS).unlink()
+            report(f"{directory / EPOCHS} was deleted, to be rebuilt from the batches")
 
 
 def _configs(directories: list[Path], image: MetadataImage) -> Callable[[str], TopicConfig]:
-    """What each topic goes by, as far as the metadata and the log cleaner's checkpoints know."""
+    """Returns a function that returns a topic's configs, by the metadata and the cleaner's checkpoints."""
     config = BrokerConfig.from_properties({})
     offsets = [texts.read_offsets(directory / CLEANER, Findings()) or {} for directory in directories]
     compacted = {topic for each in offsets for topic, _ in each}
@@ -97,12 +102,12 @@ def _configs(directories: list[Path], image: MetadataImage) -> Callable[[str], T
 
 
 @contextlib.contextmanager
-def _told(tell: Tell) -> Iterator[None]:
-    """Tell what the broker's modules say meanwhile, from warnings up."""
+def _reported(report: Report) -> Iterator[None]:
+    """Reports the warnings and errors that the broker's modules log meanwhile."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            tell(record.getMessage())
+            report(record.getMessage())
 
     logger, handler = logging.getLogger("barnabas"), Handler(logging.WARNING)
     logger.addHandler(handler)

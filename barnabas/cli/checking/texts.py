@@ -1,7 +1,7 @@
-"""The small text files: checkpoints, properties and JSON, read as strictly as they are written.
+"""Reads checkpoints, properties and JSON files strictly.
 
-Knows nothing of what their numbers should be. A byte that no writer would have written is damage, even where a lenient
-reader would make the same of it.
+Knows nothing of what their numbers should be. A byte that no writer writes is damage, even if a lenient reader would
+accept it.
 """
 
 import base64
@@ -13,7 +13,7 @@ from barnabas.cli.checking.findings import Findings
 
 
 def read_checkpoint(path: Path, columns: int, findings: Findings) -> list[list[str]] | None:
-    """The lines of a checkpoint, in words; None when there is no such file, or it cannot be read as one."""
+    """Returns the lines of a checkpoint, each split at blanks; None if the file is missing or malformed."""
     if not path.exists():
         return None
     data = path.read_bytes()
@@ -24,7 +24,7 @@ def read_checkpoint(path: Path, columns: int, findings: Findings) -> list[list[s
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError as error:
-        findings.error("checkpoint", str(path), "it is no UTF-8", error.start)
+        findings.error("checkpoint", str(path), "it is not UTF-8", error.start)
         return None
     for number, line in enumerate(lines[:-1]):
         words = line.split(" ")
@@ -38,10 +38,10 @@ def read_checkpoint(path: Path, columns: int, findings: Findings) -> list[list[s
             entries.append(words)
         position += len(line.encode()) + 1
     if lines[-1] or len(lines) < 3:
-        findings.error("checkpoint", str(path), "it is cut off", position)
+        findings.error("checkpoint", str(path), "it is truncated", position)
         return None
     if lines[0] != "0" or int(lines[1]) != len(entries):
-        what = f"version {lines[0]} with {lines[1]} entries are announced, and {len(entries)} are there"
+        what = f"it has version {lines[0]} and {lines[1]} entries in its header, but it has {len(entries)}"
         findings.error("checkpoint", str(path), what, 0)
         return None
     return entries
@@ -53,13 +53,13 @@ def _is_number(word: str) -> bool:
 
 
 def read_offsets(path: Path, findings: Findings) -> dict[tuple[str, int], int] | None:
-    """An offset for each partition; None when there is no such file, or it cannot be read as one."""
+    """Returns the offset of each partition in a checkpoint; None if the file is missing or malformed."""
     entries = read_checkpoint(path, 3, findings)
     if entries is None:
         return None
     offsets = {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
     if len(offsets) < len(entries):
-        findings.error("checkpoint", str(path), "a partition is there twice")
+        findings.error("checkpoint", str(path), "it has two lines for a partition")
     for (topic, partition), offset in offsets.items():
         if offset < 0 or partition < 0:
             findings.error("checkpoint", str(path), f"{topic}-{partition} has the offset {offset}")
@@ -67,7 +67,7 @@ def read_offsets(path: Path, findings: Findings) -> dict[tuple[str, int], int] |
 
 
 def read_properties(path: Path, separator: str, wanted: tuple[str, ...], findings: Findings) -> dict[str, str] | None:
-    """Names and values, a pair a line, of just these names; None when the file cannot be read so."""
+    """Returns the values of exactly these names; None if the file has others, lacks one, or is malformed."""
     found: dict[str, str] = {}
     position = 0
     for line in path.read_bytes().decode("latin-1").split("\n"):
@@ -88,7 +88,7 @@ def read_properties(path: Path, separator: str, wanted: tuple[str, ...], finding
 
 
 def read_json(path: Path, findings: Findings) -> dict[str, Any] | None:
-    """The one object in the file, empty if the file is; None when it cannot be read so."""
+    """Returns the JSON object in the file, an empty one if the file is empty; None if it is malformed."""
     data = path.read_bytes()
     if not data:
         return {}
@@ -96,16 +96,16 @@ def read_json(path: Path, findings: Findings) -> dict[str, Any] | None:
         found = json.loads(data)
         is_as_written = isinstance(found, dict) and json.dumps(found, separators=(",", ":")).encode() == data
     except ValueError as error:
-        findings.error("json", str(path), f"it is no JSON: {error}", getattr(error, "pos", None))
+        findings.error("json", str(path), f"it is not JSON: {error}", getattr(error, "pos", None))
         return None
     if not is_as_written:
-        findings.error("json", str(path), f"it is not as it was written: {data[:200]!r}")
+        findings.error("json", str(path), f"it is not in the form that a broker writes: {data[:200]!r}")
         return None
     return dict(found)
 
 
 def uuid_of(text: str) -> bytes | None:
-    """Sixteen bytes of URL-safe base64 without padding; None when the text is not what is made of any."""
+    """Decodes an id from URL-safe base64 without padding; returns None if it is not canonical."""
     try:
         value = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except ValueError:

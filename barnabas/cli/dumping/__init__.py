@@ -1,4 +1,4 @@
-"""What ``barnabas dump-log`` shows of each kind of file, row by row.
+"""The rows that ``barnabas dump-log`` prints for each kind of file.
 
-Knows nothing of options and of how rows are printed. Everything is read by ``barnabas.cli.layouts``.
+Knows nothing of options and of how rows are printed. ``barnabas.cli.layouts`` decodes the files.
 """

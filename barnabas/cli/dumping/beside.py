@@ -1,6 +1,6 @@
-"""The files beside the logs, row by row: indexes, producers' state, checkpoints, and who owns a directory.
+"""The rows of all files but logs: indexes, producer snapshots, checkpoints, properties and JSON files.
 
-Knows nothing of the logs that they are about: whether an index tells the truth, ``check-log`` says.
+Knows nothing of the logs; ``check-log`` compares the files with them.
 """
 
 import json
@@ -19,7 +19,7 @@ _PADDED = 1 << 10  # bytes
 
 
 def entries(source: Source, layout: Construct) -> Iterator[tuple[int, Any]]:
-    """The entries of an index: position and what is there."""
+    """Yields the entries of an index with their positions."""
     size = layout.sizeof()
     for start in range(0, source.size - source.size % size, size * _PIECE):
         piece = source.read(size * _PIECE, start)
@@ -28,14 +28,14 @@ def entries(source: Source, layout: Construct) -> Iterator[tuple[int, Any]]:
 
 
 def is_padding(source: Source, position: int) -> bool:
-    """Whether nothing but zeros follows, more than an entry: the room that Apache Kafka makes, until it closes it."""
+    """Returns whether only zeros follow, as in an index that Apache Kafka has preallocated and not closed."""
     return source.size - position > _PADDED and not any(source.read(source.size - position, position))
 
 
 def _rest(source: Source, layout: Construct) -> Iterator[Row]:
     rest = source.size % layout.sizeof()
     if rest:
-        yield damage(source.size - rest, f"{rest} bytes are left, and an entry has {layout.sizeof()}")
+        yield damage(source.size - rest, f"{rest} bytes are left, but an entry has {layout.sizeof()}")
 
 
 def _base_offset(source: Source) -> int:
@@ -44,7 +44,7 @@ def _base_offset(source: Source) -> int:
 
 
 def offset_index(source: Source) -> Iterator[Row]:
-    """An ``.index``: offsets with the position of the batch that they are the last of."""
+    """Yields the rows of an ``.index``: the last offset of a batch, and the batch's position."""
     base, before = _base_offset(source), None
     for position, entry in entries(source, layouts.OFFSET_ENTRY):
         if not (entry.relative_offset or entry.position) and is_padding(source, position):
@@ -59,7 +59,7 @@ def offset_index(source: Source) -> Iterator[Row]:
 
 
 def time_index(source: Source) -> Iterator[Row]:
-    """A ``.timeindex``: the latest timestamp up to an offset."""
+    """Yields the rows of a ``.timeindex``: the maximum timestamp up to an offset."""
     base, before = _base_offset(source), None
     for position, entry in entries(source, layouts.TIME_ENTRY):
         if not (entry.relative_offset or entry.timestamp) and is_padding(source, position):
@@ -74,7 +74,7 @@ def time_index(source: Source) -> Iterator[Row]:
 
 
 def transaction_index(source: Source) -> Iterator[Row]:
-    """A ``.txnindex``: the aborted transactions whose marker is in this segment."""
+    """Yields the rows of a ``.txnindex``: the aborted transactions whose marker is in this segment."""
     for position, entry in entries(source, layouts.ABORTED_TRANSACTION):
         fields = plain(entry)
         version = fields.pop("version")
@@ -85,10 +85,10 @@ def transaction_index(source: Source) -> Iterator[Row]:
 
 
 def producer_snapshot(source: Source) -> Iterator[Row]:
-    """A ``.snapshot``: what the records below the offset in its name say of producers."""
+    """Yields the rows of a ``.snapshot``: the producer states at the offset in its name."""
     data, size = source.all(), layouts.SNAPSHOT.sizeof()
     if len(data) < size:
-        yield damage(0, f"{len(data)} bytes are too few for a snapshot of producers")
+        yield damage(0, f"{len(data)} bytes are too few for a producer snapshot")
         return
     head = layouts.SNAPSHOT.parse(data)
     crc = crc32c.crc32c(data[layouts.SNAPSHOT_CHECKED_FROM :])
@@ -97,7 +97,7 @@ def producer_snapshot(source: Source) -> Iterator[Row]:
     if head.version != layouts.SNAPSHOT_VERSION:
         yield damage(0, f"the version is {head.version}, not {layouts.SNAPSHOT_VERSION}")
     if crc != head.crc:
-        yield damage(2, f"the CRC is {head.crc}, and that of the bytes is {crc}")
+        yield damage(2, f"the CRC is {head.crc}, but that of the bytes is {crc}")
     each = layouts.PRODUCER.sizeof()
     if head.count * each != len(data) - size:
         yield damage(6, f"{head.count} producers do not take {len(data) - size} bytes")
@@ -111,7 +111,7 @@ PARTITION_OFFSETS, EPOCHS = ("topic", "partition", "offset"), ("epoch", "start_o
 
 
 def checkpoint(source: Source, columns: tuple[str, ...]) -> Iterator[Row]:
-    """A version, a count, and so many lines of words."""
+    """Yields the rows of a checkpoint: a version, a count, and the lines."""
     text = source.all().decode("utf-8", "replace")
     lines = text.split("\n")
     if not text:
@@ -120,7 +120,7 @@ def checkpoint(source: Source, columns: tuple[str, ...]) -> Iterator[Row]:
     try:
         version, count = int(lines[0]), int(lines[1])
     except (ValueError, IndexError):
-        yield damage(0, "there are no version and no count")
+        yield damage(0, "the version or the count is missing")
         return
     yield Row("checkpoint", {"version": version, "count": count})
     if version != 0:
@@ -138,7 +138,7 @@ def checkpoint(source: Source, columns: tuple[str, ...]) -> Iterator[Row]:
         found += bool(line)
         position += len(line.encode()) + 1
     if found != count:
-        yield damage(len(lines[0]) + 1, f"{count} entries are announced, and {found} are there")
+        yield damage(len(lines[0]) + 1, f"{count} entries in its header, but it has {found} are there")
 
 
 def _is_number(word: str) -> bool:
@@ -146,7 +146,7 @@ def _is_number(word: str) -> bool:
 
 
 def properties(source: Source) -> Iterator[Row]:
-    """``meta.properties`` or ``partition.metadata``: a name and a value on each line."""
+    """Yields the rows of ``meta.properties`` or ``partition.metadata``: a name and a value per line."""
     position, fields = 0, {}
     for line in source.all().decode("latin-1").split("\n"):
         at, position = position, position + len(line) + 1
@@ -161,14 +161,14 @@ def properties(source: Source) -> Iterator[Row]:
 
 
 def json_file(source: Source) -> Iterator[Row]:
-    """``quorum-state`` or ``.kafka_cleanshutdown``: one JSON object, or nothing."""
+    """Yields the row of ``quorum-state`` or ``.kafka_cleanshutdown``: a JSON object, or nothing."""
     data = source.all()
     try:
         found = json.loads(data) if data else {}
     except ValueError as error:
-        yield damage(getattr(error, "pos", 0), f"it is no JSON: {error}")
+        yield damage(getattr(error, "pos", 0), f"it is not JSON: {error}")
         return
     if not isinstance(found, dict):
-        yield damage(0, "it is no JSON object")
+        yield damage(0, "it is not a JSON object")
         return
     yield Row(source.path.name.removeprefix(".kafka_"), found)

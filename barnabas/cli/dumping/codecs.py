@@ -1,6 +1,7 @@
-"""The codecs of batches and message sets, unpacked by their libraries.
+"""Decompresses batches and message sets.
 
-Knows nothing of what is packed. It shares nothing with ``barnabas.records.compression``, which it is held against.
+Knows nothing of the content. It shares no code with ``barnabas.records.compression``, so that tests can compare the
+two.
 """
 
 import zlib
@@ -21,21 +22,21 @@ from construct import (
 )
 
 LIMIT = 1 << 30
-"""The most that a body may unpack to, in bytes."""
+"""The maximum size of a decompressed body, in bytes."""
 
 
 class CannotUnpack(Exception):
-    """The bytes are not what the codec makes."""
+    """The bytes cannot be decompressed."""
 
 
 def unpack(codec: str, data: bytes, magic: int = 2) -> bytes:
-    """The bytes that the codec of that name made ``data`` of. Raises CannotUnpack."""
+    """Decompresses ``data``. :raises CannotUnpack: it is not of that codec, or too large"""
     try:
         found = (_lz4_of_magic_0 if codec == "lz4" and magic == 0 else _UNPACK[codec])(data)
-    except Exception as error:  # each library has its own kinds of errors
-        raise CannotUnpack(f"the {codec} body cannot be unpacked: {' '.join(str(error).split())}") from error
+    except Exception as error:  # each library raises exceptions of its own
+        raise CannotUnpack(f"the {codec} body cannot be decompressed: {' '.join(str(error).split())}") from error
     if len(found) > LIMIT:
-        raise CannotUnpack(f"the {codec} body unpacks to more than {LIMIT} bytes")
+        raise CannotUnpack(f"the {codec} body decompresses to more than {LIMIT} bytes")
     return found
 
 
@@ -43,11 +44,11 @@ def _gzip(data: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=31)
     found = unpacker.decompress(data, LIMIT + 1)
     if len(found) <= LIMIT and not unpacker.eof:
-        raise EOFError("it is cut off")
+        raise EOFError("it is truncated")
     return found
 
 
-#: Blocks as snappy-java frames them; librdkafka's snappy has no frame.
+#: The header of snappy-java's framing; librdkafka does not frame snappy blocks.
 _XERIAL = Struct(
     "magic" / Const(b"\x82SNAPPY\x00"), "versions" / Bytes(8), "blocks" / GreedyRange(Prefixed(Int32sb, GreedyBytes))
 )
@@ -67,7 +68,7 @@ def _lz4(data: bytes) -> bytes:
     unpacker = LZ4FrameDecompressor()
     found: bytes = unpacker.decompress(data, LIMIT + 1)
     if len(found) <= LIMIT and not unpacker.eof:
-        raise EOFError("it is cut off")
+        raise EOFError("it is truncated")
     return found
 
 
@@ -83,7 +84,7 @@ _LZ4_BLOCK_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 
 
 def _lz4_of_magic_0(data: bytes) -> bytes:
-    """Frames whose header has a checksum over the wrong bytes (KAFKA-3160): block by block, then."""
+    """Decompresses, block by block, frames whose header checksum covers the wrong bytes (KAFKA-3160)."""
     from lz4.block import decompress
 
     head = _LZ4_HEAD.parse(data)
@@ -102,7 +103,7 @@ def _zstd(data: bytes) -> bytes:
     unpacker = ZstdDecompressor().decompressobj()
     found = unpacker.decompress(data)
     if not unpacker.eof:
-        raise EOFError("it is cut off")
+        raise EOFError("it is truncated")
     return found
 
 

@@ -1,6 +1,6 @@
-"""Which file of a log directory is what, by its name; and the rows of any of them.
+"""The kind of a file in a log directory by its name, and the rows of each kind.
 
-Knows nothing of what is in the files.
+Knows nothing of the contents of the files.
 """
 
 import re
@@ -12,10 +12,10 @@ from barnabas.cli.dumping import beside, logs
 from barnabas.cli.dumping.rows import Row, Source
 from barnabas.cli.layouts.coordinators import OF_TOPIC
 
-#: What a file's name ends with while it is deleted, compacted or swapped in; it is what it was all the same.
+#: The suffixes of files that are being deleted, compacted or swapped in; the kind is that of the name without it.
 PASSING = (".deleted", ".cleaned", ".swap", ".tmp")
 
-#: A partition's directory, also on its way in or out.
+#: A partition directory, also while it is being moved or deleted.
 _OF_PARTITION = re.compile(r"(?P<topic>.+)-\d+(\.[0-9a-f]+-(delete|future|stray))?$")
 
 LOG_LIKE = ("log", "metadata-snapshot")
@@ -52,7 +52,7 @@ _ROWS: dict[str, Callable[[Source], Iterator[Row]]] = {
 
 
 def kind_of(path: Path) -> str | None:
-    """What the file is, None if it is none of a log directory's (or nothing is in it, as in ``.lock``)."""
+    """Returns the kind of a file; None if it is unknown, or has no contents to print, such as ``.lock``."""
     name = path.name
     while name.endswith(PASSING):
         name = name[: name.rindex(".")]
@@ -60,7 +60,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def files_in(directory: Path) -> Iterator[Path]:
-    """The files in there that can be shown, also those in directories of partitions; in order of their names."""
+    """Yields the files of known kinds in a directory and in its partition directories, sorted by name."""
     for path in sorted(directory.iterdir()):
         if path.is_dir():
             yield from files_in(path)
@@ -69,7 +69,7 @@ def files_in(directory: Path) -> Iterator[Path]:
 
 
 def decoder_of(path: Path) -> str | None:
-    """What the records of a log are, as the name of its partition's directory says."""
+    """Returns the decoder for the records of a log, by the name of its partition directory."""
     if path.name.endswith(".checkpoint"):
         return OF_TOPIC["__cluster_metadata"]
     directory = _OF_PARTITION.match(path.resolve().parent.name)
@@ -77,5 +77,5 @@ def decoder_of(path: Path) -> str | None:
 
 
 def rows(source: Source, kind: str, options: logs.Options) -> Iterator[Row]:
-    """What is in a file of that kind."""
+    """Yields the rows of a file of that kind."""
     return logs.rows(source, options) if kind in LOG_LIKE else _ROWS[kind](source)

@@ -1,7 +1,7 @@
-"""A ``.log`` file, or a snapshot of the metadata, row by row: batches, and the records in them.
+"""The rows of a ``.log`` file or a metadata snapshot: batches, and the records in them.
 
-Knows nothing of other files. A batch that is not as it should be is shown as far as it goes; what is behind a length
-that cannot be true is not guessed at.
+Knows nothing of other files. A damaged batch is printed as far as it can be decoded. Printing ends at an invalid
+length.
 """
 
 import zlib
@@ -22,17 +22,17 @@ RECORD = "record"
 
 
 class Options(NamedTuple):
-    """How much of a log is shown."""
+    """How much of a log is printed."""
 
-    deep: bool = False  #: each record, not only the batches
-    print_data: bool = False  #: keys, values and headers of the records
-    decoder: str | None = None  #: what the records are, one of DECODERS
+    deep: bool = False  #: whether records are printed, too
+    print_data: bool = False  #: whether keys, values and headers of the records are printed
+    decoder: str | None = None  #: a key of DECODERS
     max_messages: int | None = None
     max_bytes: int | None = None
 
 
 def rows(source: Source, options: Options) -> Iterator[Row]:
-    """What is in the file, from its beginning to its end, or to where it cannot be read."""
+    """Yields the rows of the file, up to its end or to a batch whose length is invalid."""
     position, left = 0, options.max_messages
     end = source.size if options.max_bytes is None else min(source.size, options.max_bytes)
     while position < end and (left is None or left > 0):
@@ -58,7 +58,7 @@ def rows(source: Source, options: Options) -> Iterator[Row]:
 
 
 def _size(head: bytes, there: int) -> tuple[int, str | None]:
-    """How long the batch is that begins like this; and why that cannot be, if it cannot."""
+    """Returns the length of the batch with this header, and why it is invalid, or None."""
     if len(head) < 17:
         return 0, f"{len(head)} bytes are left, too few for a batch"
     prefix = layouts.PREFIX.parse(head)
@@ -114,7 +114,7 @@ def _batch(data: bytes, position: int, options: Options) -> Iterator[Row]:
         },
     )
     if crc != head.crc:
-        yield damage(position, f"the CRC is {head.crc}, and that of the bytes is {crc}", offset=head.base_offset)
+        yield damage(position, f"the CRC is {head.crc}, but that of the bytes is {crc}", offset=head.base_offset)
     if head.last_offset_delta < 0 or head.count < 0:
         yield damage(position, f"{head.count} records up to offset +{head.last_offset_delta}", offset=head.base_offset)
     elif options.deep:
@@ -122,7 +122,7 @@ def _batch(data: bytes, position: int, options: Options) -> Iterator[Row]:
 
 
 def _sequence(head: Any, delta: int) -> int:
-    """A record's sequence, -1 for none; from 2**31 - 1 they go on at 0."""
+    """Returns the sequence of a record, -1 for none; 0 follows 2**31 - 1."""
     return -1 if head.base_sequence < 0 else head.base_sequence + delta & 0x7FFFFFFF
 
 
@@ -160,12 +160,12 @@ def _record(fields: dict[str, Any], record: Any, is_control: bool, position: int
         try:
             fields |= _control(key, value)
         except (NotSuchARecord, ConstructError) as error:
-            problem = f"no control record: {' '.join(str(error).split())}"
+            problem = f"not a control record: {' '.join(str(error).split())}"
     elif options.decoder is not None:
         try:
             fields["key"], fields["value"] = DECODERS[options.decoder](key, value)
         except NotSuchARecord as error:
-            problem, fields["key"], fields["value"] = f"no record of {options.decoder}: {error}", key, value
+            problem, fields["key"], fields["value"] = f"not a record of {options.decoder}: {error}", key, value
     elif options.print_data:
         fields["key"], fields["value"] = key, value
     if options.print_data and not is_control:
@@ -197,7 +197,7 @@ def _message(data: bytes, position: int, options: Options) -> Iterator[Row]:
     yield Row("message", {"position": position, "size": len(data), **_facts(message, data)})
     if _crc(data) != message.crc:
         yield damage(
-            position, f"the CRC is {message.crc}, and that of the bytes is {_crc(data)}", offset=message.offset
+            position, f"the CRC is {message.crc}, but that of the bytes is {_crc(data)}", offset=message.offset
         )
     if not options.deep:
         return
@@ -211,14 +211,14 @@ def _message(data: bytes, position: int, options: Options) -> Iterator[Row]:
 
 
 def _inner(wrapper: Any, position: int, options: Options) -> Iterator[Row]:
-    """The messages in a compressed one. In magic 1 offsets are relative, and the wrapper has that of the last."""
+    """Yields the messages in a compressed one. In magic 1 their offsets are relative, and the wrapper's is the last."""
     data = unpack(layouts.CODECS[wrapper.attributes.codec], wrapper.value or b"", wrapper.magic)
     inner, at = [], 0
     while at < len(data):
         message = layouts.MESSAGE.parse(data[at:])
         size = layouts.OVERHEAD + message.length
         if _crc(data[at : at + size]) != message.crc:
-            yield damage(position, f"the CRC of a message within is {message.crc}, and not that of its bytes")
+            yield damage(position, f"the CRC of an inner message is {message.crc}, which is not that of its bytes")
         inner.append(message)
         at += size
     base = wrapper.offset - inner[-1].offset if wrapper.magic and inner else 0

@@ -1,6 +1,6 @@
 """A row of a dump, and the file that it comes from.
 
-Knows nothing of what is in any file.
+Knows nothing of the contents of any file.
 """
 
 import os
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 
 class Row(NamedTuple):
-    """What is said in one line: a word for what it is, and names with values. ``depth``: it belongs to one above."""
+    """A line of a dump: its kind, and fields with their values. ``depth`` is above 0 for parts of a row above."""
 
     kind: str
     fields: dict[str, Any]
@@ -25,13 +25,13 @@ DAMAGE = "damage"
 
 
 def damage(position: int | None, what: str, **more: Any) -> Row:
-    """Something is wrong at that position of the file (None: with the file as a whole)."""
+    """Returns a row about damage at a position of the file, or of the whole file if the position is None."""
     where = {} if position is None else {"position": position}
     return Row(DAMAGE, {**where, **more, "what": what})
 
 
 class Source:
-    """A file that is read anywhere; its size is what it was when it was opened. Raises OSError."""
+    """A file with random access. Its size is that at opening. :raises OSError: it cannot be read"""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,9 +47,9 @@ class Source:
         self._file.close()
 
     def read(self, size: int, at: int) -> bytes:
-        """Up to ``size`` bytes from position ``at``; fewer at the end of the file."""
+        """Reads up to ``size`` bytes from position ``at``; fewer at the end of the file."""
         return os.pread(self._file.fileno(), min(size, max(self.size - at, 0)), at)
 
     def all(self) -> bytes:
-        """The whole content."""
+        """Reads the whole file."""
         return self.read(self.size, 0)

@@ -1,6 +1,6 @@
-"""Record batches (magic 2) and message sets (magic 0 and 1), byte for byte.
+"""The layouts of record batches (magic 2) and message sets (magic 0 and 1).
 
-Knows nothing of the files that they lie in. Facts: KIP-98, KIP-82, KIP-32; Apache Kafka's ``DefaultRecordBatch``,
+Knows nothing of the files that contain them. Sources: KIP-98, KIP-82, KIP-32; Apache Kafka's ``DefaultRecordBatch``,
 ``DefaultRecord`` and ``LegacyRecord``.
 """
 
@@ -25,9 +25,9 @@ from barnabas.cli.layouts.primitives import INT_BYTES, UINT32, VAR_BYTES, VARINT
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
-#: What all three formats begin with: enough to know how long it is, and which format it is.
+#: The beginning of all three formats, with the length and the magic byte.
 PREFIX = Struct("offset" / Int64sb, "length" / Int32sb, "epoch_or_crc" / Bytes(4), "magic" / Int8sb)
-OVERHEAD = 12  #: the bytes of offset and length, which the length does not count
+OVERHEAD = 12  #: the size of offset and length, which the length does not include
 
 BATCH = Struct(
     "base_offset" / Int64sb,
@@ -52,7 +52,7 @@ BATCH = Struct(
     "base_sequence" / Int32sb,
     "count" / Int32sb,
 )
-BATCH_CHECKED_FROM = 21  #: the CRC-32C is of everything from here on
+BATCH_CHECKED_FROM = 21  #: the CRC-32C covers everything from here on
 
 HEADER = Struct("key" / VAR_BYTES, "value" / VAR_BYTES)
 RECORD = Prefixed(
@@ -78,7 +78,7 @@ MESSAGE = Struct(
     "key" / INT_BYTES,
     "value" / INT_BYTES,
 )
-MESSAGE_CHECKED_FROM = 16  #: the CRC-32 is of everything from here on
+MESSAGE_CHECKED_FROM = 16  #: the CRC-32 covers everything from here on
 
 MIN_LENGTHS = {0: 14, 1: 22, 2: BATCH.sizeof() - OVERHEAD}
-"""The smallest length that each magic can have."""
+"""The smallest length by magic byte."""

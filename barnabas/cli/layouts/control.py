@@ -1,6 +1,6 @@
-"""Control records: ends of transactions, and what KRaft says between the metadata records.
+"""The layouts of control records: transaction markers, and the control records of KRaft.
 
-Knows nothing of batches. Facts: KIP-98, KIP-595, KIP-630, KIP-853.
+Knows nothing of batches. Sources: KIP-98, KIP-595, KIP-630, KIP-853.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ TYPES: dict[int, tuple[str, Construct]] = {
 
 
 def plain(parsed: Any) -> Any:
-    """What construct made, as dictionaries and lists; without tags where there are none."""
+    """Converts what construct has parsed to dictionaries and lists, and leaves out empty tagged fields."""
     if isinstance(parsed, dict):
         return {
             name: plain(value)

@@ -1,7 +1,7 @@
-"""The records of the internal topics, and of the metadata log: keys and values as they lie in a record.
+"""The layouts of keys and values in the internal topics and the metadata log.
 
-Knows nothing of batches. Groups' and metadata records have their fields from ``barnabas.wire.messages``; those of
-transactions and share groups are declared here.
+Knows nothing of batches. The fields of group and metadata records are those of ``barnabas.wire.messages``; the records
+of transactions and share groups are declared here.
 """
 
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from barnabas.cli.layouts.control import plain
 from barnabas.cli.layouts.primitives import UUID, UVARINT, array, tagged, text
 
 Decoded = tuple[Any, Any]
-"""A key and a value, taken apart; None where there are none."""
+"""A decoded key and value; None for null."""
 
 
 class NotSuchARecord(Exception):
-    """The bytes are none of the records that they should be."""
+    """The bytes are not a record of the expected topic."""
 
 
 # ---------------------------------------------------------------- __consumer_offsets
 
 
 def group_record(key: bytes | None, value: bytes | None) -> Decoded:
-    """A record of ``__consumer_offsets``."""
+    """Decodes a record of ``__consumer_offsets``."""
     from barnabas.wire.messages.group_records import GroupKey
 
     kind, rest = _versioned(key, "key")
@@ -85,7 +85,7 @@ _TRANSACTION_TAGS = {
 
 
 def transaction_record(key: bytes | None, value: bytes | None) -> Decoded:
-    """A record of ``__transaction_state``."""
+    """Decodes a record of ``__transaction_state``."""
     kind, rest = _versioned(key, "key")
     if kind != 0:
         raise NotSuchARecord(f"no record of transactions has type {kind}")
@@ -136,7 +136,7 @@ _SHARES = {0: ("ShareSnapshot", SHARE_SNAPSHOT), 1: ("ShareUpdate", SHARE_UPDATE
 
 
 def share_record(key: bytes | None, value: bytes | None) -> Decoded:
-    """A record of ``__share_group_state``."""
+    """Decodes a record of ``__share_group_state``."""
     kind, rest = _versioned(key, "key")
     if kind not in _SHARES:
         raise NotSuchARecord(f"no record of share groups' state has type {kind}")
@@ -159,7 +159,7 @@ FRAME_VERSION = 1
 
 
 def metadata_record(key: bytes | None, value: bytes | None) -> Decoded:
-    """A record of ``__cluster_metadata``, or of a snapshot of it: it has no key."""
+    """Decodes a record of ``__cluster_metadata`` or of its snapshots, which have no keys."""
     from barnabas.wire.messages.metadata_records import MetadataRecord
 
     frame = _parse(_of, FRAME, value or b"")

@@ -1,6 +1,6 @@
-"""Layouts of what ``barnabas.wire`` declares: the fields are its, the reading of their bytes is construct's.
+"""Builds layouts from the declarations in ``barnabas.wire``; construct decodes the bytes.
 
-Knows nothing of any message in particular, and nothing of the functions that the wire's own compiler makes.
+Knows nothing of any particular message, nor of the functions that the compiler of ``barnabas.wire`` generates.
 """
 
 from typing import Any
@@ -42,16 +42,18 @@ _FIXED = {
 
 
 def read(declared: type[schema.Struct], content: bytes, version: int) -> dict[str, Any]:
-    """The fields of that structure at that version, those that the version lacks or that were left off by default.
+    """Decodes a structure in a version, and returns its fields.
 
-    Raises construct.ConstructError.
+    Tagged fields that are absent have their defaults.
+
+    :raises construct.ConstructError: the bytes cannot be decoded
     """
     parsed = layout(declared, version, version in declared.flexible).parse(content)
     return _complete(declared, parsed, version)
 
 
 def layout(declared: type[schema.Struct], version: int, flexible: bool) -> Construct:
-    """The layout of a structure at a version."""
+    """Returns the layout of a structure in a version."""
     key = declared, version, flexible
     if key not in _LAYOUTS:
         _LAYOUTS[key] = _layout(*key)
@@ -95,7 +97,7 @@ def _of_kind(kind: Any, version: int, flexible: bool, nullable: bool) -> Constru
 
 
 def _complete(declared: type[schema.Struct], parsed: Any, version: int) -> dict[str, Any]:
-    """The values of all fields of the version, by their names, in the order of their declaration."""
+    """Returns the values of all fields of the version by name, in the order of their declaration."""
     tags = {each.tag: each.value for each in parsed.get("tags") or ()}
     found: dict[str, Any] = {}
     for field in declared.wire_fields():

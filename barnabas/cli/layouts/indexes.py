@@ -1,7 +1,7 @@
-"""The files beside a ``.log``: its three indexes, and the producers' state.
+"""The layouts of the three indexes of a segment, and of producer snapshots.
 
-Knows nothing of what they point to. Offsets in ``.index`` and ``.timeindex`` are relative to the base offset in the
-file's name.
+Knows nothing of the segment. Offsets in ``.index`` and ``.timeindex`` are relative to the base offset in the file's
+name.
 """
 
 from construct import Int16sb, Int32sb, Int64sb, Struct
@@ -11,8 +11,8 @@ from barnabas.cli.layouts.primitives import UINT32
 OFFSET_ENTRY = Struct("relative_offset" / Int32sb, "position" / Int32sb)
 TIME_ENTRY = Struct("timestamp" / Int64sb, "relative_offset" / Int32sb)
 
-#: An aborted transaction (Apache Kafka's ``AbortedTxn``): its records lie from its first to its last offset, which is
-#: the marker's; the last stable offset is what it became when this transaction ended.
+#: An aborted transaction (Apache Kafka's ``AbortedTxn``). The last offset is the marker's. The last stable offset is
+#: the one after this transaction ended.
 ABORTED_TRANSACTION = Struct(
     "version" / Int16sb,
     "producer_id" / Int64sb,
@@ -23,7 +23,7 @@ ABORTED_TRANSACTION = Struct(
 ABORTED_TRANSACTION_VERSION = 0
 
 SNAPSHOT = Struct("version" / Int16sb, "crc" / UINT32, "count" / Int32sb)
-SNAPSHOT_CHECKED_FROM = 6  #: the CRC-32C is of everything from here on
+SNAPSHOT_CHECKED_FROM = 6  #: the CRC-32C covers everything from here on
 SNAPSHOT_VERSION = 1
 PRODUCER = Struct(
     "producer_id" / Int64sb,

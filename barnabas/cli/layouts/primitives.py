@@ -1,4 +1,4 @@
-"""What all layouts are made of: variable-length integers, strings, arrays and tagged fields, as construct has them.
+"""The primitive layouts: variable-length integers, strings, arrays and tagged fields.
 
 Knows nothing of any record or file.
 """
@@ -41,7 +41,7 @@ UINT32 = BytesInteger(4)
 
 
 def _sized(length: Construct, content: Any, nullable: bool) -> Construct:
-    """A length, and so many bytes; a length of -1 is null, where null may be."""
+    """Returns the layout of a length and of content with that length; -1 is null if null is allowed."""
     return FocusedSeq(
         "content",
         "length" / _within(length, -1 if nullable else 0, INT32_MAX),
@@ -50,7 +50,7 @@ def _sized(length: Construct, content: Any, nullable: bool) -> Construct:
 
 
 class _LessOne(Adapter):  # type: ignore[misc]
-    """A compact length: one more than it says, so that 0 is null."""
+    """A compact length: the length plus one, with 0 for null."""
 
     def _decode(self, value: int, context: Any, path: str) -> int:
         return value - 1
@@ -63,7 +63,7 @@ COMPACT_LENGTH = _LessOne(UVARINT)
 
 
 class Text(Adapter):  # type: ignore[misc]
-    """UTF-8; what is not has the replacement character."""
+    """UTF-8 text; invalid bytes become the replacement character."""
 
     def _decode(self, value: bytes | None, context: Any, path: str) -> str | None:
         return None if value is None else value.decode("utf-8", "replace")
@@ -73,7 +73,7 @@ class Text(Adapter):  # type: ignore[misc]
 
 
 class Uuid(Adapter):  # type: ignore[misc]
-    """Sixteen bytes, shown as Kafka shows them: URL-safe base64 without padding."""
+    """A UUID of 16 bytes, as text in URL-safe base64 without padding."""
 
     def _decode(self, value: bytes, context: Any, path: str) -> str:
         return base64.urlsafe_b64encode(value).decode().rstrip("=")
@@ -88,17 +88,17 @@ INT_BYTES = _sized(Int32sb, Bytes(this.length), nullable=True)
 
 
 def text(*, compact: bool, nullable: bool = False) -> Construct:
-    """A string."""
+    """Returns the layout of a string."""
     return Text(_sized(COMPACT_LENGTH if compact else Int16sb, Bytes(this.length), nullable))
 
 
 def data(*, compact: bool, nullable: bool = False) -> Construct:
-    """Bytes."""
+    """Returns the layout of bytes."""
     return _sized(COMPACT_LENGTH if compact else Int32sb, Bytes(this.length), nullable)
 
 
 def array(item: Construct, *, compact: bool, nullable: bool = False) -> Construct:
-    """A count, and so many items."""
+    """Returns the layout of an array: a count and its items."""
     length = COMPACT_LENGTH if compact else Int32sb
     if not nullable:
         return PrefixedArray(_within(length, 0, INT32_MAX), item)
@@ -108,7 +108,7 @@ def array(item: Construct, *, compact: bool, nullable: bool = False) -> Construc
 
 
 def tagged(known: dict[int, Construct]) -> Construct:
-    """The tagged fields at the end of a structure; those that nobody declared are bytes."""
+    """Returns the layout of the tagged fields at the end of a structure; undeclared ones are bytes."""
     field = Struct(
         "tag" / UVARINT,
         "value" / Prefixed(UVARINT, Switch(this.tag, known, default=GreedyBytes)),

@@ -246,7 +246,9 @@ class Cluster:
             await self._bootstrap()
             raise
 
-    async def ask_coordinator(self, key: str, request: Request, kind: CoordinatorType = CoordinatorType.GROUP) -> Any:
+    async def send_to_coordinator(
+        self, key: str, request: Request, kind: CoordinatorType = CoordinatorType.GROUP
+    ) -> Any:
         """The answer of who coordinates a group or transactional id; `forget_coordinator` once it does not any more."""
         return await self.ask(await self.coordinator(key, kind), request)
 

@@ -78,4 +78,4 @@ async def new_identity(
 async def _ask(cluster: Cluster, transactional_id: str | None, request: Any) -> Any:
     if transactional_id is None:
         return await cluster.ask_any(request)
-    return await cluster.ask_coordinator(transactional_id, request, CoordinatorType.TRANSACTION)
+    return await cluster.send_to_coordinator(transactional_id, request, CoordinatorType.TRANSACTION)

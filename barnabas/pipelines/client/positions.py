@@ -168,7 +168,7 @@ async def committed(
 
 async def _ask_coordinator(cluster: "Cluster", group: str, request: Any) -> Any:
     try:
-        return await cluster.ask_coordinator(group, request)
+        return await cluster.send_to_coordinator(group, request)
     except kafka_errors.KafkaError:
         cluster.forget_coordinator(group)
         raise

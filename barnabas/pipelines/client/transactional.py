@@ -176,7 +176,7 @@ class Transaction:
             max_version=4,
         )
         try:
-            response = await self._cluster.ask_coordinator(group, request)
+            response = await self._cluster.send_to_coordinator(group, request)
             for topic in response.topics:
                 for partition in topic.partitions:
                     if partition.error_code:
@@ -207,7 +207,7 @@ class Transaction:
         }
 
     async def _ask(self, request: Any) -> Any:
-        return await self._cluster.ask_coordinator(self.transactional_id, request, CoordinatorType.TRANSACTION)
+        return await self._cluster.send_to_coordinator(self.transactional_id, request, CoordinatorType.TRANSACTION)
 
     async def _insisting(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
         """Attempt until it works, as long as a client tries; soon again where a transaction is being completed."""

@@ -1,7 +1,6 @@
-"""Requests that kafka-python has no classes of: Barnabas' own, in the shape that its connections send and read.
+"""Requests that kafka-python has no classes for, sent by its admin client to a group's coordinator.
 
-Knows nothing of what is asked. That way they go where that client goes: over TLS, as the user it logs in as, to the
-coordinator that it finds.
+Knows nothing of any particular request. kafka-python's connections send them, so they use its TLS and SASL settings.
 """
 
 import struct
@@ -11,22 +10,21 @@ from barnabas.wire.headers import RequestHeader, ResponseHeader
 from barnabas.wire.message import Request, Response
 
 
-def ask_coordinator(admin: Any, group_id: str, request: Request) -> Any:
-    """What the group's coordinator answers, at the newest version that both sides know.
+def send_to_coordinator(admin: Any, group_id: str, request: Request) -> Any:
+    """Sends a request to the group's coordinator, in the newest version that both know, and returns the response.
 
-    Raises:
-        kafka.errors.KafkaError: the broker cannot be reached, or knows no such request.
+    :raises kafka.errors.KafkaError: the broker cannot be reached, or does not support the request
     """
 
-    async def ask() -> Any:
+    async def send() -> Any:
         node_id = await admin._find_coordinator_id(group_id)
-        return await admin._manager.send(Asked(request), node_id=node_id)
+        return await admin._manager.send(ApiMessage(request), node_id=node_id)
 
-    return admin._manager.run(ask)
+    return admin._manager.run(send)
 
 
 def coordinators(admin: Any, group_ids: list[str]) -> dict[str, str]:
-    """Of each group where its coordinator is, and its id: ``localhost:9092 (1)``."""
+    """Returns each group's coordinator as address and node id: ``localhost:9092 (1)``."""
 
     async def find() -> Any:
         return await admin._find_coordinator_ids(group_ids)
@@ -40,8 +38,8 @@ def coordinators(admin: Any, group_ids: list[str]) -> dict[str, str]:
     }
 
 
-class Asked:
-    """A request as kafka-python's ``ApiMessage`` has it, its header and the class of its response."""
+class ApiMessage:
+    """A Barnabas request with the interface of kafka-python's ``ApiMessage``, its header and its response class."""
 
     _min_version = _max_version = None
 
@@ -50,11 +48,11 @@ class Asked:
         self._response: type[Response] = type(request).response
         self.name = type(request).__name__
         self.API_KEY = type(request).api_key
-        self.API_VERSION: int | None = None  #: found out by the connection, from what the broker knows
+        self.API_VERSION: int | None = None  #: set by the connection, from the broker's ApiVersions
         self.min_version, self.max_version = type(request).versions
         self.correlation_id = 0
 
-    # ------------------------------------------------------ as a request
+    # ------------------------------------------------------ request
 
     def with_header(self, correlation_id: int, client_id: str) -> None:
         self.correlation_id, self._client_id = correlation_id, client_id
@@ -78,13 +76,13 @@ class Asked:
     def _is_flexible(self) -> bool:
         return self.API_VERSION in type(self._request).flexible
 
-    # ------------------------------------------------------ as its header, and as the class of the response
+    # ------------------------------------------------------ header, and response class
 
     @property
-    def header(self) -> "Asked":
+    def header(self) -> "ApiMessage":
         return self
 
-    def get_response_class(self) -> "Asked":
+    def get_response_class(self) -> "ApiMessage":
         return self
 
     def parse_header(self, buffer: Any) -> ResponseHeader:
