@@ -31,7 +31,7 @@ COMMON: list[click.Parameter] = [
         help="The checkpoint that the job continues from; each job needs its own. By default, jobs that write files "
         "keep it beside the files.",
     ),
-    click.Option(["--master"], metavar="URL", help="The Spark master: local[4], yarn, k8s://...; else all local cores."),
+    click.Option(["--master"], metavar="URL", help="The Spark master: local[4], yarn, k8s://...; else all cores."),
     click.Option(["--conf"], multiple=True, metavar="KEY=VALUE", help="A config of Spark; may be repeated."),
     click.Option(["--verbose"], is_flag=True, help="Print Spark's log."),
 ]  # fmt: skip

@@ -38,7 +38,7 @@ def make(directory: Path) -> Path:
             transact(broker, life)
             consume(broker)
             if life == 0:
-                broker._call(lambda: broker._server.broker.controller.write_snapshot())
+                broker._call(lambda: broker._server.broker.metadata.snapshots.write_snapshot())
             else:
                 with_admin(broker)
     return directory

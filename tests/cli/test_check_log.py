@@ -58,16 +58,16 @@ def first(data, pattern):
 
 
 def test_a_good_directory(check, data):
-    assert check(data) == (0, "All is well.\n", "")
+    assert check(data) == (0, "No findings.\n", "")
 
 
 def test_a_partition_alone(check, data):
-    assert check(data / "orders-0") == (0, "All is well.\n", "")
-    assert check(data / "__cluster_metadata-0", data / "payments-0") == (0, "All is well.\n", "")
+    assert check(data / "orders-0") == (0, "No findings.\n", "")
+    assert check(data / "__cluster_metadata-0", data / "payments-0") == (0, "No findings.\n", "")
 
 
 def test_a_partition_of_apache_kafka_that_belongs_to_nothing(check):
-    assert check(APACHE) == (0, "All is well.\n", "")
+    assert check(APACHE) == (0, "No findings.\n", "")
 
 
 @pytest.mark.parametrize("log_start", [0, 7])
@@ -84,7 +84,7 @@ def test_a_directory_that_was_not_closed(check, tmp_path, log_start):
     log.delete_records_before(log_start)  # which no checkpoint knows yet
     for directory in manager.directories:
         directory.release()
-    assert check(tmp_path) == (0, "All is well.\n", "")
+    assert check(tmp_path) == (0, "No findings.\n", "")
 
 
 @pytest.mark.parametrize("codec", [0, 1])
@@ -108,7 +108,7 @@ def test_message_sets(check, tmp_path, magic, codec):
 
 
 def test_what_is_no_data_directory(check, tmp_path):
-    words = f"Error: {tmp_path} is no data directory: there are no partitions in it, nor meta.properties\n"
+    words = f"Error: {tmp_path} is no data directory: it contains neither partitions nor meta.properties\n"
     assert check(tmp_path) == (1, "", words)
 
 
@@ -224,37 +224,37 @@ DAMAGE = {
     "a magic byte": ("orders-0/*.log", lambda path: change(path, 16, bit=3), "the magic byte is 10, not 2"),
     "a length": ("orders-0/*.log", lambda path: change(path, 8, bit=7), "less than a header"),
     "a missing batch": ("orders-0/*.log", remove_batch, "is missing"),
-    "an epoch": ("orders-0/*.log", lambda path: change(path, 15, bit=1), "the batch's leader epoch is 2, and that of"),
+    "an epoch": ("orders-0/*.log", lambda path: change(path, 15, bit=1), "leader epoch is 2, but that of"),
     "an index": ("payments-0/*.index", lambda path: change(path, 7), "where no batch starts"),
     "an index's offset": ("payments-0/*.index", lambda path: change(path, 3, bit=6), "no batch has"),
-    "half an entry": ("payments-0/*.index", lambda path: cut(path, -3), "5 bytes are left at the end, and an entry"),
-    "a time index": ("payments-0/*.timeindex", lambda path: change(path, 7), "and the latest is"),
+    "half an entry": ("payments-0/*.index", lambda path: cut(path, -3), "5 bytes are left at the end, but an entry"),
+    "a time index": ("payments-0/*.timeindex", lambda path: change(path, 7), "the maximum is"),
     "a cut time index": ("payments-0/*.timeindex", lambda path: cut(path, -12), "its last timestamp is"),
-    "a transaction": ("payments-0/*.txnindex", lambda path: change(path, 17), "; the log says producer"),
+    "a transaction": ("payments-0/*.txnindex", lambda path: change(path, 17), "but in the log producer"),
     "transactions": ("payments-0/*.txnindex", Path.unlink, "an aborted transaction is missing: producer 70"),
-    "a snapshot": ("payments-0/*[1-9].snapshot", lambda path: change(path, 30), "and that of its bytes is"),
+    "a snapshot": ("payments-0/*[1-9].snapshot", lambda path: change(path, 30), "but that of its bytes is"),
     "epochs": ("orders-0/leader-epoch-checkpoint", lambda path: replaced(path, b"\n0 0\n", b"\n0 1\n"), "leader epoch"),
     "a late epoch": ("orders-0/leader-epoch-checkpoint", lambda path: path.write_text("0\n1\n9 0\n"), "is later than"),
     "a topic's id": ("orders-0/partition.metadata", lambda path: other_letter(path, 25), "the topic id is"),
     "a stranger's id": ("orders-0/partition.metadata", lambda path: cut(path, 11), "topic_id is missing"),
-    "a recovery point": ("recovery-point*", lambda path: replaced(path, b" 0 ", b" 0 9"), "and its log ends at"),
-    "a line": ("replication-offset*", lambda path: replaced(path, b"orders 0", b"order 0"), "order-0 is not here"),
-    "a count": ("replication-offset*", lambda path: change(path, 2), "are announced"),
+    "a recovery point": ("recovery-point*", lambda path: replaced(path, b" 0 ", b" 0 9"), "but its log ends at"),
+    "a line": ("replication-offset*", lambda path: replaced(path, b"orders 0", b"order 0"), "order-0 is not in this directory"),
+    "a count": ("replication-offset*", lambda path: change(path, 2), "entries in its header"),
     "a start": ("log-start*", lambda path: path.write_text("0\n1\norders 0 3\n"), "first leader epoch starts at 0"),
     "a cleaner's": ("orders-0", lambda path: (path.parent / "cleaner-offset-checkpoint").write_text(
         "0\n1\norders 0 999\n"), "orders-0 has offset 999"),
-    "a node": ("meta.properties", lambda path: replaced(path, b"node.id=1", b"node.id=3"), "node 3 is none of"),
+    "a node": ("meta.properties", lambda path: replaced(path, b"node.id=1", b"node.id=3"), "node 3 is not in"),
     "a directory": ("meta.properties", lambda path: change(path, len(path.read_bytes()) - 9), "directory"),
-    "no owner": ("meta.properties", Path.unlink, "nobody knows whose directory this is"),
-    "a clean stop": (".kafka_cleanshutdown", lambda path: path.write_text('{"version":0,"brokerEpoch":1}'), "it says"),
+    "no owner": ("meta.properties", Path.unlink, "the owner"),
+    "a clean stop": (".kafka_cleanshutdown", lambda path: path.write_text('{"version":0,"brokerEpoch":1}'), "but the"),
     "a vote": ("__cluster_metadata-0/quorum-state", lambda path: replaced(path, b'"leaderEpoch":2', b'"leaderEpoch":1'),
-               "the leader epoch is 1, and the log's latest is 2"),
+               "the leader epoch is 1, but the log's latest is 2"),
     "voters": ("__cluster_metadata-0/quorum-state", lambda path: replaced(path, b'voterId":1', b'voterId":4'), "[4]"),
     "metadata": ("__cluster_metadata-0/*.checkpoint", lambda path: cut(path, -30), "too few for a batch"),
     "no footer": ("__cluster_metadata-0/*.checkpoint", lambda path: cut(path, sum(
         batch.size_in_bytes for batch in list(batches(path.read_bytes()))[:-1])), "without an end"),
     "a first snapshot": ("bootstrap.checkpoint", lambda path: change(path, 15), "epoch"),
-    "a partition gone": ("orders-1", shutil.rmtree, "it is missing, and the metadata has it here"),
+    "a partition gone": ("orders-1", shutil.rmtree, "it is missing, but assigned to this directory"),
 }  # fmt: skip
 
 
@@ -273,15 +273,15 @@ def test_damage(check, data, name):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("orders-0/00000000000000000000.log.deleted", "left of something unfinished"),
-        ("orders-0/00000000000000000000.log.cleaned", "left of something unfinished"),
+        ("orders-0/00000000000000000000.log.deleted", "of an unfinished operation"),
+        ("orders-0/00000000000000000000.log.cleaned", "of an unfinished operation"),
         ("orders-0/00000000000000009999.index", "an index without a log"),
-        ("orders-0/notes.txt", "no file that belongs here"),
-        ("notes.txt", "nothing that belongs here"),
-        ("meta.properties.tmp", "a small file that was being replaced"),
+        ("orders-0/notes.txt", "it does not belong in a partition directory"),
+        ("notes.txt", "it does not belong in a data directory"),
+        ("meta.properties.tmp", "an unfinished replacement of a file"),
         ("orders-7.0123-future/x", "that was being moved here"),
-        ("orders-7.0123-stray/x", "kept for you to look at"),
-        ("strange-0/00000000000000000000.log", "the metadata has no such partition"),
+        ("orders-7.0123-stray/x", "kept for inspection"),
+        ("strange-0/00000000000000000000.log", "the partition is not assigned to this node"),
     ],
 )
 def test_what_the_next_start_puts_right_is_a_warning(check, data, name, words):
@@ -342,7 +342,7 @@ def with_a_hole(data):
 def test_holes_where_nothing_is_compacted_are_errors(check, data):
     path = with_a_hole(data)
     (line,) = (line for line in check(data).lines if " missing" in line and line.startswith("error"))
-    assert re.match(rf"error {path} position=\d+ offset=\d+: the batch begins at offset \d+; \d+ is missing", line)
+    assert re.match(rf"error {path} position=\d+ offset=\d+: the batch begins at offset \d+, but \d+ is missing", line)
 
 
 def test_holes_may_be_where_compaction_was(check, data):
@@ -384,8 +384,8 @@ def test_after_a_repair_all_is_well(check, data, name):
     code, out, err = check(data, "--repair")
     assert (code, err) == (0, ""), out
     assert out.splitlines()[-2].startswith("repaired: ")
-    assert out.splitlines()[-1] == "All is well."
-    assert check(data) == (0, "All is well.\n", "")
+    assert out.splitlines()[-1] == "No findings."
+    assert check(data) == (0, "No findings.\n", "")
 
 
 def test_a_repair_keeps_what_lies_before_the_damage_and_says_what_it_cut(check, data):
@@ -413,19 +413,19 @@ def test_what_cannot_be_repaired_is_still_told(check, data):
 def test_nobodys_directory_cannot_be_repaired(check, data):
     (data / "meta.properties").unlink()
     code, _, err = check(data, "--repair")
-    assert (code, err) == (1, f"Error: It cannot be repaired: {data}/meta.properties is missing\n")
+    assert (code, err) == (1, f"Error: Cannot repair: {data}/meta.properties is missing\n")
 
 
 def test_leftovers_are_cleared_away(check, data):
     (data / "orders-0/00000000000000000000.log.deleted").touch()
     (data / "gone-0.0123-delete").mkdir()
-    assert check(data, "--repair").lines[-1] == "All is well."
+    assert check(data, "--repair").lines[-1] == "No findings."
     assert not list(data.glob("*-delete"))
 
 
 def test_a_good_directory_is_left_alone(check, data):
     before = {path: path.stat().st_mtime_ns for path in data.rglob("*")}
-    assert check(data, "--repair") == (0, "All is well.\n", "")
+    assert check(data, "--repair") == (0, "No findings.\n", "")
     assert {path: path.stat().st_mtime_ns for path in data.rglob("*")} == before
 
 
@@ -443,13 +443,13 @@ def test_an_open_transaction_that_a_snapshot_does_not_know(check, data):
 
     struct.pack_into(">I", content, 2, crc32c(content[6:]))
     path.write_bytes(content)
-    assert "open transaction of producer 702 is -1, and the log says " in check(data).out
+    assert "open transaction of producer 702 is -1, but in the log " in check(data).out
 
 
 def test_a_terminal_shows_how_far_it_is(check, data, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     code, out, err = check(data)
-    assert (code, out) == (0, "All is well.\n")
+    assert (code, out) == (0, "No findings.\n")
     assert "checking" in err
     assert re.search(r"\d+\.\d/\d+\.\d KiB", err)

@@ -87,7 +87,7 @@ def test_a_missing_client_is_a_hint_at_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
     code, _, err = run("topics", "--list")
     assert code == 1
-    assert err == "Error: rich is not installed, which comes with the extra cli: pip install 'barnabas[cli]'\n"
+    assert err == "Error: rich is not installed; it is part of the extra cli: pip install 'barnabas[cli]'\n"
 
 
 def test_a_broken_pipe_is_nothing_to_talk_about():

@@ -104,7 +104,7 @@ def test_records_of_internal_topics_by_an_option(dump, lively, tmp_path):
     assert '"type":"TopicRecord"' in dump(moved, "--cluster-metadata-decoder").out
     wrong = dump(moved, "--offsets-decoder")
     assert wrong.code == 1
-    assert "no record of offsets: " in wrong.out
+    assert "not a record of offsets: " in wrong.out
 
 
 def test_each_internal_topic_has_an_option():
@@ -133,17 +133,17 @@ def test_files_on_their_way_out_are_what_they_were(dump, log):
     ("name", "content", "words"),
     [
         ("00000000000000000007.index", b"\0\0\0\x09\0\0\0\x61" * 2, "does not follow"),
-        ("00000000000000000007.index", bytes(7), "7 bytes are left, and an entry has 8"),
+        ("00000000000000000007.index", bytes(7), "7 bytes are left, but an entry has 8"),
         ("00000000000000000007.timeindex", bytes(7) + b"\x09\0\0\0\x01" + b"\0" * 13, "does not follow"),
         ("00000000000000000007.txnindex", b"\0\x01" + bytes(32), "the entry's version is 1, not 0"),
         ("00000000000000000007.snapshot", bytes(5), "5 bytes are too few"),
         ("00000000000000000007.snapshot", bytes(11), "the version is 0, not 1"),
-        ("leader-epoch-checkpoint", b"0\n2\n0 0\n", "2 entries are announced, and 1 are there"),
+        ("leader-epoch-checkpoint", b"0\n2\n0 0\n", "2 entries in its header, but it has 1"),
         ("leader-epoch-checkpoint", b"0\n1\n0 0 0\n", "is not epoch, start_offset"),
         ("recovery-point-offset-checkpoint", b"1\n0\n", "the version is 1, not 0"),
-        ("recovery-point-offset-checkpoint", b"nonsense", "there are no version and no count"),
-        ("quorum-state", b"{", "it is no JSON"),
-        ("quorum-state", b"[]", "it is no JSON object"),
+        ("recovery-point-offset-checkpoint", b"nonsense", "the version or the count is missing"),
+        ("quorum-state", b"{", "it is not JSON"),
+        ("quorum-state", b"[]", "it is not a JSON object"),
         ("meta.properties", b"version=1\nnonsense\n", "has no name and value"),
     ],
 )
@@ -157,7 +157,7 @@ def test_damage_of_small_files(dump, tmp_path, name, content, words):
 
 def test_what_cannot_be_shown(dump, tmp_path):
     (tmp_path / "README").touch()
-    assert dump(tmp_path / "README").err.endswith("README is no file of a log directory, as far as its name says\n")
+    assert dump(tmp_path / "README").err.endswith("README is not a file of a log directory, by its name\n")
     assert dump(tmp_path / "0.log") == (1, "", f"Error: [Errno 2] No such file or directory: '{tmp_path}/0.log'\n")
     assert dump().code == 2
     assert dump(tmp_path) == (0, "", "")
@@ -180,7 +180,7 @@ def test_without_construct_it_is_a_hint_at_the_extra(dump, log, monkeypatch):
     monkeypatch.setitem(sys.modules, "construct", None)
     code, _, err = dump(log)
     assert code == 1
-    assert err == "Error: construct is not installed, which comes with the extra cli: pip install 'barnabas[cli]'\n"
+    assert err == "Error: construct is not installed; it is part of the extra cli: pip install 'barnabas[cli]'\n"
 
 
 def test_the_page_about_it_names_options_that_there_are():

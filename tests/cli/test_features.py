@@ -133,10 +133,16 @@ def test_what_cannot_be(barnabas, arguments, said):
         (["downgrade"], "One of --feature and --release-version must be given"),
         (["disable"], "--feature must be given"),
         (["upgrade", "--feature", "transaction.version"], "--feature is 'transaction.version', but must be key=value"),
-        (["upgrade", "--feature", "transaction.version=x"], "--feature is 'transaction.version=x', but a level is a "),
+        (
+            ["upgrade", "--feature", "transaction.version=x"],
+            "--feature is 'transaction.version=x', but the level must be a ",
+        ),
         (["upgrade", "--feature", "metadata.version=30", "--metadata", "4.3"], "metadata.version is given twice, "),
-        (["upgrade", "--release-version", "4.3", "--feature", "group.version=1"], "--release-version says everything"),
-        (["upgrade", "--release-version", "4.3", "--metadata", "4.3"], "--release-version says everything"),
+        (
+            ["upgrade", "--release-version", "4.3", "--feature", "group.version=1"],
+            "--release-version cannot be combined",
+        ),
+        (["upgrade", "--release-version", "4.3", "--metadata", "4.3"], "--release-version cannot be combined"),
     ],
 )
 def test_mistakes(barnabas, arguments, said):

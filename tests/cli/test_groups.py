@@ -89,7 +89,10 @@ def test_members(barnabas, broker):
 def test_where_offsets_are_reset_to(barnabas, read, target, offset):
     where = ("groups", "--reset-offsets", "--group", "g", "--topic", f"t:{read}", *target)
     dry = barnabas(*where, "--json")
-    assert (dry.json[0]["new_offset"], dry.err) == (offset, "Nothing was changed: --execute does it\n")
+    assert (dry.json[0]["new_offset"], dry.err) == (
+        offset,
+        "Nothing was changed. To commit these offsets, add --execute\n",
+    )
     assert offsets(barnabas)["t", read] == 4
     assert barnabas(*where, "--execute").code == 0
     assert offsets(barnabas)["t", read] == offset

@@ -76,7 +76,7 @@ def test_a_move_that_is_called_off_is_not_waited_for(barnabas, broker, monkeypat
     monkeypatch.setattr(KafkaAdminClient, "alter_replica_log_dirs", called_off)
     barnabas("configs", "--alter", "--broker", "1", "--add-config", f"{THROTTLE}=0")
     outcome = barnabas("log-dirs", "--move", "--topic", "users", "--to", "/two", "--wait")
-    assert outcome == (1, "", "Error: users-0 on broker 1 is not being moved to /two any more\n")
+    assert outcome == (1, "", "Error: users-0 on broker 1 is no longer being moved to /two\n")
 
 
 @pytest.mark.parametrize(

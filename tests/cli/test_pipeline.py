@@ -91,7 +91,7 @@ def test_a_missing_library_is_a_hint():
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 1
     assert ran.stderr == (
-        "Error: pyspark is not installed, which comes with the extra spark: pip install 'barnabas[spark]'\n"
+        "Error: pyspark is not installed; it is part of the extra spark: pip install 'barnabas[spark]'\n"
     )
 
 
@@ -104,7 +104,7 @@ def test_a_missing_java_is_a_hint(run, monkeypatch, tmp_path):
     assert "Traceback" not in err
 
 
-def test_a_java_that_does_not_start_is_told_in_its_own_words(tmp_path):
+def test_the_output_of_a_java_that_does_not_start_is_shown(tmp_path):
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'Error: it needs a newer Java' >&2\nexit 1\n")
@@ -120,7 +120,7 @@ def test_a_java_that_does_not_start_is_told_in_its_own_words(tmp_path):
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 1
     log, error = ran.stderr.splitlines()
-    assert log.startswith("What Spark logged is in ")
+    assert log.startswith("Spark's log is in ")
     assert error == "Error: Java did not start: Error: it needs a newer Java"
 
 
@@ -179,8 +179,8 @@ def test_a_batch_is_a_line():
 
 STOPPED = """
 import sys, threading, time
-from barnabas.cli.pipeline import told_to_stop
-with told_to_stop() as stop:
+from barnabas.cli.pipeline import stop_on_signals
+with stop_on_signals() as stop:
     print("ready", flush=True)
     stop.wait(30)
     print("stopped", flush=True)
@@ -190,7 +190,7 @@ with told_to_stop() as stop:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_told_to_the_job(number):
+def test_a_signal_stops_the_job(number):
     with subprocess.Popen(
         [sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as ran:
@@ -198,7 +198,7 @@ def test_a_signal_is_told_to_the_job(number):
         os.kill(ran.pid, number)
         out, err = ran.communicate(timeout=20)
     assert (ran.returncode, out) == (0, "stopped\n")
-    assert "Finishing the batch at hand" in err
+    assert "Stopping after the current batch" in err
 
 
 def test_a_second_interrupt_ends_the_process():

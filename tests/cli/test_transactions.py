@@ -4,7 +4,7 @@ import pytest
 from kafka.errors import CoordinatorNotAvailableError, NotCoordinatorError
 
 from barnabas.cli import main
-from barnabas.cli.hanging import described
+from barnabas.cli.hanging import describe_transaction
 from barnabas.clock import ManualClock
 from barnabas.errors import KafkaError
 from barnabas.records.batch import RecordBatch
@@ -169,7 +169,7 @@ def test_what_hangs_is_ended(barnabas, client, broker, by):
 def test_a_transaction_is_terminated_by_force(barnabas, client, name):
     owner = Owner(client, "one")
     owner.begin("t", [0])
-    assert barnabas("transactions", name, "--transactional-id", "one") == (0, "Terminated what was open of one\n", "")
+    assert barnabas("transactions", name, "--transactional-id", "one") == (0, "Terminated the transaction of one\n", "")
     (told,) = barnabas("transactions", "describe", "--transactional-id", "one", "--json").json
     assert (told["producer_epoch"] > owner.epoch, told["transaction_state"], told["topic_partitions"]) == (
         True,
@@ -235,7 +235,7 @@ class ComingUp:
 def test_a_coordinator_that_comes_up_is_waited_for(monkeypatch):
     monkeypatch.setattr("barnabas.cli.hanging.PAUSE_S", 0)
     soon, late = ComingUp(4), ComingUp(99)
-    assert described(soon, "one", clock=soon.clock) == "told"
+    assert describe_transaction(soon, "one", clock=soon.clock) == "told"
     with pytest.raises(NotCoordinatorError):
-        described(late, "one", clock=late.clock)
+        describe_transaction(late, "one", clock=late.clock)
     assert (soon.asked, late.asked) == (4, 6)
