@@ -1,7 +1,8 @@
-"""Every error of the Kafka protocol, as an exception that knows its code; and two that close the connection instead.
+"""Every error of the Kafka protocol, as an exception with its code; and two that close the connection instead.
 
-Knows nothing of who raises or answers them. Codes, names and which are worth a retry are those of Apache Kafka's
-``org.apache.kafka.common.protocol.Errors``.
+Knows nothing of who raises or answers them. Codes, names, texts and which errors are retriable are those of Apache
+Kafka's ``org.apache.kafka.common.protocol.Errors``: programs look at the texts, so an error's docstring is what a
+response says when whoever raised the error gave no text of his own.
 """
 
 from collections.abc import Sequence
@@ -19,560 +20,598 @@ class CloseConnection(Exception):
 
 
 class KafkaError(Exception):
-    """An answer of the protocol: its code goes into the response, its text beside it where there is a place.
+    """An error of the protocol: its code goes into the response, and its text where the response has a field for it.
 
-    A subclass without a code of its own is a special case of its parent, which shares the parent's.
+    A subclass without a code of its own is a special case of its parent, and shares the parent's code and text.
     """
 
     code: ClassVar[int]
+    message: ClassVar[str]
     retriable: ClassVar[bool]
     by_code: ClassVar[dict[int, type["KafkaError"]]] = {}
 
-    #: Of a batch that is refused for some of its records: their index in the batch, and what is wrong (KIP-467).
+    #: The records that a batch is refused for: index in the batch, and what is wrong with the record (KIP-467).
     record_errors: Sequence[tuple[int, str]] = ()
 
     def __init_subclass__(cls, *, code: int | None = None, retriable: bool = False) -> None:
         if code is None:
             return
         assert code not in KafkaError.by_code, f"{cls.__name__} reuses the code of {KafkaError.by_code[code]}"
-        cls.code, cls.retriable = code, retriable
+        cls.code, cls.message, cls.retriable = code, " ".join((cls.__doc__ or "").split()), retriable
         KafkaError.by_code[code] = cls
 
     def __str__(self) -> str:
-        return super().__str__() or self.__doc__ or ""
+        return super().__str__() or self.message
 
 
 class UnknownServerError(KafkaError, code=-1):
-    """The broker failed in a way that it did not foresee; its log says more."""
+    """The server experienced an unexpected error when processing the request."""
 
 
 class OffsetOutOfRange(KafkaError, code=1):
-    """The log has no such offset: it starts later, or ends earlier."""
+    """The requested offset is not within the range of offsets maintained by the server."""
 
 
 class CorruptMessage(KafkaError, code=2, retriable=True):
-    """The bytes of the records do not match their checksum, or their layout is broken."""
+    """This message has failed its CRC checksum, exceeds the valid size, has a null key for a compacted topic, or is
+    otherwise corrupt.
+    """
 
 
 class UnknownTopicOrPartition(KafkaError, code=3, retriable=True):
-    """This broker knows no such topic or partition."""
+    """This server does not host this topic-partition."""
 
 
 class InvalidFetchSize(KafkaError, code=4):
-    """A fetch cannot ask for so few bytes."""
+    """The requested fetch size is invalid."""
 
 
 class LeaderNotAvailable(KafkaError, code=5, retriable=True):
-    """The partition has no leader at the moment."""
+    """There is no leader for this topic-partition as we are in the middle of a leadership election."""
 
 
 class NotLeaderOrFollower(KafkaError, code=6, retriable=True):
-    """This broker does not lead the partition, or is no replica of it."""
+    """For requests intended only for the leader, this error indicates that the broker is not the current leader. For
+    requests intended for any replica, this error indicates that the broker is not a replica of the topic partition.
+    """
 
 
 class RequestTimedOut(KafkaError, code=7, retriable=True):
-    """What was asked for did not happen in the time that it was given."""
+    """The request timed out."""
 
 
 class BrokerNotAvailable(KafkaError, code=8):
-    """There is no such broker, or it is not running."""
+    """The broker is not available."""
 
 
 class ReplicaNotAvailable(KafkaError, code=9, retriable=True):
-    """The replica that was asked for is not on this broker."""
+    """The replica is not available for the requested topic-partition. Produce/Fetch requests and other requests
+    intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the topic-
+    partition.
+    """
 
 
 class MessageTooLarge(KafkaError, code=10):
-    """The batch is larger than the topic allows (max.message.bytes)."""
+    """The request included a message larger than the max message size the server will accept."""
 
 
 class StaleControllerEpoch(KafkaError, code=11):
-    """A newer controller has taken over since."""
+    """The controller moved to another broker."""
 
 
 class OffsetMetadataTooLarge(KafkaError, code=12):
-    """The text beside the committed offset is too long (offset.metadata.max.bytes)."""
+    """The metadata field of the offset request was too large."""
 
 
 class NetworkException(KafkaError, code=13, retriable=True):
-    """The connection broke before there was an answer."""
+    """The server disconnected before a response was received."""
 
 
 class CoordinatorLoadInProgress(KafkaError, code=14, retriable=True):
-    """The coordinator is still reading its log."""
+    """The coordinator is loading and hence can't process requests."""
 
 
 class CoordinatorNotAvailable(KafkaError, code=15, retriable=True):
-    """There is no coordinator for this group or transactional id yet."""
+    """The coordinator is not available."""
 
 
 class NotCoordinator(KafkaError, code=16, retriable=True):
-    """Another broker is the coordinator."""
+    """This is not the correct coordinator."""
 
 
 class InvalidTopicException(KafkaError, code=17):
-    """A topic cannot be called that, or this one is not for clients to write to."""
+    """The request attempted to perform an operation on an invalid topic."""
 
 
 class RecordListTooLarge(KafkaError, code=18):
-    """The batch does not fit into a segment."""
+    """The request included message batch larger than the configured segment size on the server."""
 
 
 class NotEnoughReplicas(KafkaError, code=19, retriable=True):
-    """Fewer replicas are in sync than min.insync.replicas demands; nothing was written."""
+    """Messages are rejected since there are fewer in-sync replicas than required."""
 
 
 class NotEnoughReplicasAfterAppend(KafkaError, code=20, retriable=True):
-    """The records are written, and then fewer replicas were in sync than min.insync.replicas demands."""
+    """Messages are written to the log, but to fewer in-sync replicas than required."""
 
 
 class InvalidRequiredAcks(KafkaError, code=21):
-    """acks is 0, 1 or -1."""
+    """Produce request specified an invalid value for required acks."""
 
 
 class IllegalGeneration(KafkaError, code=22):
-    """The group is in another generation."""
+    """Specified group generation id is not valid."""
 
 
 class InconsistentGroupProtocol(KafkaError, code=23):
-    """The member and the group have no protocol in common."""
+    """The group member's supported protocols are incompatible with those of existing members or first group member
+    tried to join with empty protocol type or empty protocol list.
+    """
 
 
 class InvalidGroupId(KafkaError, code=24):
-    """A group cannot be called that."""
+    """The group id is invalid."""
 
 
 class UnknownMemberId(KafkaError, code=25):
-    """The group has no such member."""
+    """The coordinator is not aware of this member."""
 
 
 class InvalidSessionTimeout(KafkaError, code=26):
-    """The session time-out is outside of what the broker allows."""
+    """The session timeout is not within the range allowed by the broker (as configured by group.min.session.timeout.ms
+    and group.max.session.timeout.ms).
+    """
 
 
 class RebalanceInProgress(KafkaError, code=27):
-    """The group is rebalancing: join again."""
+    """The group is rebalancing, so a rejoin is needed."""
 
 
 class InvalidCommitOffsetSize(KafkaError, code=28):
-    """The commit is larger than a record of the offsets topic may be."""
+    """The committing offset data size is not valid."""
 
 
 class TopicAuthorizationFailed(KafkaError, code=29):
-    """This principal may not do that with the topic."""
+    """Topic authorization failed."""
 
 
 class GroupAuthorizationFailed(KafkaError, code=30):
-    """This principal may not do that with the group."""
+    """Group authorization failed."""
 
 
 class ClusterAuthorizationFailed(KafkaError, code=31):
-    """This principal may not do that with the cluster."""
+    """Cluster authorization failed."""
 
 
 class InvalidTimestamp(KafkaError, code=32):
-    """A record has a timestamp that the topic does not take."""
+    """The timestamp of the message is out of acceptable range."""
 
 
 class UnsupportedSaslMechanism(KafkaError, code=33):
-    """This SASL mechanism is not enabled on the listener."""
+    """The broker does not support the requested SASL mechanism."""
 
 
 class IllegalSaslState(KafkaError, code=34):
-    """The request does not belong at this point of the authentication."""
+    """Request is not valid given the current SASL state."""
 
 
 class UnsupportedVersion(KafkaError, code=35):
-    """This version of the request, or what it asks for, is not served here."""
+    """The version of API is not supported."""
 
 
 class TopicAlreadyExists(KafkaError, code=36):
-    """There is a topic of that name."""
+    """Topic with this name already exists."""
 
 
 class InvalidPartitions(KafkaError, code=37):
-    """That is not a number of partitions that the topic can have."""
+    """Number of partitions is below 1."""
 
 
 class InvalidReplicationFactor(KafkaError, code=38):
-    """There are not that many brokers, or the replication factor is below 1."""
+    """Replication factor is below 1 or larger than the number of available brokers."""
 
 
 class InvalidReplicaAssignment(KafkaError, code=39):
-    """Partitions cannot be assigned to brokers in that way."""
+    """Replica assignment is invalid."""
 
 
 class InvalidConfig(KafkaError, code=40):
-    """The config has no such name, or cannot have that value."""
+    """Configuration is invalid."""
 
 
 class NotController(KafkaError, code=41, retriable=True):
-    """This node is not the active controller."""
+    """This is not the correct controller for this cluster."""
 
 
 class InvalidRequest(KafkaError, code=42):
-    """The request can be read, and contradicts itself or the protocol."""
+    """This most likely occurs because of a request being malformed by the client library or the message was sent to an
+    incompatible broker. See the broker logs for more details.
+    """
 
 
 class UnsupportedForMessageFormat(KafkaError, code=43):
-    """The format in which the records are stored has no place for that."""
+    """The message format version on the broker does not support the request."""
 
 
 class PolicyViolation(KafkaError, code=44):
-    """A policy of this cluster forbids that."""
+    """Request parameters do not satisfy the configured policy."""
 
 
 class OutOfOrderSequenceNumber(KafkaError, code=45):
-    """A batch before this one is missing: its sequence number leaves a gap."""
+    """The broker received an out of order sequence number."""
 
 
 class DuplicateSequenceNumber(KafkaError, code=46):
-    """The batch is here already, and too old to say at which offset."""
+    """The broker received a duplicate sequence number."""
 
 
 class InvalidProducerEpoch(KafkaError, code=47):
-    """The producer has an old epoch: another with its id has started since."""
+    """Producer attempted to produce with an old epoch."""
 
 
 class InvalidTxnState(KafkaError, code=48):
-    """The transaction is not in a state in which that could be done."""
+    """The producer attempted a transactional operation in an invalid state."""
 
 
 class InvalidProducerIdMapping(KafkaError, code=49):
-    """The transactional id belongs to another producer id."""
+    """The producer attempted to use a producer id which is not currently assigned to its transactional id."""
 
 
 class InvalidTransactionTimeout(KafkaError, code=50):
-    """The transaction time-out is above transaction.max.timeout.ms."""
+    """The transaction timeout is larger than the maximum value allowed by the broker (as configured by
+    transaction.max.timeout.ms).
+    """
 
 
 class ConcurrentTransactions(KafkaError, code=51, retriable=True):
-    """The transaction before is still being completed."""
+    """The producer attempted to update a transaction while another concurrent operation on the same transaction was
+    ongoing.
+    """
 
 
 class TransactionCoordinatorFenced(KafkaError, code=52):
-    """Another broker has become the coordinator of this transaction."""
+    """Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator for a
+    given producer.
+    """
 
 
 class TransactionalIdAuthorizationFailed(KafkaError, code=53):
-    """This principal may not use the transactional id."""
+    """Transactional Id authorization failed."""
 
 
 class SecurityDisabled(KafkaError, code=54):
-    """The broker runs without what this asks about, such as an authorizer."""
+    """Security features are disabled."""
 
 
 class OperationNotAttempted(KafkaError, code=55):
-    """Not tried, because another part of the request failed."""
+    """The broker did not attempt to execute this operation. This may happen for batched RPCs where some operations in
+    the batch failed, causing the broker to respond without trying the rest.
+    """
 
 
 class KafkaStorageError(KafkaError, code=56, retriable=True):
-    """The directory of this log has failed."""
+    """Disk error when trying to access log file on the disk."""
 
 
 class LogDirNotFound(KafkaError, code=57):
-    """The broker has no such log directory."""
+    """The user-specified log directory is not found in the broker config."""
 
 
 class SaslAuthenticationFailed(KafkaError, code=58):
-    """The credentials are not right."""
+    """SASL Authentication failed."""
 
 
 class UnknownProducerId(KafkaError, code=59):
-    """Nothing is remembered of this producer; its last records may have been deleted."""
+    """This exception is raised by the broker if it could not locate the producer metadata associated with the
+    producerId in question. This could happen if, for instance, the producer's records were deleted because their
+    retention time had elapsed. Once the last records of the producerId are removed, the producer's metadata is removed
+    from the broker, and future appends by the producer will return this exception.
+    """
 
 
 class ReassignmentInProgress(KafkaError, code=60):
-    """The partition is being reassigned."""
+    """A partition reassignment is in progress."""
 
 
 class DelegationTokenAuthDisabled(KafkaError, code=61):
-    """Delegation tokens are not enabled."""
+    """Delegation Token feature is not enabled."""
 
 
 class DelegationTokenNotFound(KafkaError, code=62):
-    """There is no such delegation token."""
+    """Delegation Token is not found on server."""
 
 
 class DelegationTokenOwnerMismatch(KafkaError, code=63):
-    """The delegation token is not this principal's to renew or expire."""
+    """Specified Principal is not valid Owner/Renewer."""
 
 
 class DelegationTokenRequestNotAllowed(KafkaError, code=64):
-    """Delegation tokens cannot be asked for on such a connection."""
+    """Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated
+    channels.
+    """
 
 
 class DelegationTokenAuthorizationFailed(KafkaError, code=65):
-    """This principal may not do that with the delegation token."""
+    """Delegation Token authorization failed."""
 
 
 class DelegationTokenExpired(KafkaError, code=66):
-    """The delegation token has expired."""
+    """Delegation Token is expired."""
 
 
 class InvalidPrincipalType(KafkaError, code=67):
-    """There are no principals of that type."""
+    """Supplied principalType is not supported."""
 
 
 class NonEmptyGroup(KafkaError, code=68):
-    """The group still has members."""
+    """The group is not empty."""
 
 
 class GroupIdNotFound(KafkaError, code=69):
-    """There is no such group."""
+    """The group id does not exist."""
 
 
 class FetchSessionIdNotFound(KafkaError, code=70, retriable=True):
-    """There is no such fetch session; it may have been evicted."""
+    """The fetch session ID was not found."""
 
 
 class InvalidFetchSessionEpoch(KafkaError, code=71, retriable=True):
-    """The fetch does not come next in its session."""
+    """The fetch session epoch is invalid."""
 
 
 class ListenerNotFound(KafkaError, code=72, retriable=True):
-    """The leader has no listener of the name that this one has."""
+    """There is no listener on the leader broker that matches the listener on which metadata request was processed."""
 
 
 class TopicDeletionDisabled(KafkaError, code=73):
-    """Topics cannot be deleted here (delete.topic.enable)."""
+    """Topic deletion is disabled."""
 
 
 class FencedLeaderEpoch(KafkaError, code=74, retriable=True):
-    """The leader epoch is an old one: there was an election since."""
+    """The leader epoch in the request is older than the epoch on the broker."""
 
 
 class UnknownLeaderEpoch(KafkaError, code=75, retriable=True):
-    """The leader epoch is newer than this broker knows."""
+    """The leader epoch in the request is newer than the epoch on the broker."""
 
 
 class UnsupportedCompressionType(KafkaError, code=76):
-    """The records are compressed in a way that this version of the request does not have."""
+    """The requesting client does not support the compression type of given partition."""
 
 
 class StaleBrokerEpoch(KafkaError, code=77):
-    """The broker has registered anew since."""
+    """Broker epoch has changed."""
 
 
 class OffsetNotAvailable(KafkaError, code=78, retriable=True):
-    """The new leader does not know its high watermark yet."""
+    """The leader high watermark has not caught up from a recent leader election so the offsets cannot be guaranteed to
+    be monotonically increasing.
+    """
 
 
 class MemberIdRequired(KafkaError, code=79):
-    """Join again with the member id that this answer gives."""
+    """The group member needs to have a valid member id before actually entering a consumer group."""
 
 
 class PreferredLeaderNotAvailable(KafkaError, code=80, retriable=True):
-    """The preferred replica cannot lead now."""
+    """The preferred leader was not available."""
 
 
 class GroupMaxSizeReached(KafkaError, code=81):
-    """The group has as many members as it may have (group.max.size)."""
+    """The group has reached its maximum size."""
 
 
 class FencedInstanceId(KafkaError, code=82):
-    """Another member has this group instance id now."""
+    """The broker rejected this static consumer since another consumer with the same group.instance.id has registered
+    with a different member.id.
+    """
 
 
 class EligibleLeadersNotAvailable(KafkaError, code=83, retriable=True):
-    """No replica that could lead is available."""
+    """Eligible topic partition leaders are not available."""
 
 
 class ElectionNotNeeded(KafkaError, code=84, retriable=True):
-    """The partition has the leader that it should have."""
+    """Leader election not needed for topic partition."""
 
 
 class NoReassignmentInProgress(KafkaError, code=85):
-    """The partition is not being reassigned."""
+    """No partition reassignment is in progress."""
 
 
 class GroupSubscribedToTopic(KafkaError, code=86):
-    """The group is subscribed to the topic, so its offsets stay."""
+    """Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."""
 
 
 class InvalidRecord(KafkaError, code=87):
-    """A record or its batch is not as the topic wants it."""
+    """This record has failed the validation on broker and hence will be rejected."""
 
 
 class UnstableOffsetCommit(KafkaError, code=88, retriable=True):
-    """A transaction that commits these offsets is not decided yet."""
+    """There are unstable offsets that need to be cleared."""
 
 
 class ThrottlingQuotaExceeded(KafkaError, code=89, retriable=True):
-    """There were more changes than the quota allows: wait as long as the answer says."""
+    """The throttling quota has been exceeded."""
 
 
 class ProducerFenced(KafkaError, code=90):
-    """Another producer with this transactional id has started since."""
+    """There is a newer producer with the same transactionalId which fences the current one."""
 
 
 class ResourceNotFound(KafkaError, code=91):
-    """There is no such resource."""
+    """A request illegally referred to a resource that does not exist."""
 
 
 class DuplicateResource(KafkaError, code=92):
-    """There is such a resource already, or it is named twice."""
+    """A request illegally referred to the same resource twice."""
 
 
 class UnacceptableCredential(KafkaError, code=93):
-    """These credentials do not meet the rules."""
+    """Requested credential would not meet criteria for acceptability."""
 
 
 class InconsistentVoterSet(KafkaError, code=94):
-    """The voters that the request names are not those of the quorum."""
+    """Indicates that the either the sender or recipient of a voter-only request is not one of the expected voters."""
 
 
 class InvalidUpdateVersion(KafkaError, code=95):
-    """The feature cannot go to that level."""
+    """The given update version was invalid."""
 
 
 class FeatureUpdateFailed(KafkaError, code=96):
-    """The features stay as they are: the update failed."""
+    """Unable to update finalized features due to an unexpected server error."""
 
 
 class PrincipalDeserializationFailure(KafkaError, code=97):
-    """The principal in the forwarded request cannot be read."""
+    """Request principal deserialization failed during forwarding. This indicates an internal error on the broker
+    cluster security setup.
+    """
 
 
 class SnapshotNotFound(KafkaError, code=98):
-    """There is no such snapshot."""
+    """Requested snapshot was not found."""
 
 
 class PositionOutOfRange(KafkaError, code=99):
-    """The snapshot does not reach as far as that position."""
+    """Requested position is not greater than or equal to zero, and less than the size of the snapshot."""
 
 
 class UnknownTopicId(KafkaError, code=100, retriable=True):
-    """This broker knows no topic with that id."""
+    """This server does not host this topic ID."""
 
 
 class DuplicateBrokerRegistration(KafkaError, code=101):
-    """Another broker that is alive has this id."""
+    """This broker ID is already in use."""
 
 
 class BrokerIdNotRegistered(KafkaError, code=102):
-    """No broker with that id has registered."""
+    """The given broker ID was not registered."""
 
 
 class InconsistentTopicId(KafkaError, code=103, retriable=True):
-    """The topic has another id in the log."""
+    """The log's topic ID did not match the topic ID in the request."""
 
 
 class InconsistentClusterId(KafkaError, code=104):
-    """The request is meant for another cluster."""
+    """The clusterId in the request does not match that found on the server."""
 
 
 class TransactionalIdNotFound(KafkaError, code=105):
-    """Nothing is known of this transactional id."""
+    """The transactionalId could not be found."""
 
 
 class FetchSessionTopicIdError(KafkaError, code=106, retriable=True):
-    """The fetch session began with topic names and went on with ids, or the other way round."""
+    """The fetch session encountered inconsistent topic ID usage."""
 
 
 class IneligibleReplica(KafkaError, code=107):
-    """The replica may not join those in sync now."""
+    """The new ISR contains at least one ineligible replica."""
 
 
 class NewLeaderElected(KafkaError, code=108):
-    """The change removed the leader, and another was elected."""
+    """The AlterPartition request successfully updated the partition state but the leader has changed."""
 
 
 class OffsetMovedToTieredStorage(KafkaError, code=109):
-    """The offset is only in tiered storage now."""
+    """The requested offset is moved to tiered storage."""
 
 
 class FencedMemberEpoch(KafkaError, code=110):
-    """The member has an old epoch: leave everything, and join again."""
+    """The member epoch is fenced by the group coordinator. The member must abandon all its partitions and rejoin."""
 
 
 class UnreleasedInstanceId(KafkaError, code=111):
-    """A member that is still here has this group instance id."""
+    """The instance ID is still used by another member in the consumer group. That member must leave first."""
 
 
 class UnsupportedAssignor(KafkaError, code=112):
-    """The group cannot use this assignor."""
+    """The assignor or its version range is not supported by the consumer group."""
 
 
 class StaleMemberEpoch(KafkaError, code=113):
-    """The member has an old epoch: hear the next heartbeat's answer, and try again."""
+    """The member epoch is stale. The member must retry after receiving its updated member epoch via the
+    ConsumerGroupHeartbeat API.
+    """
 
 
 class MismatchedEndpointType(KafkaError, code=114):
-    """The request went to the wrong kind of listener: broker or controller."""
+    """The request was sent to an endpoint of the wrong type."""
 
 
 class UnsupportedEndpointType(KafkaError, code=115):
-    """There are no endpoints of that type."""
+    """This endpoint type is not supported yet."""
 
 
 class UnknownControllerId(KafkaError, code=116):
-    """There is no such controller."""
+    """This controller ID is not known."""
 
 
 class UnknownSubscriptionId(KafkaError, code=117):
-    """The client's telemetry subscription is not the present one."""
+    """Client sent a push telemetry request with an invalid or outdated subscription ID."""
 
 
 class TelemetryTooLarge(KafkaError, code=118):
-    """The telemetry is larger than the broker takes."""
+    """Client sent a push telemetry request larger than the maximum size the broker will accept."""
 
 
 class InvalidRegistration(KafkaError, code=119):
-    """The controller does not accept this registration."""
+    """The controller has considered the broker registration to be invalid."""
 
 
 class TransactionAbortable(KafkaError, code=120):
-    """The transaction cannot be committed any more, but it can be aborted."""
+    """The server encountered an error with the transaction. The client can abort the transaction to continue using this
+    transactional ID.
+    """
 
 
 class InvalidRecordState(KafkaError, code=121):
-    """The record was not acquired by this member, or not any longer."""
+    """The record state is invalid. The acknowledgement of delivery could not be completed."""
 
 
 class ShareSessionNotFound(KafkaError, code=122, retriable=True):
-    """There is no such share session."""
+    """The share session was not found."""
 
 
 class InvalidShareSessionEpoch(KafkaError, code=123, retriable=True):
-    """The request does not come next in its share session."""
+    """The share session epoch is invalid."""
 
 
 class FencedStateEpoch(KafkaError, code=124):
-    """The share group's state has gone on to a newer epoch."""
+    """The share coordinator rejected the request because the share-group state epoch did not match."""
 
 
 class InvalidVoterKey(KafkaError, code=125):
-    """The voter has another directory id."""
+    """The voter key doesn't match the receiving replica's key."""
 
 
 class DuplicateVoter(KafkaError, code=126):
-    """The node is a voter already."""
+    """The voter is already part of the set of voters."""
 
 
 class VoterNotFound(KafkaError, code=127):
-    """There is no such voter."""
+    """The voter is not part of the set of voters."""
 
 
 class InvalidRegularExpression(KafkaError, code=128):
-    """The regular expression cannot be understood."""
+    """The regular expression is not valid."""
 
 
 class RebootstrapRequired(KafkaError, code=129):
-    """The client had better start again from its bootstrap servers."""
+    """Client metadata is stale. The client should rebootstrap to obtain new metadata."""
 
 
 class StreamsInvalidTopology(KafkaError, code=130):
-    """The topology contradicts itself."""
+    """The supplied topology is invalid."""
 
 
 class StreamsInvalidTopologyEpoch(KafkaError, code=131):
-    """The topology's epoch does not fit the group."""
+    """The supplied topology epoch is invalid."""
 
 
 class StreamsTopologyFenced(KafkaError, code=132):
-    """The group has gone on to a newer topology."""
+    """The supplied topology epoch is outdated."""
 
 
 class ShareSessionLimitReached(KafkaError, code=133, retriable=True):
-    """There are as many share sessions as there may be."""
+    """The limit of share sessions has been reached."""
