@@ -54,8 +54,7 @@ class OffsetOutOfRange(KafkaError, code=1):
 
 class CorruptMessage(KafkaError, code=2, retriable=True):
     """This message has failed its CRC checksum, exceeds the valid size, has a null key for a compacted topic, or is
-    otherwise corrupt.
-    """
+    otherwise corrupt."""
 
 
 class UnknownTopicOrPartition(KafkaError, code=3, retriable=True):
@@ -72,8 +71,7 @@ class LeaderNotAvailable(KafkaError, code=5, retriable=True):
 
 class NotLeaderOrFollower(KafkaError, code=6, retriable=True):
     """For requests intended only for the leader, this error indicates that the broker is not the current leader. For
-    requests intended for any replica, this error indicates that the broker is not a replica of the topic partition.
-    """
+    requests intended for any replica, this error indicates that the broker is not a replica of the topic partition."""
 
 
 class RequestTimedOut(KafkaError, code=7, retriable=True):
@@ -87,8 +85,7 @@ class BrokerNotAvailable(KafkaError, code=8):
 class ReplicaNotAvailable(KafkaError, code=9, retriable=True):
     """The replica is not available for the requested topic-partition. Produce/Fetch requests and other requests
     intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the topic-
-    partition.
-    """
+    partition."""
 
 
 class MessageTooLarge(KafkaError, code=10):
@@ -145,8 +142,7 @@ class IllegalGeneration(KafkaError, code=22):
 
 class InconsistentGroupProtocol(KafkaError, code=23):
     """The group member's supported protocols are incompatible with those of existing members or first group member
-    tried to join with empty protocol type or empty protocol list.
-    """
+    tried to join with empty protocol type or empty protocol list."""
 
 
 class InvalidGroupId(KafkaError, code=24):
@@ -159,8 +155,7 @@ class UnknownMemberId(KafkaError, code=25):
 
 class InvalidSessionTimeout(KafkaError, code=26):
     """The session timeout is not within the range allowed by the broker (as configured by group.min.session.timeout.ms
-    and group.max.session.timeout.ms).
-    """
+    and group.max.session.timeout.ms)."""
 
 
 class RebalanceInProgress(KafkaError, code=27):
@@ -225,8 +220,7 @@ class NotController(KafkaError, code=41, retriable=True):
 
 class InvalidRequest(KafkaError, code=42):
     """This most likely occurs because of a request being malformed by the client library or the message was sent to an
-    incompatible broker. See the broker logs for more details.
-    """
+    incompatible broker. See the broker logs for more details."""
 
 
 class UnsupportedForMessageFormat(KafkaError, code=43):
@@ -259,20 +253,17 @@ class InvalidProducerIdMapping(KafkaError, code=49):
 
 class InvalidTransactionTimeout(KafkaError, code=50):
     """The transaction timeout is larger than the maximum value allowed by the broker (as configured by
-    transaction.max.timeout.ms).
-    """
+    transaction.max.timeout.ms)."""
 
 
 class ConcurrentTransactions(KafkaError, code=51, retriable=True):
     """The producer attempted to update a transaction while another concurrent operation on the same transaction was
-    ongoing.
-    """
+    ongoing."""
 
 
 class TransactionCoordinatorFenced(KafkaError, code=52):
     """Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the current coordinator for a
-    given producer.
-    """
+    given producer."""
 
 
 class TransactionalIdAuthorizationFailed(KafkaError, code=53):
@@ -285,8 +276,7 @@ class SecurityDisabled(KafkaError, code=54):
 
 class OperationNotAttempted(KafkaError, code=55):
     """The broker did not attempt to execute this operation. This may happen for batched RPCs where some operations in
-    the batch failed, causing the broker to respond without trying the rest.
-    """
+    the batch failed, causing the broker to respond without trying the rest."""
 
 
 class KafkaStorageError(KafkaError, code=56, retriable=True):
@@ -305,8 +295,7 @@ class UnknownProducerId(KafkaError, code=59):
     """This exception is raised by the broker if it could not locate the producer metadata associated with the
     producerId in question. This could happen if, for instance, the producer's records were deleted because their
     retention time had elapsed. Once the last records of the producerId are removed, the producer's metadata is removed
-    from the broker, and future appends by the producer will return this exception.
-    """
+    from the broker, and future appends by the producer will return this exception."""
 
 
 class ReassignmentInProgress(KafkaError, code=60):
@@ -327,8 +316,7 @@ class DelegationTokenOwnerMismatch(KafkaError, code=63):
 
 class DelegationTokenRequestNotAllowed(KafkaError, code=64):
     """Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated
-    channels.
-    """
+    channels."""
 
 
 class DelegationTokenAuthorizationFailed(KafkaError, code=65):
@@ -385,8 +373,7 @@ class StaleBrokerEpoch(KafkaError, code=77):
 
 class OffsetNotAvailable(KafkaError, code=78, retriable=True):
     """The leader high watermark has not caught up from a recent leader election so the offsets cannot be guaranteed to
-    be monotonically increasing.
-    """
+    be monotonically increasing."""
 
 
 class MemberIdRequired(KafkaError, code=79):
@@ -403,8 +390,7 @@ class GroupMaxSizeReached(KafkaError, code=81):
 
 class FencedInstanceId(KafkaError, code=82):
     """The broker rejected this static consumer since another consumer with the same group.instance.id has registered
-    with a different member.id.
-    """
+    with a different member.id."""
 
 
 class EligibleLeadersNotAvailable(KafkaError, code=83, retriable=True):
@@ -465,8 +451,7 @@ class FeatureUpdateFailed(KafkaError, code=96):
 
 class PrincipalDeserializationFailure(KafkaError, code=97):
     """Request principal deserialization failed during forwarding. This indicates an internal error on the broker
-    cluster security setup.
-    """
+    cluster security setup."""
 
 
 class SnapshotNotFound(KafkaError, code=98):
@@ -531,8 +516,7 @@ class UnsupportedAssignor(KafkaError, code=112):
 
 class StaleMemberEpoch(KafkaError, code=113):
     """The member epoch is stale. The member must retry after receiving its updated member epoch via the
-    ConsumerGroupHeartbeat API.
-    """
+    ConsumerGroupHeartbeat API."""
 
 
 class MismatchedEndpointType(KafkaError, code=114):
@@ -561,8 +545,7 @@ class InvalidRegistration(KafkaError, code=119):
 
 class TransactionAbortable(KafkaError, code=120):
     """The server encountered an error with the transaction. The client can abort the transaction to continue using this
-    transactional ID.
-    """
+    transactional ID."""
 
 
 class InvalidRecordState(KafkaError, code=121):

@@ -1,15 +1,30 @@
-"""Patterns of names, in the syntax of RE2: what it refuses is refused, and no pattern takes long.
+"""Patterns of names, in the syntax of RE2, whose matching takes linear time.
 
-Knows nothing of what is named. Python's own ``re`` would take other patterns, and with some of them for ever.
+Knows nothing of what the names are of. Python's own ``re`` accepts other patterns, and may take exponential time.
 """
 
 from collections.abc import Callable
 
 from barnabas.errors import InvalidRegularExpression
 
+DESCRIPTIONS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "unexpected )": "regexp/syntax: internal error",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+"""What Kafka's RE2/J calls the errors of RE2; the others have the same names."""
+
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a whole name is as ``pattern`` says. :raises InvalidRegularExpression: RE2 refuses it
+    """Returns the function that tells whether a whole name matches ``pattern``.
+
+    :raises InvalidRegularExpression: RE2 refuses it; the text is RE2/J's description
 
     >>> is_ours = matcher("orders-[0-9]+")
     >>> is_ours("orders-12"), is_ours("orders-12-eu")
@@ -18,13 +33,14 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     try:
         import re2  # here, as it costs more than all else that a broker imports to start
     except ImportError as error:
-        raise InvalidRegularExpression("without the package google-re2 no pattern can be read here") from error
+        raise InvalidRegularExpression("The package google-re2 is not installed") from error
     options = re2.Options()
     options.log_errors = False
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
         (reason,) = error.args
-        told = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
-        raise InvalidRegularExpression(f"{pattern}: {told}") from error
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
+        name = next((each for each in DESCRIPTIONS if text.startswith(each)), "")
+        raise InvalidRegularExpression(DESCRIPTIONS.get(name) or text.partition(":")[0]) from error
     return lambda name: compiled.fullmatch(name) is not None

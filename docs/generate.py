@@ -170,7 +170,7 @@ def name_of(request: type) -> str:
 def errors() -> str:
     """Every error of the protocol."""
     rows = [
-        (str(code), f"`{error.__name__}`", "yes" if error.retriable else "", (error.__doc__ or "").strip())
+        (str(code), f"`{error.__name__}`", "yes" if error.retriable else "", error.message)
         for code, error in sorted(KafkaError.by_code.items())
     ]
     return "\n".join([

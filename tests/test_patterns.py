@@ -1,5 +1,6 @@
 """Patterns of names: which ones Apache Kafka 4.3 takes, and which names are as they say."""
 
+import re
 import sys
 
 import pytest
@@ -49,9 +50,25 @@ def test_what_re2_refuses_is_refused(pattern):
         matcher(pattern)
 
 
-def test_it_is_said_what_is_wrong():
-    with pytest.raises(InvalidRegularExpression, match=r"^\(a: missing \): \(a$"):
-        matcher("(a")
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("[", "missing closing ]"),
+        ("(", "missing closing )"),
+        (")", "regexp/syntax: internal error"),
+        ("\\", "trailing backslash at end of expression"),
+        ("*", "missing argument to repetition operator"),
+        ("a**", "invalid nested repetition operator"),
+        ("a{2,1}", "invalid repeat count"),
+        ("(?=x)", "invalid or unsupported Perl syntax"),
+        ("(?P<n", "invalid named capture"),
+        (r"\1", "invalid escape sequence"),
+        ("[z-a]", "invalid character class range"),
+    ],
+)
+def test_errors_have_the_texts_of_kafkas_library(pattern, text):
+    with pytest.raises(InvalidRegularExpression, match=f"^{re.escape(text)}$"):
+        matcher(pattern)
 
 
 def test_no_pattern_takes_for_ever():

@@ -1,4 +1,4 @@
-"""AlterConfigs (API key 33): set these configs of a resource, and unset whatever else was set.
+"""AlterConfigs (API key 33): sets these configs of a resource, and unsets all others.
 
 Knows nothing of what may be set or where it is kept: the controller decides. Errors are those of Apache Kafka's
 ``ConfigAdminManager``.
@@ -21,7 +21,7 @@ Result = AlterConfigsResponse.AlterConfigsResourceResponse
 
 @api(AlterConfigsRequest)
 def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse | Later[AlterConfigsResponse]:
-    """Replace the configs of each resource, or say what would come of it."""
+    """Replaces the configs of each resource, or only checks the new ones."""
     refused: dict[int, KafkaError] = {}
     for index, resource in enumerate(request.resources):
         try:
@@ -50,16 +50,19 @@ def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfig
 
 
 def check(resource: Resource, node_id: int) -> None:
-    """What a broker finds wrong before it asks the controller."""
+    """Raises what a broker finds wrong before it asks the controller."""
+    names = [config.name for config in resource.configs]
+    if len(set(names)) < len(names):
+        raise InvalidRequest("Error due to duplicate config keys")
     missing = [config.name for config in resource.configs if config.value is None]
     if missing:
-        raise InvalidRequest(f"No value is given for {', '.join(missing)}")
+        raise InvalidRequest(f"Null value not supported for : {', '.join(missing)}")
     if resource.resource_type == BROKER_RESOURCE and resource.resource_name:
         check_node_id(resource.resource_name, node_id)
 
 
 def result(resource: Resource, error: KafkaError | None) -> Result:
-    """What became of the resource."""
+    """Returns the part of the response about one resource."""
     return Result(
         error_code=error.code if error is not None else 0,
         error_message=str(error) if error is not None else None,

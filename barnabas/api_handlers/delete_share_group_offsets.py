@@ -20,7 +20,7 @@ from barnabas.wire.types import ZERO_UUID
 Topic = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic
 Answer = DeleteShareGroupOffsetsResponse | Later[DeleteShareGroupOffsetsResponse]
 
-NOTHING_KEPT = "The group has nothing of that topic."
+NOTHING_KEPT = "There is no offset information to delete."
 
 
 @api(DeleteShareGroupOffsetsRequest)

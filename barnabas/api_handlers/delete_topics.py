@@ -1,36 +1,38 @@
-"""DeleteTopics (API key 20): topics go, by name or by id, with all that is in them.
+"""DeleteTopics (API key 20): deletes topics, by name or by id.
 
-Knows nothing of logs: whoever hosts the partitions hears that they are gone.
+Knows nothing of logs: the brokers that host the partitions delete them when they see the change.
 """
 
 from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
+from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import DeletedTopic, DeleteTopics
-from barnabas.errors import InvalidRequest, KafkaError, TopicDeletionDisabled
+from barnabas.errors import InvalidRequest, RequestTimedOut, TopicDeletionDisabled
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from barnabas.wire.types import ZERO_UUID
 
 DISABLED_IS_TOLD = 3
-"""From this version on there is an error of its own for a broker that deletes nothing (KIP-322)."""
+"""From this version on TOPIC_DELETION_DISABLED says that topics cannot be deleted (KIP-322)."""
+
+OF_THE_REQUEST = (RequestTimedOut, TopicDeletionDisabled)
+"""Errors that refuse the whole request; Apache Kafka gives no text with these."""
 
 
 @api(DeleteTopicsRequest)
 def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse | Later[DeleteTopicsResponse]:
-    """Each topic has an outcome of its own. They come in no order that says anything."""
-    asked: list[tuple[str | None, bytes]] = [(topic.name, topic.topic_id) for topic in request.topics]
-    asked += [(name, ZERO_UUID) for name in request.topic_names]
-    if late := out_of_time(request.timeout_ms):
-        return respond([DeletedTopic(name, topic_id, late) for name, topic_id in asked])
-    if not context.broker.config["delete.topic.enable"]:
-        is_told = context.api_version >= DISABLED_IS_TOLD
-        refusal: KafkaError = TopicDeletionDisabled() if is_told else InvalidRequest()
-        return respond([DeletedTopic(name, topic_id, refusal) for name, topic_id in asked])
-    return submit(DeleteTopics(asked), request, context, respond)
+    """Each topic has a result of its own. The order of the results means nothing."""
+    topics: list[tuple[str | None, bytes]] = [(topic.name, topic.topic_id) for topic in request.topics]
+    topics += [(name, ZERO_UUID) for name in request.topic_names]
+    refusal = out_of_time(request.timeout_ms)
+    if refusal is None and not context.broker.config["delete.topic.enable"]:
+        refusal = TopicDeletionDisabled() if context.api_version >= DISABLED_IS_TOLD else InvalidRequest()
+    if refusal is not None:
+        return respond([DeletedTopic(name, topic_id, refusal) for name, topic_id in topics])
+    return submit(DeleteTopics(topics), request, context, respond)
 
 
 def respond(results: Sequence[DeletedTopic]) -> DeleteTopicsResponse:
@@ -40,7 +42,7 @@ def respond(results: Sequence[DeletedTopic]) -> DeleteTopicsResponse:
                 name=topic.name,
                 topic_id=topic.id,
                 error_code=code_of(topic.error),
-                error_message=message_of(topic.error),
+                error_message=None if isinstance(topic.error, OF_THE_REQUEST) else text_of(topic.error),
             )
             for topic in results
         ]

@@ -40,6 +40,8 @@ def described(node: Node) -> DescribeClusterResponse.DescribeClusterBroker:
 
 def check_endpoint_type(endpoint_type: int) -> None:
     if endpoint_type == CONTROLLERS:
-        raise MismatchedEndpointType("Controllers are asked for, and this is a broker's listener")
+        raise MismatchedEndpointType(
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        )
     if endpoint_type != BROKERS:
-        raise UnsupportedEndpointType(f"There are no endpoints of type {endpoint_type}")
+        raise UnsupportedEndpointType(f"Unsupported endpoint type {endpoint_type}")

@@ -29,11 +29,10 @@ Entry = Result.DescribeConfigsResourceResult
 
 @api(DescribeConfigsRequest)
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
-    """Tell each resource's configs, all or those that are asked for."""
-    strange = next((each.resource_type for each in request.resources if each.resource_type not in _DESCRIBE), None)
-    if strange is not None:
-        # Apache refuses the whole request for one resource of a kind that it does not know.
-        error = InvalidRequest(f"There are no resources of kind {strange} that could be described")
+    """Describes each resource's configs: all, or those that are asked for."""
+    if any(each.resource_type not in _DESCRIBE for each in request.resources):
+        # Apache Kafka refuses the whole request for one resource of a kind that it does not know.
+        error = InvalidRequest()
         return DescribeConfigsResponse(results=[_refused(each, error) for each in request.resources])
     return DescribeConfigsResponse(results=[_result(each, request, context.broker) for each in request.resources])
 
@@ -59,7 +58,7 @@ def _wanted(described: Sequence[DescribedConfig], names: Sequence[str] | None) -
 def _refused(resource: Resource, error: KafkaError) -> Result:
     return Result(
         error_code=error.code,
-        # Apache gives no words with this one.
+        # Apache Kafka gives no text with this one.
         error_message="" if isinstance(error, UnknownTopicOrPartition) else str(error),
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
@@ -93,14 +92,24 @@ def _topic(broker: Broker, name: str) -> list[DescribedConfig]:
 def _broker(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
         return describe.describe_cluster_default(broker.config)
-    check_node_id(name, broker.node_id)
+    check_node_id(
+        name,
+        broker.node_id,
+        no_number="Broker id must be an integer, but it is: {name}",
+        unexpected="Unexpected broker id, expected {node_id} or empty string, but received {name}",
+    )
     return describe.describe_broker(broker.config)
 
 
 def _logger(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
-        raise InvalidRequest("A broker must be named: loggers are one broker's")
-    check_node_id(name, broker.node_id)
+        raise InvalidRequest("Broker id must not be empty")
+    check_node_id(
+        name,
+        broker.node_id,
+        no_number="Broker id must be an integer, but it is: {name}",
+        unexpected="Unexpected broker id, expected {node_id} but received {name}",
+    )
     return [
         DescribedConfig(logger, level, ConfigSource.DYNAMIC_BROKER_LOGGER, documentation="")
         for logger, level in loggers.levels().items()
@@ -109,13 +118,13 @@ def _logger(broker: Broker, name: str) -> list[DescribedConfig]:
 
 def _group(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
-        raise InvalidRequest("A group must be named")
+        raise InvalidRequest("Group name must not be empty")
     return describe.describe_group(broker.config, broker.image.configs_of(GROUP_RESOURCE, name))
 
 
 def _client_metrics(broker: Broker, name: str) -> list[DescribedConfig]:
     if not name:
-        raise InvalidRequest("A subscription to metrics must be named")
+        raise InvalidRequest("Client metrics subscription name must not be empty")
     return describe.describe_client_metrics(broker.image.configs_of(CLIENT_METRICS_RESOURCE, name))
 
 

@@ -29,7 +29,8 @@ def answer(topic: str, index: int, context: Context) -> Answer:
     try:
         check_topic_name(topic)
         if topic not in context.broker.image.topics_by_name:
-            raise UnknownTopicOrPartition(f"there is no topic {topic}")
+            # Apache Kafka gives a text for a topic that is not there, and none for a partition.
+            raise UnknownTopicOrPartition(UnknownTopicOrPartition.message)
         partition = context.broker.partition(topic, index)
         partition.check_leader()
     except KafkaError as error:

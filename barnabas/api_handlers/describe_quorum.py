@@ -65,7 +65,7 @@ def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
 
 
 def not_there(index: int) -> Partition:
-    error = UnknownTopicOrPartition(f"The metadata log is in {CLUSTER_METADATA}-0, to be asked for alone")
+    error = UnknownTopicOrPartition()
     return Partition(
         partition_index=index,
         error_code=error.code,

@@ -1,16 +1,16 @@
-"""ElectLeaders (API key 43): partitions get their preferred leader, or any leader at all.
+"""ElectLeaders (API key 43): gives partitions their preferred leader, or any leader at all.
 
-Knows nothing of how a leader is chosen: the controller does.
+Knows nothing of how a leader is chosen: the controller does that.
 """
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
-from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
+from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.commands import ElectLeaders, PartitionResult, PartitionResults
-from barnabas.errors import KafkaError
+from barnabas.errors import KafkaError, RequestTimedOut
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 Topic = ElectLeadersResponse.ReplicaElectionResult
@@ -18,7 +18,7 @@ Topic = ElectLeadersResponse.ReplicaElectionResult
 
 @api(ElectLeadersRequest)
 def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse | Later[ElectLeadersResponse]:
-    """Each partition has an outcome of its own, a wrong kind of election the same one for all."""
+    """Each partition has a result of its own; an unknown election type refuses all of them."""
     asked = request.topic_partitions
     wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
     if wanted != [] and (late := out_of_time(request.timeout_ms)):
@@ -44,7 +44,7 @@ def respond(results: PartitionResults, refusal: KafkaError | None = None) -> Ele
                     Topic.PartitionResult(
                         partition_id=each.partition,
                         error_code=code_of(each.error),
-                        error_message=message_of(each.error),
+                        error_message=None if isinstance(each.error, RequestTimedOut) else text_of(each.error),
                     )
                     for each in partitions
                 ],

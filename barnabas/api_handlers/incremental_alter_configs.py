@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs (API key 44): change single configs of a resource, and leave the others as they are.
+"""IncrementalAlterConfigs (API key 44): changes single configs of a resource, and leaves the others as they are.
 
-Knows nothing of what may be set or where it is kept: the controller decides, but for the levels of loggers, which are
-this process's own. Errors are those of Apache Kafka's ``ConfigAdminManager``.
+Knows nothing of what may be set or where it is kept: the controller decides, except about the levels of loggers, which
+belong to this process. Errors are those of Apache Kafka's ``ConfigAdminManager``.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ Result = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
 ) -> IncrementalAlterConfigsResponse | Later[IncrementalAlterConfigsResponse]:
-    """Change the configs of each resource, or say what would come of it."""
+    """Changes the configs of each resource, or only checks the changes."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     done: dict[int, KafkaError | None] = {}
     for index, resource in enumerate(request.resources):
@@ -69,34 +69,37 @@ def incremental_alter_configs(
 
 
 def _check(resource: Resource, times: Mapping[tuple[int, str], int], node_id: int) -> None:
-    """What a broker finds wrong before it asks the controller."""
+    """Raises what a broker finds wrong before it asks the controller."""
     names = [config.name for config in resource.configs]
     if times[resource.resource_type, resource.resource_name] > 1:
-        raise InvalidRequest(f"The resource {resource.resource_name} is named more than once")
+        raise InvalidRequest("Each resource must appear at most once.")
+    if len(set(names)) < len(names):
+        raise InvalidRequest("Error due to duplicate config keys")
     missing = [config.name for config in resource.configs if config.value is None and config.config_operation != DELETE]
     if missing:
-        raise InvalidRequest(f"No value is given for {', '.join(missing)}")
-    if len(set(names)) < len(names):
-        raise InvalidRequest("A config is named more than once")
+        raise InvalidRequest(f"Null value not supported for : {', '.join(missing)}")
     if resource.resource_type != BROKER_RESOURCE:
         return
     if resource.resource_name:
         check_node_id(resource.resource_name, node_id)
     unknown = [operation for operation in _operations(resource) if not SET <= operation <= SUBTRACT]
     if unknown:
-        raise InvalidRequest(f"There is no operation {unknown[0]}")
+        raise InvalidRequest(f"Unknown operations type {unknown[0]}")
 
 
 def _alter_loggers(resource: Resource, node_id: int, *, validate_only: bool) -> None:
-    """All of the changes, or none of them."""
-    check_node_id(resource.resource_name, node_id)
+    """Makes all of the changes, or none of them."""
+    check_node_id(
+        resource.resource_name, node_id, unexpected="Unexpected node id. Expected {node_id}, but received {name}"
+    )
     for config in resource.configs:
         if config.config_operation == SET:
             loggers.check_set(config.name, config.value)
         elif config.config_operation == DELETE:
             loggers.check_unset(config.name)
         elif config.config_operation <= SUBTRACT:
-            raise InvalidRequest("The level of a logger is no list: it can be set and unset, and nothing else")
+            word = "SUBTRACT" if config.config_operation == SUBTRACT else "APPEND"
+            raise InvalidRequest(f"{word} operation is not allowed for the BROKER_LOGGER resource")
         else:
             raise UnknownServerError
     if validate_only:
@@ -113,7 +116,7 @@ def _operations(resource: Resource) -> list[int]:
 
 
 def _result(resource: Resource, error: KafkaError | None) -> Result:
-    # Apache has no words for an operation that it does not know.
+    # Apache Kafka gives no text where it does not know the operation.
     silent = error is None or isinstance(error, UnknownServerError)
     return Result(
         error_code=error.code if error is not None else 0,

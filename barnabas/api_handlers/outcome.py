@@ -46,3 +46,8 @@ def coordinators_code(error: type[KafkaError] | None, version: int, *, fenced_si
 def message_of(error: KafkaError | None) -> str | None:
     """Returns the text with which the error was raised; None where there is no text, or no error."""
     return str(error) if error is not None and error.args else None
+
+
+def text_of(error: KafkaError | None) -> str | None:
+    """Returns the error's text, Kafka's for its code if it was raised with none; None where there is no error."""
+    return None if error is None else str(error)

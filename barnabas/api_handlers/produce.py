@@ -175,7 +175,8 @@ def append(
     if acks not in (-1, 0, 1):
         raise InvalidRequiredAcks
     name = topic_name(topic, context)
-    partition = broker.partitions.get((name, asked.index)) or broker.partition(name, asked.index)
+    place = (name, asked.index)
+    partition = broker.partitions.get(place) or broker.partition(name, asked.index)
     if name in INTERNAL and context.client_id != ADMIN_CLIENT:
         raise InvalidTopicException(f"{name} is for the broker itself to write to")
     log = partition.log
@@ -188,7 +189,9 @@ def append(
         if batch is None:
             return Answer(index=asked.index, base_offset=-1)
     else:
-        batch = validate_produced(asked.records, partition.produce_policy, now_ms, allows_zstd=version >= ZSTD_SINCE)
+        batch = validate_produced(
+            asked.records, partition.produce_policy, now_ms, place, allows_zstd=version >= ZSTD_SINCE
+        )
     appended = partition.append(batch, now_ms, acks=acks)
     answer = Answer(
         index=asked.index,

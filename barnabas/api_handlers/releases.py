@@ -8,7 +8,7 @@ Sources: the schemas of the releases' ``ApiVersions``; before 4.0 as a broker wi
 from collections.abc import Mapping
 
 from barnabas.api_handlers.registry import APIS, Api
-from barnabas.config.definition import ConfigError
+from barnabas.config.validators import ConfigError
 from barnabas.wire.schema import Versions
 
 CHANGES = {

@@ -44,10 +44,12 @@ def _validate_names(topology: Request.Topology) -> None:
     names = [name for each in topology.subtopologies for name in _names(each)]
     own = [each for each in names if each in INTERNAL]
     if own:
-        raise StreamsInvalidTopology(f"These topics are the brokers' own: {', '.join(own)}")
+        raise StreamsInvalidTopology(
+            f"Use of Kafka internal topics {','.join(own)} in a Kafka Streams topology is prohibited."
+        )
     illegal = [each for each in names if not is_legal_topic_name(each)]
     if illegal:
-        raise StreamsInvalidTopology(f"These are not legal names of topics: {', '.join(illegal)}")
+        raise StreamsInvalidTopology(f"Topic names {','.join(illegal)} are not valid topic names.")
 
 
 def _names(subtopology: Request.Topology.Subtopology) -> list[str]:
@@ -60,7 +62,10 @@ def _names(subtopology: Request.Topology.Subtopology) -> list[str]:
 
 def _ask(request: Request, context: Context) -> Heartbeat:
     endpoint, tags = request.user_endpoint, request.client_tags
-    tells_offsets = request.task_offsets is not None or request.task_end_offsets is not None
+    unsupported = None
+    if context.api_version < TAKES_OFFSETS:
+        offsets = {"TaskOffsets": request.task_offsets, "TaskEndOffsets": request.task_end_offsets}
+        unsupported = next((name for name, each in offsets.items() if each is not None), None)
     return Heartbeat(
         request.group_id,
         request.member_id,
@@ -76,7 +81,7 @@ def _ask(request: Request, context: Context) -> Heartbeat:
         request.process_id,
         None if endpoint is None else Endpoint(endpoint.host, endpoint.port),
         None if tags is None else {each.key: each.value for each in tags},
-        tells_offsets and context.api_version < TAKES_OFFSETS,
+        unsupported,
         request.shutdown_application,
         context.client_id or "",
         "/" + context.session.client_host,

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 MOST_LIMITS = 1000
 """Of so many groups the settings are kept at hand: whoever asks may name any group."""
 
-NOT_HOSTED = "Nothing of this partition has been given to the group."
+NOT_HOSTED = UnknownTopicOrPartition.message
 
 ERRORS_OF_THE_PERSISTER: dict[type[KafkaError], type[KafkaError]] = {
     NotCoordinator: CoordinatorNotAvailable,
@@ -151,7 +151,7 @@ class SharePartitions:
             return
         try:
             outcome = outcomes[key[1:]]
-            error = translated(outcome)
+            error = translated(outcome, "read")
             if error is not None:
                 raise error
             led.state_epoch = outcome.state.state_epoch
@@ -197,7 +197,7 @@ class SharePartitions:
         done: Done,
     ) -> None:
         def written(outcomes: Outcomes) -> None:
-            error = translated(outcomes[key[1:]])
+            error = translated(outcomes[key[1:]], "write")
             if isinstance(error, FENCING) and self._led.get(key) is led:
                 self._give_up(key, error)
             done(error)
@@ -293,12 +293,12 @@ class SharePartitions:
         self.sessions.clear()
 
 
-def translated(outcome: Outcome) -> KafkaError | None:
-    """What a member is to be told of what the share coordinator says (``SharePartition.fetchPersisterError``)."""
+def translated(outcome: Outcome, operation: str) -> KafkaError | None:
+    """Returns what a member is told of the share coordinator's answer (``SharePartition.fetchPersisterError``)."""
     if outcome.error is None:
         return None
     error = ERRORS_OF_THE_PERSISTER.get(outcome.error, UnknownServerError)
-    return error() if outcome.message is None else error(outcome.message)
+    return error() if outcome.message is None else error(f"Error in {operation} state RPC. {outcome.message}")
 
 
 def _together(asks: Mapping[TopicPartition, Callable[[Done], object]], done: ResultsDone) -> None:

@@ -81,9 +81,9 @@ def altered(
     for resource, asked in resources:
         try:
             if times[resource] > 1:
-                raise InvalidRequest(f"The resource '{resource.name}' of type {resource.type} is named more than once")
+                raise InvalidRequest("Each resource must appear at most once.")
             if resource.type not in KINDS:
-                raise InvalidRequest(f"Resources of type {resource.type} have no configs that could be altered")
+                raise InvalidRequest(f"Unknown resource type {resource.type}")
             before = image.configs_of(*resource)
             after = wanted(resource, asked, before)
             check_resource(resource)
@@ -93,7 +93,7 @@ def altered(
             if resource.type == BROKER_RESOURCE:
                 check_cordoned(before, after, image)
             if resource.type == TOPIC_RESOURCE and resource.name not in image.topics_by_name:
-                raise UnknownTopicOrPartition(f"There is no topic '{resource.name}'")
+                raise UnknownTopicOrPartition(f"The topic '{resource.name}' does not exist.")
         except KafkaError as error:
             results.append(AlteredConfigs(resource, error))
         else:
@@ -112,24 +112,24 @@ def check_resource(resource: ConfigResource) -> None:
     """
     if resource.type == TOPIC_RESOURCE:
         if not resource.name:
-            raise InvalidRequest("Configs for all topics at once are not kept: a topic must be named")
+            raise InvalidRequest("Default topic resources are not allowed.")
         check_topic_name(resource.name)
     elif resource.type == GROUP_RESOURCE:
         if not resource.name:
-            raise InvalidRequest("Configs for all groups at once are not kept: a group must be named")
+            raise InvalidRequest("Default group resources are not allowed.")
     elif resource.type == CLIENT_METRICS_RESOURCE and not resource.name:
-        raise InvalidRequest("A subscription to client metrics must have a name")
+        raise InvalidRequest("Subscription name can't be empty")
 
 
 def check_keys(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
-        raise InvalidRequest("A config is named more than once")
+        raise InvalidRequest("Error due to duplicate config keys")
 
 
 def check_values(without_value: Iterable[str]) -> None:
     names = ", ".join(without_value)
     if names:
-        raise InvalidRequest(f"No value is given for {names}")
+        raise InvalidRequest(f"Null value not supported for : {names}")
 
 
 def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], before: Configs, after: Configs) -> None:
@@ -138,9 +138,9 @@ def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], be
     :raises InvalidConfig: the change would let them differ
     """
     if resource.name and MIN_INSYNC_REPLICAS in asked:
-        raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of one broker cannot be changed: eligible leader replicas are kept")
+        raise InvalidConfig(f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled.")
     if not resource.name and MIN_INSYNC_REPLICAS in before and MIN_INSYNC_REPLICAS not in after:
-        raise InvalidConfig(f"{MIN_INSYNC_REPLICAS} of the cluster cannot be unset: eligible leader replicas are kept")
+        raise InvalidConfig(f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled.")
 
 
 def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> None:
@@ -151,14 +151,19 @@ def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> Non
     is_news = CORDONED in after and after[CORDONED] != before.get(CORDONED)
     if is_news and metadata_version_of(image) < CORDONED_DIRECTORIES:
         name = METADATA_VERSIONS[CORDONED_DIRECTORIES]
-        raise InvalidConfig(f"{CORDONED} needs metadata.version {CORDONED_DIRECTORIES} ({name}) or a higher one")
+        raise InvalidConfig(
+            f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= {name}"
+        )
 
 
 # ---------------------------------------------------------------- what comes of it
 
 
 def changed(resource: ConfigResource, change: ConfigChange, before: Configs, around: Surroundings) -> str | None:
-    """Returns the value of a config after one operation; None when it is removed."""
+    """Returns the value of a config after one operation; None when it is removed.
+
+    :raises KafkaError: the operation is unknown, or needs a list
+    """
     if change.operation == SET:
         return change.value
     if change.operation == DELETE:
@@ -167,7 +172,10 @@ def changed(resource: ConfigResource, change: ConfigChange, before: Configs, aro
         raise UnknownServerError
     items = around.rules.list_of(resource, change.name)
     if items is None:
-        raise InvalidConfig(f"{change.name} is not a list: nothing can be added to it or taken from it")
+        word = "APPEND" if change.operation == APPEND else "SUBTRACT"
+        if resource.type == BROKER_RESOURCE:
+            raise InvalidConfig(f"Config value {word.lower()} is not allowed for config key: {change.name}")
+        raise InvalidConfig(f"Can't {word} to key {change.name} because its type is not LIST.")
     if change.name in before:
         items = listed(before[change.name])
     asked = listed(change.value or "")

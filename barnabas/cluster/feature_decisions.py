@@ -13,7 +13,6 @@ from barnabas.cluster.features import (
     FEATURES,
     KRAFT_VERSION,
     METADATA_VERSION,
-    METADATA_VERSIONS,
     SUPPORTED,
     first_levels,
     loses_metadata,
@@ -57,7 +56,7 @@ def metadata_version_of(image: MetadataImage) -> int:
 def update_features(command: UpdateFeatures, image: MetadataImage, around: Surroundings) -> Decision:
     """Changes all of the levels, or none. ``kraft.version`` is the quorum's own: no record of the metadata raises it.
 
-    :raises InvalidUpdateVersion: one of them cannot go to that level
+    :raises InvalidUpdateVersion: a feature cannot have that level
     """
     levels = {METADATA_VERSION: metadata_version_of(image), KRAFT_VERSION: around.kraft_version, **image.features}
     after = levels | {update.name: update.level for update in command.updates}
@@ -65,9 +64,9 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
     raises_kraft = False
     for update in command.updates:
         before = levels.get(update.name, 0)
-        if reason := refusal(update, before, after[METADATA_VERSION]):
+        if reason := refusal(update, before, after[METADATA_VERSION], around.settings["node.id"]):
             raise InvalidUpdateVersion(
-                f"No feature was changed, since {update.name} cannot go from {before} to {update.level}: {reason}"
+                f"The update failed for all features since the following feature had an error: {reason}"
             )
         if update.name == ELIGIBLE_LEADER_REPLICAS and update.level and not before:
             records = [*agreement(image, around), *records]
@@ -81,41 +80,43 @@ def update_features(command: UpdateFeatures, image: MetadataImage, around: Surro
     return Decision(records, None, raises_kraft)
 
 
-def refusal(update: FeatureUpdate, before: int, metadata_version: int) -> str | None:
-    """Returns why the update is refused; None when it is not."""
+def refusal(update: FeatureUpdate, before: int, metadata_version: int, node_id: int) -> str | None:
+    """Returns why the update is refused, in Kafka's words; None where it is not."""
+    name, level, _ = update
+    if reason := refused_level(update, before, metadata_version, node_id):
+        return f"Invalid update version {level} for feature {name}. {reason}"
+    if name == METADATA_VERSION and loses_metadata(before, level):
+        return refused_downgrade(update, before)
+    return None
+
+
+def refused_level(update: FeatureUpdate, before: int, metadata_version: int, node_id: int) -> str | None:
     name, level, upgrade_type = update
     feature = SUPPORTED.get(name)
     if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        return f"there is no upgrade type {upgrade_type}"
+        return "The controller does not support the given upgrade type."
     if level < 0:
-        return "levels are not below 0"
+        return "A feature version cannot be less than 0."
     if feature is None:
-        return "there is no such feature"
+        return f"Local controller {node_id} does not support this feature." if level else f"Feature {name} not found."
     if not feature.first <= level <= feature.last:
-        return f"levels from {feature.first} to {feature.last} are supported"
+        return f"Local controller {node_id} only supports versions {feature.first}-{feature.last}"
     if level < before and upgrade_type == UPGRADE:
-        return "that is lower, and only an upgrade was asked for"
+        without = "without setting the upgrade type to either safe or unsafe downgrade"
+        return f"Can't downgrade the version of this feature {without}."
     if level > before and upgrade_type != UPGRADE:
-        return "that is higher, and a downgrade was asked for"
-    if name == METADATA_VERSION:
-        return refused_downgrade(before, level, upgrade_type)
-    if name == KRAFT_VERSION:
-        return "this feature never goes down" if level < before else None
-    need = missing_need(name, level, metadata_version)
-    return f"it must be {need}" if need else None
+        return "Can't downgrade to a newer version."
+    if name == KRAFT_VERSION and level < before:
+        return "Can't downgrade the version of this feature."
+    return missing_need(name, level, metadata_version)
 
 
-def refused_downgrade(before: int, level: int, upgrade_type: int) -> str | None:
-    """Returns why a downgrade of metadata.version is refused: records of the levels in between would be lost.
-
-    Apache Kafka refuses it as an unsafe downgrade, too.
-    """
-    if not loses_metadata(before, level):
-        return None
-    names = f"{METADATA_VERSIONS[before]} to {METADATA_VERSIONS[level]}"
-    if upgrade_type == UNSAFE_DOWNGRADE:
-        return f"an unsafe downgrade, from {names}, is not supported"
-    return f"metadata could be lost from {names}"
+def refused_downgrade(update: FeatureUpdate, before: int) -> str:
+    """Returns why a downgrade that would lose records is refused; Apache Kafka refuses the unsafe one, too."""
+    reason = "Refusing to perform the requested downgrade because it might delete metadata information."
+    if update.upgrade_type == UNSAFE_DOWNGRADE:
+        reason = "Unsafe metadata downgrade is not supported in this version."
+    return f"Unsupported {update.name} downgrade from {before} to {update.level}. {reason}"
 
 
 def agreement(image: MetadataImage, around: Surroundings) -> list[ConfigRecord]:

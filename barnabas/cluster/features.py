@@ -7,7 +7,7 @@ of Apache Kafka's ``Feature``, ``MetadataVersion`` and ``Formatter``.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from barnabas.config.definition import ConfigError
+from barnabas.config.validators import ConfigError, InvalidValue
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
@@ -100,7 +100,7 @@ def first_levels(asked: Mapping[str, int]) -> dict[str, int]:
     levels = {name: wanted[name] for name in FEATURES if wanted[name]}
     for name, level in levels.items():
         if reason := missing_need(name, level, metadata_version):
-            raise ConfigError(f"--feature {name}", str(level), reason)
+            raise InvalidValue(f"--feature {name}", reason)
     return levels
 
 
@@ -123,8 +123,8 @@ def check_level(name: str, level: int) -> None:
 
 
 def missing_need(name: str, level: int, metadata_version: int) -> str | None:
-    """Returns the unmet dependency of a level; None when there is none."""
+    """Returns why the feature cannot have that level on this ``metadata.version``, in Kafka's words; None if it can."""
     feature = SUPPORTED[name]
     if level and metadata_version < feature.needs:
-        return f"0 below {METADATA_VERSION} {feature.needs} ({METADATA_VERSIONS[feature.needs]})"
+        return f"{name} could not be set to {level} because it depends on {METADATA_VERSION} level {feature.needs}"
     return None

@@ -47,7 +47,7 @@ def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundi
     :raises InvalidRequest: there is no such type of election
     """
     if command.election_type not in (PREFERRED, UNCLEAN):
-        raise InvalidRequest(f"There is no election of type {command.election_type}")
+        raise InvalidRequest(f"Unknown election type {command.election_type}")
     everywhere = command.partitions is None
     asked = command.partitions
     if asked is None:
@@ -69,30 +69,25 @@ def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundi
 
 
 def elected(name: str, index: int, election_type: int, image: MetadataImage) -> PartitionChangeRecord:
-    topic, partition = found(name, index, image)
+    topic = image.topics_by_name.get(name)
+    if topic is None:
+        raise UnknownTopicOrPartition(f"No such topic as {name}")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise UnknownTopicOrPartition(f"No such partition as {name}-{index}")
     preferred = partition.replicas[0]
     if election_type == PREFERRED:
         if partition.leader == preferred:
-            raise ElectionNotNeeded("Its leader is the preferred one")
+            raise ElectionNotNeeded
         if preferred not in partition.isr or not is_active(preferred, image):
-            raise PreferredLeaderNotAvailable(f"Broker {preferred} is not in sync, or not there")
+            raise PreferredLeaderNotAvailable
         return PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=preferred)
     if partition.leader != NO_LEADER:
-        raise ElectionNotNeeded("It has a leader")
+        raise ElectionNotNeeded
     change = led_again(topic, index, image, unclean=True)
     if change is None:
-        raise EligibleLeadersNotAvailable("None of its replicas is there")
+        raise EligibleLeadersNotAvailable
     return change
-
-
-def found(name: str, index: int, image: MetadataImage) -> tuple[TopicImage, PartitionImage]:
-    topic = image.topics_by_name.get(name)
-    if topic is None:
-        raise UnknownTopicOrPartition(f"There is no topic '{name}'")
-    partition = topic.partitions.get(index)
-    if partition is None:
-        raise UnknownTopicOrPartition(f"The topic '{name}' has no partition {index}")
-    return topic, partition
 
 
 def led_again(
@@ -174,7 +169,7 @@ def alter_partition_reassignments(
         of_topic = []
         for index, target in partitions:
             try:
-                topic, partition = found(name, index, image)
+                topic, partition = reassigned(name, index, image)
                 change: PartitionChangeRecord | None
                 if target is None:
                     change = called_off(topic, index, partition)
@@ -191,6 +186,17 @@ def alter_partition_reassignments(
                 of_topic.append(PartitionResult(index))
         results.append((name, of_topic))
     return Decision(records, results)
+
+
+def reassigned(name: str, index: int, image: MetadataImage) -> tuple[TopicImage, PartitionImage]:
+    """Returns the partition that is to be reassigned. :raises UnknownTopicOrPartition: there is none"""
+    topic = image.topics_by_name.get(name)
+    if topic is None:
+        raise UnknownTopicOrPartition(f"Unable to find a topic named {name}.")
+    partition = topic.partitions.get(index)
+    if partition is None:
+        raise UnknownTopicOrPartition(f"Unable to find partition {name}:{index}.")
+    return topic, partition
 
 
 def called_off(topic: TopicImage, index: int, partition: PartitionImage) -> PartitionChangeRecord:
@@ -211,9 +217,7 @@ def check_factor(partition: PartitionImage, target: Sequence[int]) -> None:
     """Returns the replication factor before a reassignment: replicas that are being added do not count (KIP-860)."""
     before = len(partition.replicas) - len(partition.adding)
     if len(target) != before:
-        raise InvalidReplicationFactor(
-            f"The partition has {before} replicas, and {len(target)} would be another number"
-        )
+        raise InvalidReplicationFactor(f"The replication factor is changed from {before} to {len(target)}")
 
 
 def moved(

@@ -16,16 +16,16 @@ def place(
 ) -> list[tuple[int, ...]]:
     """Returns the replicas of each of ``count`` partitions, the preferred leader first.
 
-    :raises InvalidReplicationFactor: there are not so many brokers, or all of them are fenced
+    :raises InvalidReplicationFactor: there are too few brokers, or all of them are fenced
     """
     usable = [broker for broker in brokers.values() if not (broker.log_dirs and is_cordoned(broker))]
+    if all(broker.fenced for broker in usable):
+        raise InvalidReplicationFactor("All brokers are currently fenced, or have all their log directories cordoned.")
     if replication_factor > len(usable):
         raise InvalidReplicationFactor(
-            f"{replication_factor} replicas of each partition are wanted, "
-            f"and only {len(usable)} brokers are there to hold them"
+            f"The target replication factor of {replication_factor} cannot be reached because only "
+            f"{len(usable)} broker(s) are registered or some brokers have all their log directories cordoned."
         )
-    if all(broker.fenced for broker in usable):
-        raise InvalidReplicationFactor("All brokers are fenced: none could lead")
     stripe = striped(usable, random)
     start = random.randrange(len(stripe))
     return [

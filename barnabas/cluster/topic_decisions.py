@@ -66,9 +66,10 @@ def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundi
         records, results = make_topics(wanted, image, around)
     except PolicyViolation as error:
         records, results = [], [CreatedTopic(topic.name, error) for topic in wanted]
-    results += [CreatedTopic(name, InvalidRequest(f"The topic '{name}' is named more than once")) for name in doubled]
+    results += [CreatedTopic(name, InvalidRequest("Duplicate topic name.")) for name in doubled]
     if reserved:
-        results.append(CreatedTopic(CLUSTER_METADATA, InvalidRequest(f"{CLUSTER_METADATA} is not for anybody to make")))
+        refusal = InvalidRequest(f"Creation of internal topic {CLUSTER_METADATA} is prohibited.")
+        results.append(CreatedTopic(CLUSTER_METADATA, refusal))
     return Decision([] if command.validate_only else records, results)
 
 
@@ -79,7 +80,7 @@ def check_total(topics: Iterable[NewTopic], around: Surroundings) -> None:
         count = default if topic.num_partitions == -1 else max(topic.num_partitions, 0)
         total += len(topic.assignments) or count
     if total > MAX_PARTITIONS:
-        raise PolicyViolation(f"{total} partitions are too many for one request, which may have {MAX_PARTITIONS}")
+        raise PolicyViolation("Excessively large number of partitions per request.")
 
 
 def make_topics(
@@ -111,7 +112,7 @@ def make_topics(
         for index in sorted(assignments):
             records.append(new_partition(topic_id, index, assignments[index], image))
         if len(records) > MAX_RECORDS:
-            raise PolicyViolation(f"That is more than one command may change at once, which is {MAX_RECORDS} records")
+            raise PolicyViolation("Unable to perform excessively large batch operation.")
         results.append(CreatedTopic(topic.name, None, topic_id, len(assignments), len(assignments[0]), configs))
     return records, results
 
@@ -129,17 +130,17 @@ def colliding_names(topics: Iterable[NewTopic], image: MetadataImage) -> dict[st
 def check_new_name(name: str, image: MetadataImage, collisions: dict[str, set[str]]) -> None:
     check_topic_name(name)
     if name in image.topics_by_name:
-        raise TopicAlreadyExists(f"There is a topic '{name}' already")
+        raise TopicAlreadyExists(f"Topic '{name}' already exists.")
     if ("." in name or "_" in name) and (others := collisions.get(collision_key(name))):
-        raise InvalidTopicException(f"The name '{name}' is too much like that of the topic '{min(others)}'")
+        raise InvalidTopicException(f"Topic '{name}' collides with existing topic: {min(others)}")
 
 
 def checked_configs(topic: NewTopic, around: Surroundings) -> dict[str, str]:
     """Returns the configs of the new topic; of a config that is given twice the last value counts."""
     configs = dict(topic.configs)
-    empty = sorted(name for name, value in configs.items() if value is None)
+    empty = [name for name, value in configs.items() if value is None]
     if empty:
-        raise InvalidConfig(f"No value is given for {', '.join(empty)}")
+        raise InvalidConfig(f"Null value not supported for topic configs: {','.join(empty)}")
     found = {name: value for name, value in configs.items() if value is not None}
     if found:
         around.rules.check(ConfigResource(TOPIC_RESOURCE, topic.name), found)
@@ -155,34 +156,38 @@ def assigned(topic: NewTopic, image: MetadataImage, around: Surroundings) -> Ass
         return assigned_by_hand(topic, image)
     replication_factor, count = topic.replication_factor, topic.num_partitions
     if replication_factor == 0 or replication_factor < -1:
-        raise InvalidReplicationFactor("The replication factor must be at least 1, or -1 for the broker's default")
+        raise InvalidReplicationFactor("Replication factor must be larger than 0, or -1 to use the default value.")
     if count == 0 or count < -1:
-        raise InvalidPartitions("The number of partitions must be at least 1, or -1 for the broker's default")
+        raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
     if replication_factor == -1:
         replication_factor = around.settings["default.replication.factor"]
     if count == -1:
         count = around.settings["num.partitions"]
     if around.settings.dev:
         replication_factor = min(replication_factor, len(image.brokers))
-    return dict(enumerate(place(image.brokers, count, replication_factor, around.random)))
+    try:
+        return dict(enumerate(place(image.brokers, count, replication_factor, around.random)))
+    except InvalidReplicationFactor as error:
+        text = f"Unable to replicate the partition {replication_factor} time(s): {error}"
+        raise InvalidReplicationFactor(text) from None
 
 
 def assigned_by_hand(topic: NewTopic, image: MetadataImage) -> Assignments:
     if topic.replication_factor != -1:
-        raise InvalidRequest("Brokers are assigned to the partitions: then the replication factor must be -1")
+        raise InvalidRequest("A manual partition assignment was specified, but replication factor was not set to -1.")
     if topic.num_partitions != -1:
-        raise InvalidRequest("Brokers are assigned to the partitions: then their number must be -1")
+        raise InvalidRequest("A manual partition assignment was specified, but numPartitions was not set to -1.")
     found: Assignments = {}
     replication_factor = None
     for index, broker_ids in topic.assignments:
         if index in found:
-            raise InvalidReplicaAssignment(f"Brokers are assigned to partition {index} more than once")
+            raise InvalidReplicaAssignment(f"Found multiple manual partition assignments for partition {index}")
         check_assignment(broker_ids, image, replication_factor)
         found[index] = tuple(broker_ids)
         replication_factor = len(broker_ids)
         in_sync(index, broker_ids, image)
     if set(found) != set(range(len(found))):
-        raise InvalidReplicaAssignment("The partitions must be numbered from 0 without a gap")
+        raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
     return found
 
 
@@ -192,17 +197,22 @@ def check_assignment(broker_ids: Collection[int], image: MetadataImage, replicat
     :raises InvalidReplicaAssignment: it is empty, or names a broker twice or one that is not registered
     """
     if not broker_ids:
-        raise InvalidReplicaAssignment("A partition is assigned to no broker at all")
+        raise InvalidReplicaAssignment("The manual partition assignment includes an empty replica list.")
     before = None
     for broker_id in sorted(broker_ids):
         if broker_id not in image.brokers:
-            raise InvalidReplicaAssignment(f"A partition is assigned to broker {broker_id}, which is not registered")
+            raise InvalidReplicaAssignment(
+                f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
+            )
         if broker_id == before:
-            raise InvalidReplicaAssignment(f"A partition is assigned to broker {broker_id} more than once")
+            raise InvalidReplicaAssignment(
+                f"The manual partition assignment includes the broker {broker_id} more than once."
+            )
         before = broker_id
     if replication_factor not in (None, len(broker_ids)):
         raise InvalidReplicaAssignment(
-            f"A partition is assigned to {len(broker_ids)} brokers, others to {replication_factor}"
+            f"The manual partition assignment includes a partition with {len(broker_ids)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {replication_factor} replica(s)."
         )
 
 
@@ -223,7 +233,10 @@ def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list
     """Returns the first ISR of a new partition."""
     active = [broker_id for broker_id in broker_ids if is_active(broker_id, image)]
     if not active:
-        raise InvalidReplicaAssignment(f"All brokers that partition {index} is assigned to are fenced or stopping")
+        raise InvalidReplicaAssignment(
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown."
+        )
     return active
 
 
@@ -259,11 +272,7 @@ def create_partitions(command: CreatePartitions, image: MetadataImage, around: S
     """Raises the number of partitions of existing topics, each by itself."""
     times = Counter(topic.name for topic in command.topics)
     records: list[object] = []
-    results = [
-        TopicResult(name, InvalidRequest(f"The topic '{name}' is named more than once"))
-        for name, count in times.items()
-        if count > 1
-    ]
+    results = [TopicResult(name, InvalidRequest("Duplicate topic name.")) for name, count in times.items() if count > 1]
     for topic in command.topics:
         if times[topic.name] > 1:
             continue
@@ -286,9 +295,11 @@ def more_partitions(
     there = len(topic.partitions)
     added = wanted.total - there
     if added == 0:
-        raise InvalidPartitions(f"The topic has {there} partitions already")
+        raise InvalidPartitions(f"Topic already has {there} partition(s).")
     if added < 0:
-        raise InvalidPartitions(f"The topic '{wanted.name}' has {there} partitions, which cannot become {wanted.total}")
+        raise InvalidPartitions(
+            f"The topic {wanted.name} currently has {there} partition(s); {wanted.total} would not be an increase."
+        )
     replication_factor = len(topic.partitions[0].replicas)
     if wanted.assignments is None:
         if added > room:
@@ -298,7 +309,8 @@ def more_partitions(
         assignments = wanted.assignments
         if len(assignments) != added:
             raise InvalidReplicaAssignment(
-                f"{added} partitions are to be added, and brokers are assigned to {len(assignments)}"
+                f"Attempted to add {added} additional partition(s), "
+                f"but only {len(assignments)} assignment(s) were specified."
             )
         for broker_ids in assignments:
             check_assignment(broker_ids, image, replication_factor)
@@ -320,7 +332,7 @@ def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundi
     results: list[DeletedTopic] = []
     for name, topic_id in dict.fromkeys(command.topics):
         if name is None and topic_id == ZERO_UUID:
-            refusal = InvalidRequest("Neither a name nor an id says which topic")
+            refusal = InvalidRequest("Neither topic name nor id were specified.")
             results += [DeletedTopic(None, ZERO_UUID, refusal)] * command.topics.count((name, topic_id))
         elif name is None:
             if ids[topic_id] > 1 or topic_id not in by_name:
@@ -328,7 +340,7 @@ def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundi
         elif topic_id == ZERO_UUID:
             results.append(deleted_by_name(name, names[name], ids, image))
         else:
-            refusal = InvalidRequest("A topic has both a name and an id here")
+            refusal = InvalidRequest("You may not specify both topic name and topic id.")
             results += [DeletedTopic(name, topic_id, refusal)] * command.topics.count((name, topic_id))
     records: list[object] = [RemoveTopicRecord(topic_id=result.id) for result in results if result.error is None]
     return Decision(records, results)
@@ -336,19 +348,21 @@ def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundi
 
 def deleted_by_id(topic_id: bytes, times: int, image: MetadataImage) -> DeletedTopic:
     if times > 1:
-        return DeletedTopic(None, topic_id, InvalidRequest("The topic's id is given more than once"))
+        return DeletedTopic(None, topic_id, InvalidRequest("Duplicate topic id."))
     topic = image.topics_by_id.get(topic_id)
     if topic is None:
-        return DeletedTopic(None, topic_id, UnknownTopicId("There is no topic with that id"))
+        return DeletedTopic(None, topic_id, UnknownTopicId())
     return DeletedTopic(topic.name, topic_id)
 
 
 def deleted_by_name(name: str, times: int, ids: Collection[bytes], image: MetadataImage) -> DeletedTopic:
     if times > 1:
-        return DeletedTopic(name, ZERO_UUID, InvalidRequest(f"The topic '{name}' is named more than once"))
+        return DeletedTopic(name, ZERO_UUID, InvalidRequest("Duplicate topic name."))
     topic = image.topics_by_name.get(name)
     if topic is None:
-        return DeletedTopic(name, ZERO_UUID, UnknownTopicOrPartition(f"There is no topic '{name}'"))
+        return DeletedTopic(name, ZERO_UUID, UnknownTopicOrPartition())
     if topic.id in ids:
-        return DeletedTopic(name, topic.id, InvalidRequest("The topic is given by its id as well"))
+        return DeletedTopic(
+            name, topic.id, InvalidRequest("The provided topic name maps to an ID that was already supplied.")
+        )
     return DeletedTopic(name, topic.id)

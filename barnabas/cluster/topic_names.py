@@ -14,6 +14,7 @@ INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 """Topics that clients see as internal. The metadata log is not one of them: clients do not see it at all."""
 
 MAX_LENGTH = 249
+INVALID = "Topic name is invalid: "
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -23,14 +24,16 @@ def check_topic_name(name: str) -> None:
     :raises InvalidTopicException: no topic may have it
     """
     if not name:
-        raise InvalidTopicException("A topic must have a name: this one is empty")
+        raise InvalidTopicException(f"{INVALID}the empty string is not allowed")
     if name in (".", ".."):
-        raise InvalidTopicException(f"'{name}' is no name for a topic")
+        raise InvalidTopicException(f"{INVALID}'{name}' is not allowed")
     if len(name) > MAX_LENGTH:
-        raise InvalidTopicException(f"The topic name '{name}' has {len(name)} characters, {MAX_LENGTH} are allowed")
+        raise InvalidTopicException(
+            f"{INVALID}the length of '{name}' is longer than the max allowed length {MAX_LENGTH}"
+        )
     if not _LEGAL.issuperset(name):
         raise InvalidTopicException(
-            f"The topic name '{name}' has a character that is none of a-z, A-Z, 0-9, '.', '_' and '-'"
+            f"{INVALID}'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
         )
 
 

@@ -4,8 +4,8 @@ Knows nothing of the broker that goes by it.
 """
 
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.definition import ConfigError
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.topic import TopicConfig
+from barnabas.config.validators import ConfigError
 
 __all__ = ["BrokerConfig", "ConfigError", "Endpoint", "TopicConfig"]

@@ -1,18 +1,18 @@
-"""Bounds that the broker sets to what groups may be configured to, and that it keeps to itself.
+"""The bounds that the broker's configs set to those of groups, and to its own defaults for groups.
 
-Knows nothing of groups, nor of how values come about.
+Knows nothing of groups, nor of where values come from. Rules and words are those of Kafka's ``GroupCoordinatorConfig``.
 """
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
-from barnabas.config.definition import ConfigError
+from barnabas.config.validators import InvalidValue
 
-TIMES = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+TIMES = ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
 OF_SHARES = ("record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks")
 
-#: What has bounds in groups of each kind: ``group.share.min.session.timeout.ms`` and ``group.share.max...`` are those
-#: of ``share.session.timeout.ms``.
+#: The configs with bounds, by kind of group: ``group.share.min.session.timeout.ms`` and ``group.share.max...`` bound
+#: ``share.session.timeout.ms``.
 BOUNDED = {"consumer": TIMES, "share": TIMES + OF_SHARES, "streams": TIMES}
 
 STANDBYS = "streams.num.standby.replicas"
@@ -26,7 +26,7 @@ class Values(Protocol):
 
 
 class Bounds(NamedTuple):
-    """The broker's configs that bound one of a group."""
+    """The broker's configs that bound a config of groups."""
 
     least: str | None
     most: str
@@ -40,30 +40,35 @@ def _all_bounds() -> Iterator[tuple[str, Bounds]]:
 
 
 BOUNDS = dict(_all_bounds())
-"""By the name of the group's config."""
+"""The bounds by the name of the group's config."""
 
 
 def check_bounds(values: Values) -> None:
-    """Whether the broker's own settings are within its bounds (Kafka's ``GroupCoordinatorConfig``).
+    """Checks that the broker's own defaults are within its bounds.
 
-    Raises:
-        ConfigError: they are not, or members would be removed between two heartbeats.
+    :raises InvalidValue: one is not, or a heartbeat interval is not below its session timeout
     """
     for name, (least, most) in BOUNDS.items():
         own = f"group.{name}"
         if least is not None:
-            _check_order(values, least, most)
-            _check_order(values, least, own)
-        _check_order(values, own, most)
-    _check_order(values, "group.share.max.size", "group.share.max.share.sessions")
+            _check_at_least(values, most, least)
+            _check_at_least(values, own, least)
+        _check_at_most(values, own, most)
+    _check_at_most(values, "group.share.max.size", "group.share.max.share.sessions")
     for kind in BOUNDED:
         interval, timeout = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
         if values[interval] >= values[timeout]:
-            raise ConfigError(interval, str(values[interval]), f"less than {timeout}, which is {values[timeout]}")
-    if len(values["group.share.assignors"]) != 1:
-        raise ConfigError("group.share.assignors", ",".join(values["group.share.assignors"]), "one assignor")
+            raise InvalidValue(interval, f"{interval} must be less than {timeout}")
+    name = "group.share.assignors"
+    if len(values[name]) != 1:
+        raise InvalidValue(name, f"{name} must contain exactly one assignor, but found {len(values[name])}")
 
 
-def _check_order(values: Values, lower: str, upper: str) -> None:
-    if values[lower] > values[upper]:
-        raise ConfigError(lower, str(values[lower]), f"at most {upper}, which is {values[upper]}")
+def _check_at_least(values: Values, name: str, least: str) -> None:
+    if values[name] < values[least]:
+        raise InvalidValue(name, f"{name} must be greater than or equal to {least}")
+
+
+def _check_at_most(values: Values, name: str, most: str) -> None:
+    if values[name] > values[most]:
+        raise InvalidValue(name, f"{name} must be less than or equal to {most}")

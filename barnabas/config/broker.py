@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from barnabas.config import profile
 from barnabas.config.bounds import check_bounds
-from barnabas.config.definition import ConfigDef, ConfigError
+from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
 from barnabas.config.endpoints import (
     SERVED_PROTOCOLS,
@@ -20,6 +20,7 @@ from barnabas.config.endpoints import (
     parse_protocol_map,
 )
 from barnabas.config.topic import TopicConfig
+from barnabas.config.validators import ConfigError, InvalidValue
 
 logger = logging.getLogger(__name__)
 
@@ -77,13 +78,13 @@ class BrokerConfig:
             if name not in BROKER:
                 continue
             try:
-                value = BROKER[name].parse(text)
+                value = BROKER[name].parse_set(text)
             except ConfigError as error:
-                # It was judged before it was written; a log of another version may hold what this one refuses.
-                logger.error("a change of a config does not count: %s", error)
+                # It was checked before it was written; but a log of another version may have what this one refuses.
+                logger.error("Ignored a config of this broker: %s", error)
                 continue
             for relative in FAMILY_OF.get(name, ()):
-                # What is set now goes before what another of the family was set to before.
+                # A value that is set now goes before one that another name of the config was set to before.
                 self._values[relative] = self._defaults[relative]
             self._values[name] = value
 
@@ -198,7 +199,7 @@ class BrokerConfig:
                 try:
                     values[name] = TOPIC[name].parse_set(text)
                 except ConfigError as error:
-                    logger.error("a config of a topic does not count: %s", error)
+                    logger.error("Ignored a config of a topic: %s", error)
         if values.get("internal.segment.bytes") is not None:
             values["segment.bytes"] = values["internal.segment.bytes"]
         return self._topic._replace(**_topic_fields(values))
@@ -225,19 +226,20 @@ class BrokerConfig:
         self._check_listeners()
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
             if self[name] == 0:
-                raise ConfigError(name, "0", "at least 1, or -1 for ever")
+                raise InvalidValue(name, f"{name} must be unlimited (-1) or, greater than or equal to 1")
         for name, least in (("log.roll.ms", 1), ("log.roll.jitter.ms", 0)):
             if self[name] is not None and self[name] < least:
-                raise ConfigError(name, str(self[name]), f"at least {least}")
+                raise InvalidValue(name, f"{name} must be greater than or equal to {least}")
         self._check_cleaner()
         check_bounds(self)
-        elsewhere = set(self["cordoned.log.dirs"]) - {*self.log_dirs, "*"}
+        elsewhere = sorted(set(self["cordoned.log.dirs"]) - {*self.log_dirs, "*"})
         if elsewhere:
-            raise ConfigError("cordoned.log.dirs", ",".join(elsewhere), f"of log.dirs: {', '.join(self.log_dirs)}")
+            text = f"must be present in log.dirs or log.dir. Missing entries : {','.join(elsewhere)}"
+            raise InvalidValue("cordoned.log.dirs", f"All entries in cordoned.log.dirs {text}")
         if "broker" not in self["process.roles"]:
             raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
         if self["broker.id"] != self["node.id"]:
-            raise ConfigError("broker.id", str(self["broker.id"]), f"equal to node.id, which is {self['node.id']}")
+            raise InvalidValue("broker.id", "You must set `node.id` to the same value as `broker.id`.")
         voters = self["controller.quorum.voters"]
         if any(voter.partition("@")[0] != str(self.node_id) for voter in voters):
             # Going on alone, this node would decide what the others know nothing of.
@@ -249,8 +251,8 @@ class BrokerConfig:
         if threads < 1:
             raise ConfigError("log.cleaner.threads", str(threads), "at least 1")
         if size // threads <= LEAST_CLEANER_BUFFER:
-            rule = f"more than {LEAST_CLEANER_BUFFER} for each of log.cleaner.threads, which is {threads}"
-            raise ConfigError("log.cleaner.dedupe.buffer.size", str(size), rule)
+            name = "log.cleaner.dedupe.buffer.size"
+            raise InvalidValue(name, f"{name} must be at least 1MB per cleaner thread.")
 
     def _check_listeners(self) -> None:
         text = ",".join(self["listeners"])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from barnabas.config.validators import Validator
+from barnabas.config.validators import Items, Validator, invalid
 
 
 class ConfigType(IntEnum):
@@ -37,7 +37,8 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = "read-only", "per-broker", "cluster-wide"
 
 MAX_INT, MAX_LONG, MAX_DOUBLE = 2**31 - 1, 2**63 - 1, 1.7976931348623157e308
 
-_BITS = {SHORT: 16, INT: 32, LONG: 64}
+HIDDEN = "[hidden]"
+"""How Kafka writes a password's value."""
 
 
 class Synonym(NamedTuple):
@@ -70,76 +71,75 @@ class ConfigDef(NamedTuple):
         return self.type is PASSWORD
 
     def parse(self, text: str) -> Any:
-        """The value that the text stands for.
+        """Returns the value that the text stands for.
 
-        Raises:
-            ConfigError: it is not of the type, or the validator refuses it.
+        :raises ConfigError: the text is not of the type, or the validator refuses the value
         """
-        return self._judged(_READERS[self.type](self, text.strip()), text)
+        return self._checked(self._read(text))
 
     def parse_set(self, text: str) -> Any:
-        """As :meth:`parse`, for what is set while the broker runs: there, an item that is repeated counts once.
+        """Returns the value of a text that is set while the broker runs: in a list, repeated items count once.
 
-        Raises:
-            ConfigError: it is not of the type, or the validator refuses it.
+        :raises ConfigError: the text is not of the type, or the validator refuses the value
         """
-        value = _READERS[self.type](self, text.strip())
-        return self._judged(list(dict.fromkeys(value)) if self.type is LIST else value, text)
+        value = self._read(text)
+        return self._checked(list(dict.fromkeys(value)) if isinstance(self.validator, Items) else value)
 
-    def _judged(self, value: Any, text: str) -> Any:
-        if self.validator is not None and not self.validator.accepts(value):
-            raise ConfigError(self.name, None if self.sensitive else text, self.validator.rule)
+    def _read(self, text: str) -> Any:
+        try:
+            return _READERS[self.type](text.strip())
+        except ValueError:
+            complaint = _NO_BOOLEAN if self.type is BOOLEAN else f"Not a number of type {self.type.name}"
+            raise invalid(self.name, HIDDEN if self.sensitive else text, complaint) from None
+
+    def _checked(self, value: Any) -> Any:
+        if self.validator is not None:
+            shown = HIDDEN if self.sensitive else text_of(self.type, value)
+            self.validator.check(self.name, value, str(shown))
         return value
 
 
-class ConfigError(ValueError):
-    """A config's value that cannot be; says which, what it is, and what would be right."""
-
-    def __init__(self, name: str, value: str | None, rule: str) -> None:
-        shown = "not shown here" if value is None else repr(value)
-        super().__init__(f"{name} is {shown}, but must be {rule}")
-        self.name, self.value, self.rule = name, value, rule
-
-
-def _read_boolean(definition: ConfigDef, text: str) -> bool:
+def _read_boolean(text: str) -> bool:
     lowered = text.lower()
     if lowered not in ("true", "false"):
-        raise ConfigError(definition.name, text, "true or false")
+        raise ValueError
     return lowered == "true"
 
 
-def _read_number(definition: ConfigDef, text: str) -> int:
-    bound = 1 << (_BITS[definition.type] - 1)
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits.isdecimal() or not -bound <= int(text) < bound:
-        raise ConfigError(definition.name, text, f"a whole number from {-bound} to {bound - 1}")
-    return int(text)
+def _reader_of_numbers(bits: int) -> Callable[[str], int]:
+    bound = 1 << (bits - 1)
+
+    def read(text: str) -> int:
+        digits = text[1:] if text[:1] in ("+", "-") else text
+        if not digits.isdecimal() or not -bound <= int(text) < bound:
+            raise ValueError
+        return int(text)
+
+    return read
 
 
-def _read_double(definition: ConfigDef, text: str) -> float:
+def _read_double(text: str) -> float:
     bare = text[:-1] if text[-1:] in "dDfF" and text[-2:-1].isdecimal() else text
     if text.lstrip("+-") not in ("NaN", "Infinity") and not set(bare) <= set("0123456789+-.eE"):
-        raise ConfigError(definition.name, text, "a number")
-    try:
-        return float(bare)
-    except ValueError:
-        raise ConfigError(definition.name, text, "a number") from None
+        raise ValueError
+    return float(bare)
 
 
-def _read_list(definition: ConfigDef, text: str) -> list[str]:
+def _read_list(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")] if text else []
 
 
-def _read_text(definition: ConfigDef, text: str) -> str:
+def _read_text(text: str) -> str:
     return text
 
 
-_READERS: dict[ConfigType, Callable[[ConfigDef, str], Any]] = {
+_NO_BOOLEAN = "Expected value to be either true or false"
+_READERS: dict[ConfigType, Callable[[str], Any]] = {
     BOOLEAN: _read_boolean,
     STRING: _read_text,
-    INT: _read_number,
-    SHORT: _read_number,
-    LONG: _read_number,
+    INT: _reader_of_numbers(32),
+    SHORT: _reader_of_numbers(16),
+    LONG: _reader_of_numbers(64),
     DOUBLE: _read_double,
     LIST: _read_list,
     CLASS: _read_text,

@@ -1,7 +1,7 @@
-"""What may be set while the broker runs, for each kind of resource, and what is wrong with the rest (KIP-226).
+"""Checks of configs that are set while the broker runs, for each kind of resource (KIP-226).
 
-Knows nothing of requests, nor of where changes are kept. What is refused, and with which error, is as Kafka's
-``DynamicBrokerConfig``, ``LogConfig``, ``GroupConfig`` and ``ClientMetricsConfigs`` refuse it.
+Knows nothing of requests, nor of where changes are kept. What is refused, with which error and in which words, is as in
+Kafka's ``DynamicBrokerConfig``, ``LogConfig``, ``GroupConfig`` and ``ClientMetricsConfigs``.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,15 +9,16 @@ from typing import Any
 
 from barnabas.config.bounds import BOUNDED, BOUNDS
 from barnabas.config.broker import BrokerConfig
-from barnabas.config.definition import LIST, PER_BROKER, READ_ONLY, ConfigDef, ConfigError
+from barnabas.config.definition import LIST, PER_BROKER, READ_ONLY, ConfigDef
 from barnabas.config.definitions import BROKER, TOPIC, of_client_metrics, of_groups
+from barnabas.config.validators import ConfigError, InvalidValue
 from barnabas.errors import InvalidConfig, InvalidRequest
 
 #: Kinds of resources that have configs (``ConfigResource.Type``).
 TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
 
 _LISTENER_PREFIX = "listener.name."
-#: Configs that a listener's prefix and a SASL mechanism's can stand before.
+#: Configs that may have the prefix of a listener and a SASL mechanism.
 _OF_MECHANISMS = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -25,13 +26,13 @@ _OF_MECHANISMS = (
     "sasl.server.callback.handler.class",
     "connections.max.reauth.ms",
 )
-#: What a listener may be given by its prefix for the whole cluster.
+#: Configs with a listener's prefix that may be set for the whole cluster.
 _CLUSTER_WIDE_OF_LISTENERS = ("num.network.threads", "max.connections", "max.connection.creation.rate")
-#: Keys and certificates change by a listener's prefix only.
+#: Keys and certificates, which can only be changed with a listener's prefix.
 _BY_LISTENER = frozenset(
     name for name in BROKER if name.startswith(("ssl.keystore.", "ssl.truststore.")) or name == "ssl.key.password"
 )
-#: Numbers of threads: a change may double or halve what there is.
+#: Numbers of threads: a change may at most double or halve them.
 _THREADS = (
     "num.io.threads",
     "num.network.threads",
@@ -44,7 +45,7 @@ _THREADS = (
     "remote.log.manager.expiration.thread.pool.size",
     "remote.log.manager.follower.thread.pool.size",
 )
-#: What a client's metrics can be matched by (KIP-714).
+#: The attributes of clients that a subscription can match (KIP-714).
 _MATCHABLE = (
     "client_instance_id",
     "client_id",
@@ -54,10 +55,15 @@ _MATCHABLE = (
     "client_source_port",
 )
 _MIN_INTERVAL_MS, _MAX_INTERVAL_MS = 100, 3_600_000
+_NOT_DYNAMIC = "Cannot update these configs dynamically"
+_NOT_BY_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
+_NOT_FOR_ALL = "Cannot update these configs at default cluster level, broker id must be specified"
+#: A node id is an int32.
+_MAX_DIGITS = 10
 
 
 def declaration_of(name: str) -> ConfigDef | None:
-    """The declaration behind a broker config's name, which may have a listener's prefix; None for unknown names."""
+    """Returns the declaration of a broker's config, whose name may have a listener's prefix; None for unknown names."""
     if name in BROKER or not name.startswith(_LISTENER_PREFIX):
         return BROKER.get(name)
     bare = name[len(_LISTENER_PREFIX) :].partition(".")[2]
@@ -67,139 +73,186 @@ def declaration_of(name: str) -> ConfigDef | None:
     return BROKER.get(bare)
 
 
-def check_node_id(name: str, node_id: int) -> None:
-    """Whether the name of a broker's resource is this node's id.
+def check_node_id(
+    name: str,
+    node_id: int,
+    *,
+    no_number: str = "Node id must be an integer, but it is: {name}",
+    unexpected: str = "Unexpected broker id, expected {node_id}, but received {name}",
+) -> None:
+    """Checks that the name of a broker's resource is this node's id.
 
-    Raises:
-        InvalidRequest: it is no number, or another's.
+    :param no_number: the text of the error where the name is not a number
+    :param unexpected: the text of the error where it is another node's id
+    :raises InvalidRequest: the name is not a number, or another node's id
     """
     digits = name[1:] if name[:1] in ("+", "-") else name
-    if not digits.isdecimal():
-        raise InvalidRequest(f"A broker is named by its id, which {name!r} is not")
+    if not (digits.isdecimal() and len(digits) <= _MAX_DIGITS):
+        raise InvalidRequest(no_number.format(name=name))
     if int(name) != node_id:
-        raise InvalidRequest(f"This is broker {node_id}: ask broker {name} itself")
+        raise InvalidRequest(unexpected.format(name=name, node_id=node_id))
 
 
 def validate_topic_configs(overrides: Mapping[str, str], config: BrokerConfig | None = None) -> None:
-    """Whether a topic may have these configs, on a broker of these settings.
+    """Checks a topic's configs, on a broker with these settings.
 
-    Raises:
-        InvalidConfig: a name that topics do not have, a value that cannot be, or two that contradict one another.
+    :raises InvalidConfig: a config is unknown, a value is refused, or two contradict each other
     """
     config = config or BrokerConfig({})
-    values = _parsed(TOPIC, overrides, "A topic has no config")
+    values = _parsed(TOPIC, overrides, "topic")
     topic = config.topic(overrides)
     if values.get("remote.storage.enable"):
-        raise InvalidConfig("remote.storage.enable cannot be true: this broker has no remote storage")
+        raise InvalidConfig(
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage."
+        )
     if topic.min_compaction_lag_ms > topic.max_compaction_lag_ms:
         raise InvalidConfig(
-            f"min.compaction.lag.ms is {topic.min_compaction_lag_ms}, more than max.compaction.lag.ms, "
-            f"which is {topic.max_compaction_lag_ms}"
+            f"conflict topic config setting min.compaction.lag.ms ({topic.min_compaction_lag_ms}) > "
+            f"max.compaction.lag.ms ({topic.max_compaction_lag_ms})"
         )
 
 
 def validate_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
-    """Whether a group may have these configs.
+    """Checks a group's configs.
 
-    Raises:
-        InvalidConfig: a name that groups do not have, or a value that cannot be or that the broker sets bounds to.
+    :raises InvalidConfig: a config is unknown, or a value is refused or outside the broker's bounds
     """
-    values = _parsed(of_groups(), overrides, "A group has no config")
-    for name, value in values.items():
-        least, most = BOUNDS.get(name, (None, None))
+    values = _parsed(of_groups(), overrides, "group")
+    for name, (least, most) in BOUNDS.items():
+        value = values.get(name)
+        if value is None:
+            continue
         if least is not None and value < config[least]:
-            raise InvalidConfig(f"{name} is {value}, less than {least}, which is {config[least]}")
-        if most is not None and value > config[most]:
-            raise InvalidConfig(f"{name} is {value}, more than {most}, which is {config[most]}")
+            raise InvalidConfig(f"{name} must be greater than or equal to {least}")
+        if value > config[most]:
+            raise InvalidConfig(f"{name} must be less than or equal to {most}")
     for kind in BOUNDED:
         interval, timeout = f"{kind}.heartbeat.interval.ms", f"{kind}.session.timeout.ms"
         of_interval, of_timeout = (values.get(name, config[f"group.{name}"]) for name in (interval, timeout))
         if of_interval >= of_timeout and (interval in values or timeout in values):
-            raise InvalidConfig(f"{interval} is {of_interval}, but must be less than {timeout}, which is {of_timeout}")
+            raise InvalidConfig(f"{timeout} must be greater than {interval}")
 
 
 def validate_client_metrics_configs(overrides: Mapping[str, str]) -> None:
-    """Whether a subscription to clients' metrics may have these configs.
+    """Checks the configs of a subscription to client metrics.
 
-    Raises:
-        InvalidRequest: a name that subscriptions do not have, or an interval out of bounds.
-        InvalidConfig: a value that cannot be.
+    :raises InvalidRequest: a config is unknown, or the interval out of bounds
+    :raises InvalidConfig: a value is refused
     """
     definitions = of_client_metrics()
-    for name in overrides:
+    for name in sorted(overrides):
         if name not in definitions:
-            raise InvalidRequest(f"A subscription to metrics has no config {name}")
+            raise InvalidRequest(f"Unknown client metrics configuration: {name}")
     if "interval.ms" in overrides:
         interval = _parse(definitions["interval.ms"], overrides["interval.ms"])
         if not _MIN_INTERVAL_MS <= interval <= _MAX_INTERVAL_MS:
-            rule = f"between {_MIN_INTERVAL_MS} and {_MAX_INTERVAL_MS}"
-            raise InvalidRequest(str(ConfigError("interval.ms", overrides["interval.ms"], rule)))
-    for item in definitions["match"].parse_set(overrides.get("match", "")):
+            raise InvalidRequest(
+                f"Invalid value {interval} for interval.ms, "
+                f"interval must be between {_MIN_INTERVAL_MS} and {_MAX_INTERVAL_MS} (1 hour)"
+            )
+    _parse(definitions["metrics"], overrides.get("metrics", ""))
+    for item in _parse(definitions["match"], overrides.get("match", "")):
         _check_match(item)
 
 
 def _check_match(item: str) -> None:
     import re
 
-    attribute, equals, pattern = (part.strip() for part in item.partition("="))
+    attribute, _, pattern = (part.strip() for part in item.partition("="))
     try:
         re.compile(pattern)
     except re.error:
-        equals = ""
-    if not equals or attribute not in _MATCHABLE:
-        rule = f"attribute=pattern, with an attribute of {', '.join(_MATCHABLE)}"
-        raise InvalidConfig(str(ConfigError("match", item, rule)))
+        pattern = ""
+    # Kafka splits at each "=": neither a second one nor a pattern without characters is left.
+    if not pattern or "=" in pattern or attribute not in _MATCHABLE:
+        raise InvalidConfig(f"Illegal client matching pattern: {item}")
 
 
 def validate_broker_configs(config: BrokerConfig, overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """Whether a running broker (``per_broker``), or all of them, may have these configs set, and no others.
+    """Checks the configs that are to be set for one running broker (``per_broker``), or for all, and no others.
 
-    ``config`` is what is in effect now. Unknown names are taken, as Kafka takes them: a plug-in may know them.
+    Unknown names are accepted, as in Kafka: a plug-in may know them.
 
-    Raises:
-        InvalidRequest: a config that cannot change while the broker runs, or not for all, or a value that cannot be.
+    :param config: the settings in effect now
+    :raises InvalidRequest: a config cannot be changed while the broker runs, or not for all, or a value is refused
     """
-    for name, text in overrides.items():
-        definition = declaration_of(name)
-        if definition is None:
-            continue
-        prefixed = definition.name != name
-        if definition.scope == READ_ONLY and not prefixed:
-            raise InvalidRequest(f"{name} cannot be changed while the broker runs")
-        if name in _BY_LISTENER:
-            raise InvalidRequest(f"{name} can only be changed for one listener, by the prefix listener.name.<name>.")
-        cluster_wide = definition.name in _CLUSTER_WIDE_OF_LISTENERS if prefixed else definition.scope != PER_BROKER
-        if not per_broker and not cluster_wide:
-            raise InvalidRequest(f"{name} cannot be changed for all brokers at once, only for one")
+    known = {name: definition for name in overrides if (definition := declaration_of(name)) is not None}
+    _refuse(_NOT_DYNAMIC, [name for name, each in known.items() if each.scope == READ_ONLY and each.name == name])
+    _refuse(_NOT_BY_LISTENER, [name for name in known if name in _BY_LISTENER])
+    for name, definition in known.items():
         try:
-            definition.parse(text)
+            definition.parse_set(overrides[name])
         except ConfigError as error:
             raise InvalidRequest(str(error)) from None
+    if not per_broker:
+        _refuse(_NOT_FOR_ALL, [name for name, each in known.items() if not _is_cluster_wide(name, each)])
     layers = (config.cluster_overrides, overrides) if per_broker else (overrides, config.broker_overrides)
     _check_together(config, config.with_dynamic(*layers))
 
 
+def _refuse(why: str, names: list[str]) -> None:
+    if names:
+        raise InvalidRequest(f"{why}: [{', '.join(names)}]")
+
+
+def _is_cluster_wide(name: str, definition: ConfigDef) -> bool:
+    if definition.name != name:
+        return definition.name in _CLUSTER_WIDE_OF_LISTENERS
+    return definition.scope != PER_BROKER
+
+
 def _check_together(current: BrokerConfig, proposed: BrokerConfig) -> None:
-    """What one value alone cannot tell."""
+    """Checks what depends on more than one value, or on the value before."""
     try:
         proposed.check()
+    except InvalidValue as error:
+        raise InvalidRequest(f"requirement failed: {error}") from None
     except ConfigError as error:
         raise InvalidRequest(str(error)) from None
     for name in _THREADS:
-        now, then = current[name], proposed[name]
-        if then != now and (then > 2 * now or then < now // 2 or then < 1):
-            raise InvalidRequest(f"{name} is {now} and may be doubled or halved at a time, but not become {then}")
+        if proposed[name] != current[name]:
+            _check_threads(name, current[name], proposed[name])
+    if proposed["max.connections"] < 1:
+        raise _invalid_dynamic(f"Invalid max.connections {proposed['max.connections']}")
     retention = proposed.topic().retention_ms
     local = proposed["log.local.retention.ms"]
     if retention >= 0 and local > retention:
-        raise InvalidRequest(f"log.local.retention.ms is {local}, more than log.retention.ms, which is {retention}")
+        text = f"Value must not be more than log.retention.ms property value: {retention}"
+        raise _invalid_dynamic(f"Invalid value {local} for configuration log.local.retention.ms: {text}")
 
 
-def _parsed(definitions: Mapping[str, ConfigDef], overrides: Mapping[str, str], unknown: str) -> dict[str, Any]:
-    for name in overrides:
+def _check_threads(name: str, now: int, then: int) -> None:
+    if name == "log.cleaner.threads":
+        if then > 2 * now:
+            raise _invalid_dynamic(
+                f"Log cleaner threads cannot be increased to more than double the current value {now}"
+            )
+        if then < now // 2:
+            raise _invalid_dynamic(f"Log cleaner threads cannot be reduced to less than half the current value {now}")
+        return
+    failed = f"Dynamic thread count update validation failed for {name}={then}, value should"
+    if then < 1:
+        raise _invalid_dynamic(f"{failed} be at least 1")
+    if then < now // 2:
+        raise _invalid_dynamic(f"{failed} be at least half the current value {now}")
+    if then > 2 * now:
+        raise _invalid_dynamic(f"{failed} not be greater than double the current value {now}")
+
+
+def _invalid_dynamic(text: str) -> InvalidRequest:
+    """The error of a change that Kafka only refuses when it tries it: its text names the exception's class."""
+    return InvalidRequest(
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {text} "
+        "for configuration Invalid dynamic configuration"
+    )
+
+
+def _parsed(definitions: Mapping[str, ConfigDef], overrides: Mapping[str, str], kind: str) -> dict[str, Any]:
+    for name in sorted(overrides):
         if name not in definitions:
-            raise InvalidConfig(f"{unknown} {name}")
-    return {name: _parse(definitions[name], text) for name, text in overrides.items()}
+            raise InvalidConfig(f"Unknown {kind} config name: {name}")
+    return {name: _parse(each, overrides[name]) for name, each in definitions.items() if name in overrides}
 
 
 def _parse(definition: ConfigDef, text: str) -> Any:
@@ -210,30 +263,36 @@ def _parse(definition: ConfigDef, text: str) -> Any:
 
 
 class ConfigRules:
-    """What configs may be set to, for whoever decides on changes; ``current`` gives the broker's settings of now.
+    """The checks of configs that are to be changed, for whoever decides on changes.
 
-    A resource is its kind and its name; a broker's name is its id, or nothing, which is all brokers.
+    A resource is its kind and its name; a broker's name is its id, or empty, which means all brokers.
+
+    :param current: returns the broker's settings in effect
     """
 
     def __init__(self, current: Callable[[], BrokerConfig]) -> None:
         self._current = current
 
     def list_of(self, resource: tuple[int, str], name: str) -> list[str] | None:
-        """Kafka's default of the config, if it is a list: what APPEND and SUBTRACT go by where nothing is set."""
+        """Returns Kafka's default of a config that is a list, which APPEND and SUBTRACT start from; else None.
+
+        :raises InvalidConfig: brokers have no such config
+        """
         kind = resource[0]
-        # Kafka has no schema of subscriptions there, and takes none of their configs for a list.
+        # Kafka has no schema of groups and subscriptions there, and takes none of their configs for a list.
         definition = TOPIC.get(name) if kind == TOPIC_RESOURCE else None
         if kind == BROKER_RESOURCE:
             definition = BROKER.get(name)
+            if definition is None:
+                raise InvalidConfig(f"Unknown config name: {name}")
         if definition is None or definition.type is not LIST:
             return None
         return list(definition.default or ())
 
     def check(self, resource: tuple[int, str], configs: Mapping[str, str]) -> None:
-        """Whether the resource may have these configs set, and no others.
+        """Checks that the resource may have these configs, and no others.
 
-        Raises:
-            KafkaError: it may not.
+        :raises KafkaError: it may not
         """
         kind, name = resource
         config = self._current()
@@ -246,4 +305,4 @@ class ConfigRules:
         elif kind == CLIENT_METRICS_RESOURCE:
             validate_client_metrics_configs(configs)
         else:
-            raise InvalidRequest(f"Resources of kind {kind} have no configs that can be changed")
+            raise InvalidRequest(f"Unknown resource type {kind}")

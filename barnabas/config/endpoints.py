@@ -6,7 +6,7 @@ Knows nothing of sockets: who binds a listener fills in the port that 0 stood fo
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from barnabas.config.definition import ConfigError
+from barnabas.config.validators import ConfigError
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 #: The security protocols that this version can serve.

@@ -1,6 +1,6 @@
-"""Levels of this process's loggers, by the names that Kafka's have: a resource of its own in DescribeConfigs (KIP-412).
+"""The levels of this process's loggers, under the names of Kafka's levels: a kind of resource with configs (KIP-412).
 
-Knows nothing of requests. Loggers are the process's: of several brokers in it all see and change the same ones.
+Knows nothing of requests. Loggers belong to the process: several brokers in one process see and change the same ones.
 """
 
 import logging
@@ -13,7 +13,7 @@ LEVELS = {"TRACE": 5, "DEBUG": 10, "INFO": 20, "WARN": 30, "ERROR": 40, "FATAL":
 
 
 def levels() -> dict[str, str]:
-    """The level in effect of each logger that there is, by its name, the root's first."""
+    """Returns the level in effect of each logger, by its name; the root's comes first."""
     there = {name: it for name, it in logging.root.manager.loggerDict.items() if isinstance(it, logging.Logger)}
     return {ROOT: _name_of(logging.root.level)} | {
         name: _name_of(there[name].getEffectiveLevel()) for name in sorted(there) if name != ROOT
@@ -21,41 +21,42 @@ def levels() -> dict[str, str]:
 
 
 def check_set(name: str, level: str | None) -> None:
-    """Whether the logger could be given that level.
+    """Checks that the logger can be given that level.
 
-    Raises:
-        InvalidConfig: there is no such logger, or no such level.
+    :raises InvalidConfig: the logger or the level is unknown
     """
     _check_name(name)
     if level not in LEVELS:
-        raise InvalidConfig(f"{level} is no level for the logger {name}: there are {', '.join(sorted(LEVELS))}")
+        raise InvalidConfig(
+            f"Cannot set the log level of {name} to {level} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(sorted(LEVELS))}"
+        )
 
 
 def check_unset(name: str) -> None:
-    """Whether the logger could go by what is above it.
+    """Checks that the logger can go without a level of its own.
 
-    Raises:
-        InvalidRequest: it is the root.
-        InvalidConfig: there is no such logger.
+    :raises InvalidRequest: it is the root logger
+    :raises InvalidConfig: the logger is unknown
     """
     if name == ROOT:
-        raise InvalidRequest("There is nothing above the root logger: its level can be changed, but not unset")
+        raise InvalidRequest("Removing the log level of the root logger is not allowed")
     _check_name(name)
 
 
 def set_level(name: str, level: str) -> None:
-    """Give the logger a level of its own."""
+    """Gives the logger a level of its own."""
     _logger(name).setLevel(LEVELS[level])
 
 
 def unset_level(name: str) -> None:
-    """Let the logger go by what is above it."""
+    """Takes the logger's own level away: it inherits the level of its parent."""
     _logger(name).setLevel(logging.NOTSET)
 
 
 def _check_name(name: str) -> None:
     if name not in levels():
-        raise InvalidConfig(f"There is no logger {name}")
+        raise InvalidConfig(f"Logger {name} does not exist!")
 
 
 def _logger(name: str) -> logging.Logger:
@@ -63,5 +64,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _name_of(level: int) -> str:
-    """The name of the highest level that lets through what this one does."""
+    """Returns the name of the highest level that lets through what this one does."""
     return next((name for name, number in LEVELS.items() if level <= number), "FATAL")

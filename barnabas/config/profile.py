@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from barnabas.config.bounds import BOUNDED
-from barnabas.config.definition import ConfigDef, ConfigError
+from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, TOPIC
+from barnabas.config.validators import ConfigError
 
 #: Defaults on a cluster of one node. With Kafka's, 3 replicas and 2 in sync, it could not create its internal topics.
 SINGLE_NODE: Mapping[str, int] = {

@@ -7,8 +7,8 @@ Knows nothing of what the settings mean but whether a name is known. Files are r
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from barnabas.config.definition import ConfigError
 from barnabas.config.dynamic import declaration_of
+from barnabas.config.validators import ConfigError
 
 logger = logging.getLogger(__name__)
 

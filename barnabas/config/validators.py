@@ -1,11 +1,33 @@
-"""What a parsed value must be like to be taken: ranges, choices, shapes.
+"""The rules that parsed values must meet: ranges, choices, shapes.
 
-Knows nothing of names, types or text. A validator says its rule in words, so that an error and the reference can say
-what would be right. The rules are those that Apache Kafka 4.3 attaches to its configs.
+Knows nothing of types or text. The rules, and the words in which a value is refused, are those that Apache Kafka 4.3
+attaches to its configs (``ConfigDef.Validator``); programs look at these words.
 """
 
 from collections.abc import Callable
 from typing import Any
+
+
+class ConfigError(ValueError):
+    """A config's value that is refused: which config, what it is, and what would be right."""
+
+    def __init__(self, name: str, value: str | None, rule: str) -> None:
+        shown = "not shown here" if value is None else repr(value)
+        super().__init__(f"{name} is {shown}, but must be {rule}")
+        self.name = name
+
+
+class InvalidValue(ConfigError):
+    """A config's value that Kafka refuses too; the text is Kafka's."""
+
+    def __init__(self, name: str, text: str) -> None:
+        ValueError.__init__(self, text)
+        self.name = name
+
+
+def invalid(name: str, value: str, complaint: str) -> InvalidValue:
+    """The error of a value, as Kafka's ``ConfigException`` writes it."""
+    return InvalidValue(name, f"Invalid value {value} for configuration {name}: {complaint}")
 
 
 class Validator:
@@ -15,16 +37,20 @@ class Validator:
 
     @property
     def rule(self) -> str:
-        """The end of a sentence that begins with "must be"."""
+        """What a value must be, for the reference: the end of a sentence that begins with "must be"."""
         raise NotImplementedError
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value may be had."""
+    def check(self, name: str, value: Any, shown: str) -> None:
+        """Checks a value of the config of that name.
+
+        :param shown: the value as a text that may be shown
+        :raises InvalidValue: the rule refuses it
+        """
         raise NotImplementedError
 
 
 class Between(Validator):
-    """A number from ``low`` to ``high``, both included; no ``high`` sets no bound."""
+    """A number from ``low`` to ``high``, both included; without a ``high`` there is no upper bound."""
 
     __slots__ = ("high", "low")
 
@@ -35,9 +61,14 @@ class Between(Validator):
     def rule(self) -> str:
         return f"at least {self.low}" if self.high is None else f"between {self.low} and {self.high}"
 
-    def accepts(self, value: Any) -> bool:
-        # A NaN is neither below nor above, and is taken, as Kafka's ranges take it.
-        return value is not None and not value < self.low and not (self.high is not None and value > self.high)
+    def check(self, name: str, value: Any, shown: str) -> None:
+        # A NaN is neither below nor above, and passes, as it passes Kafka's ranges.
+        if value is None:
+            raise invalid(name, "null", "Value must be non-null")
+        if value < self.low:
+            raise invalid(name, shown, f"Value must be at least {self.low}")
+        if self.high is not None and value > self.high:
+            raise invalid(name, shown, f"Value must be no more than {self.high}")
 
 
 class OneOf(Validator):
@@ -52,21 +83,22 @@ class OneOf(Validator):
     def rule(self) -> str:
         return "one of " + ", ".join(self.choices) + (" (in either case)" if self.ignore_case else "")
 
-    def accepts(self, value: Any) -> bool:
-        if value is None:
-            return False
+    def check(self, name: str, value: Any, shown: str) -> None:
         if self.ignore_case:
-            return str(value).lower() in [choice.lower() for choice in self.choices]
-        return value in self.choices
+            if value is None or value.lower() not in [choice.lower() for choice in self.choices]:
+                raise invalid(name, shown, f"String must be one of (case insensitive): {', '.join(self.choices)}")
+        elif value not in self.choices:
+            raise invalid(name, shown, f"String must be one of: {', '.join(self.choices)}")
 
 
 class Items(Validator):
-    """A list without doubles and without empty items; of some words only, where ``choices`` are given."""
+    """A list without repeated and without empty items; of some words only, where ``choices`` are given."""
 
-    __slots__ = ("choices", "may_be_empty", "may_be_null")
+    __slots__ = ("_choice", "choices", "may_be_empty", "may_be_null")
 
     def __init__(self, choices: tuple[str, ...] = (), *, may_be_empty: bool = True, may_be_null: bool = False) -> None:
         self.choices, self.may_be_empty, self.may_be_null = choices, may_be_empty, may_be_null
+        self._choice = OneOf(choices)
 
     @property
     def rule(self) -> str:
@@ -74,30 +106,45 @@ class Items(Validator):
         each = f", each one of {', '.join(self.choices)}" if self.choices else ""
         return f"{what} without empty or repeated items{each}"
 
-    def accepts(self, value: Any) -> bool:
+    def check(self, name: str, value: Any, shown: str) -> None:
         if value is None:
-            return self.may_be_null
-        if not value:
-            return self.may_be_empty
-        if len(set(value)) < len(value) or "" in value:
-            return False
-        return not self.choices or all(item in self.choices for item in value)
+            if self.may_be_null:
+                return
+            raise InvalidValue(name, f"Configuration '{name}' values must not be null.")
+        if not value and not self.may_be_empty:
+            valid = f"[{', '.join(self.choices)}]" if self.choices else "any non-empty value"
+            raise InvalidValue(name, f"Configuration '{name}' must not be empty. Valid values include: {valid}")
+        if len(set(value)) < len(value):
+            raise InvalidValue(name, f"Configuration '{name}' values must not be duplicated.")
+        for item in value:
+            if not item:
+                raise InvalidValue(name, f"Configuration '{name}' values must not be empty.")
+            if self.choices:
+                self._choice.check(name, item, item)
 
 
 class Matching(Validator):
-    """Whatever a function says is right."""
+    """Whatever a function takes for right.
 
-    __slots__ = ("_function", "_rule")
+    :param rule: the end of a sentence that begins with "must be"
+    :param complaint: what is wrong with another value, in Kafka's words
+    """
 
-    def __init__(self, rule: str, function: Callable[[Any], bool]) -> None:
+    __slots__ = ("_complaint", "_function", "_rule")
+
+    def __init__(self, rule: str, function: Callable[[Any], bool], complaint: str = "") -> None:
         self._rule, self._function = rule, function
+        self._complaint = complaint or f"Value must be {rule}"
 
     @property
     def rule(self) -> str:
         return self._rule
 
-    def accepts(self, value: Any) -> bool:
-        return self._function(value)
+    def check(self, name: str, value: Any, shown: str) -> None:
+        if not self._function(value):
+            if isinstance(value, list):
+                shown = f"[{', '.join(value)}]"
+            raise invalid(name, shown, self._complaint.format(name=name, shown=shown))
 
 
 def _is_replica_list(items: list[str]) -> bool:
@@ -145,14 +192,28 @@ def at_least(low: float) -> Between:
     return Between(low)
 
 
-not_empty = Matching("a text that is not empty", lambda value: value is None or value != "")
-not_null = Matching("given", lambda value: value is not None)
+not_empty = Matching("a text that is not empty", lambda value: value is None or value != "", "String must be non-empty")
+not_null = Matching("given", lambda value: value is not None, "entry must be non null")
 counts = Matching("a list of address:count", _are_counts)
-gzip_level = Matching("between 1 and 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
-replica_list = Matching("* or a list of partition:broker", _is_replica_list)
+gzip_level = Matching(
+    "between 1 and 9, or -1",
+    lambda level: level == -1 or 1 <= level <= 9,
+    "Value must be between 1 and 9 or equal to -1",
+)
+replica_list = Matching(
+    "* or a list of partition:broker",
+    _is_replica_list,
+    "{name} must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+)
 voters = Matching("a list of id@host:port", lambda items: all(map(_is_voter, items)))
 hosts_and_ports = Matching("a list of host:port", lambda items: all(map(_is_host_and_port, items)))
-share_reset = Matching("earliest, latest, or by_duration: and a span as PnDTnHnMn.nS", _is_share_reset)
+share_reset = Matching(
+    "earliest, latest, or by_duration: and a span as PnDTnHnMn.nS",
+    _is_share_reset,
+    "Invalid value `{shown}` for configuration {name}. The value must be either 'earliest', 'latest' or of the format "
+    "'by_duration:<PnDTnHnMn.nS>'.",
+)
 
 
 def assignors(*names: str) -> Items:

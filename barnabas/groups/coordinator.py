@@ -259,7 +259,7 @@ class GroupCoordinator(OffsetKeeping):
         """DescribeGroups, one of them; GROUP_ID_NOT_FOUND or NOT_COORDINATOR."""
         group = self._find(group_id)
         if group is None or not group.is_written:
-            raise GroupIdNotFound(f"There is no group {group_id}.")
+            raise GroupIdNotFound(f"Group {group_id} not found.")
         if not isinstance(group, ClassicGroup):
             raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
         return group.describe()

@@ -16,7 +16,16 @@ from barnabas.errors import (
 from barnabas.records.batch import MAGIC, NO_TIMESTAMP, Buffer, Compression, RecordBatch
 from barnabas.records.builder import NewRecord, build_batch
 from barnabas.records.message_set import Message, Unreadable, messages_in, unwrapped
-from barnabas.records.validation import NAMED_ERRORS, UNPACKED_PER_MESSAGE_BYTE, ProducePolicy, validate_produced
+from barnabas.records.validation import (
+    NAMED_ERRORS,
+    UNPACKED_PER_MESSAGE_BYTE,
+    WITHOUT_KEY,
+    ProducePolicy,
+    not_the_producers,
+    out_of_range,
+    refused_for,
+    validate_produced,
+)
 
 Fault = tuple[type[KafkaError], str]
 
@@ -59,7 +68,7 @@ def _entries(data: Buffer, policy: ProducePolicy) -> list[Message]:
     found = []
     for entry in messages_in(data):
         if entry.magic > MAGIC:
-            raise CorruptMessage(f"Invalid magic found in record: {entry.magic}.")
+            raise CorruptMessage(f"Invalid magic found in record: {entry.magic}")
         if entry.size_in_bytes > policy.max_message_bytes:
             raise MessageTooLarge(
                 f"A message of {entry.size_in_bytes} bytes is above max.message.bytes, {policy.max_message_bytes}."
@@ -85,7 +94,7 @@ def _converted(wrapper: Message | None, shallow: list[Message], policy: ProduceP
             key, value = message.key_and_value()
             timestamp = message.timestamp if append_time is None else append_time
             is_append_time = message.is_log_append_time if wrapper is None else append_time is not None
-            fault = _fault_of_record(key, timestamp, is_append_time, policy, now_ms)
+            fault = _fault_of_record(index, key, timestamp, is_append_time, policy, now_ms)
             records.append((key, value, timestamp))
         if fault is not None:
             wrong.append((index, fault))
@@ -115,25 +124,22 @@ def _fault_of_wrapped(message: Message, wrapper: Message) -> Fault | None:
 
 
 def _fault_of_record(
-    key: bytes | None, timestamp: int, is_append_time: bool, policy: ProducePolicy, now_ms: int
+    offset: int, key: bytes | None, timestamp: int, is_append_time: bool, policy: ProducePolicy, now_ms: int
 ) -> Fault | None:
-    """Why the topic does not take such a record."""
+    """Returns why the topic does not take such a record; None where it does."""
     if policy.compacted and key is None:
-        return InvalidRecord, "A compacted topic does not take a record without a key."
+        return InvalidRecord, WITHOUT_KEY
     if not policy.log_append_time and timestamp != NO_TIMESTAMP:
         oldest, newest = now_ms - policy.timestamp_before_max_ms, now_ms + policy.timestamp_after_max_ms
         if not max(oldest, 0) <= timestamp <= newest:
-            return InvalidTimestamp, f"Timestamp {timestamp} is not within {max(oldest, 0)} and {newest}."
+            return InvalidTimestamp, out_of_range(timestamp, offset, max(oldest, 0), newest)
     elif is_append_time:
-        return InvalidTimestamp, "LogAppendTime is the broker's to set, not the producer's."
+        return InvalidTimestamp, not_the_producers(str(offset))
     return None
 
 
 def _refusal(wrong: list[tuple[int, Fault]]) -> KafkaError:
-    """The error for all of the messages at fault, who are named (KIP-467); timestamps come first."""
+    """Returns the error that names all messages at fault (KIP-467); a wrong timestamp decides which error it is."""
     kinds = {kind for _, (kind, _) in wrong}
-    index, (_, reason) = wrong[0]
     kind = InvalidTimestamp if InvalidTimestamp in kinds else InvalidRecord
-    error = kind(f"{len(wrong)} messages are refused, the first at index {index}: {reason}")
-    error.record_errors = [(index, reason) for index, (_, reason) in wrong]
-    return error
+    return refused_for([(index, reason) for index, (_, reason) in wrong], kind)

@@ -52,6 +52,8 @@ SMALL_SIZE: Final = 16 << 10  # ... and bytes, as it was sent ...
 SMALL_UNPACKED: Final = 1 << 20  # ... and bytes, unpacked, is walked over
 UNPACKED_PER_MESSAGE_BYTE: Final = 16  # what max.message.bytes lets a batch unpack to where it must be looked into
 PLAUSIBLE_RATIO: Final = 64  # a batch whose records would have shrunk by more is walked over
+Place = tuple[str, int]
+NOWHERE: Final = ("", 0)
 NAMED_ERRORS: Final = 1000  # how many of the records at fault are named
 
 _ZSTD = int(Compression.ZSTD)  # an enumeration's member takes longer to look up than all that is done with it
@@ -68,7 +70,7 @@ class UnknownCodec(UnknownServerError):
 
 
 class NoMessage(CorruptMessage):
-    """The bytes do not even start like a message of any format; the one corruption that Apache Kafka explains."""
+    """The bytes do not start like a message of any format: the one corruption that Apache Kafka gives a text for."""
 
 
 class ProducePolicy(NamedTuple):
@@ -107,14 +109,18 @@ class ProducePolicy(NamedTuple):
 _CODECS_BY_NAME = {"uncompressed": Compression.NONE, **{codec.name.lower(): codec for codec in Compression if codec}}
 
 
-def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allows_zstd: bool = True) -> RecordBatch:
-    """The one batch in ``data``, fit to be stamped and appended.
+def validate_produced(
+    data: Buffer, policy: ProducePolicy, now_ms: int, where: Place = NOWHERE, *, allows_zstd: bool = True
+) -> RecordBatch:
+    """Returns the one batch in ``data``, ready to be stamped and appended.
 
     It lies in ``data``, which must be writable (a max timestamp may be put right there, or the leader's time), unless
-    the topic wants another codec. ``allows_zstd`` is False where the client is too old for it (KIP-110).
+    the topic wants another codec.
 
-    Raises the KafkaError that Produce answers; :class:`NotOneBatch`, CorruptMessage, UnsupportedCompressionType and
-    :class:`UnknownCodec` come before the partition's log is looked at. ``record_errors`` names the records at fault.
+    :param where: topic and partition, for the texts of errors
+    :param allows_zstd: False where the client is too old for it (KIP-110)
+    :raises KafkaError: what Produce answers; :class:`NotOneBatch`, CorruptMessage, UnsupportedCompressionType and
+        :class:`UnknownCodec` come before the partition's log is looked at; ``record_errors`` names the records at fault
     """
     try:
         batch = RecordBatch.parse(data)
@@ -147,7 +153,7 @@ def validate_produced(data: Buffer, policy: ProducePolicy, now_ms: int, *, allow
         if body is None:
             raise MessageTooLarge(f"A batch that has to be looked into unpacks to more than {limit} bytes.")
     if body is not None:
-        batch = _look_inside(batch, body, policy, now_ms)
+        batch = _look_inside(batch, body, policy, now_ms, where)
     elif policy.log_append_time:
         batch.retime(now_ms, log_append_time=True)
     elif attributes & LOG_APPEND_TIME_BIT:
@@ -175,12 +181,12 @@ def _next_magic(data: Buffer, at: int) -> int | None:
         return None
     length: int = _INT32_AT_8.unpack_from(data, at)[0]
     if length < _MIN_LENGTH:
-        raise CorruptMessage(f"Record size {length} is below that of any message, {_MIN_LENGTH}.")
+        raise CorruptMessage(f"Record size {length} is less than the minimum record overhead ({_MIN_LENGTH})")
     if there <= MAGIC_AT:
         return None
     magic: int = data[at + MAGIC_AT]
     if magic > MAGIC:
-        raise CorruptMessage(f"Invalid magic found in record: {magic}.")
+        raise CorruptMessage(f"Invalid magic found in record: {magic if magic < 128 else magic - 256}")
     return magic if length + LOG_OVERHEAD <= there else None
 
 
@@ -248,8 +254,8 @@ def _unpacked(batch: RecordBatch, limit: int) -> bytes | None:
         raise UnknownServerError(str(error)) from error
 
 
-def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int) -> RecordBatch:
-    """Walk over the records, refuse what the topic does not take, and put right what the header says of them."""
+def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int, where: Place) -> RecordBatch:
+    """Walks over the records, refuses what the topic does not take, and corrects what the header says of them."""
     earliest, latest, in_order, keyless = walk(body, batch.count)
     if batch.attributes & LOG_APPEND_TIME_BIT:
         earliest = latest = batch.max_timestamp
@@ -259,7 +265,7 @@ def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms:
         if earliest < MIN_INT64 or latest > MAX_INT64:
             raise InvalidRecord("A record's timestamp has more than 64 bits.")
     if (keyless and policy.compacted) or _may_be_refused(batch, earliest, latest, policy, now_ms):
-        _check_each(batch, body, policy, now_ms)
+        _check_each(batch, body, policy, now_ms, where)
     codec = batch.attributes & CODEC_MASK
     if policy.compression is not None and policy.compression != codec:
         batch = _recompress(batch, body, policy.compression, policy, in_order)
@@ -272,29 +278,56 @@ def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms:
     return batch
 
 
-def _check_each(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int) -> None:
-    """Refuse the batch if any of its records may not be in this topic, and name them (KIP-467)."""
+def _check_each(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms: int, where: Place) -> None:
+    """Refuses the batch if the topic does not take one of its records, and names these (KIP-467)."""
     oldest, newest = now_ms - policy.timestamp_before_max_ms, now_ms + policy.timestamp_after_max_ms
     wrong: list[tuple[int, str]] = []
     refusal: type[KafkaError] = InvalidRecord
     for index, record in enumerate(records_in(batch, body)):
         timestamp = record.timestamp
         if policy.compacted and record.key is None:
-            wrong.append((index, "A compacted topic does not take a record without a key."))
+            wrong.append((index, f"{WITHOUT_KEY} {where[0]}-{where[1]}"))
         elif timestamp != NO_TIMESTAMP and not policy.log_append_time:
             if not oldest <= timestamp <= newest:
                 refusal = InvalidTimestamp
-                wrong.append((index, f"Timestamp {timestamp} is not within {oldest} and {newest}."))
+                wrong.append((index, out_of_range(timestamp, record.offset, oldest, newest)))
         elif batch.is_log_append_time:
             refusal = InvalidTimestamp
-            wrong.append((index, "LogAppendTime is the broker's to set, not the producer's."))
+            text = f"offset={record.offset}, timestamp={timestamp}"
+            sizes = f"key={len(record.key or b'')} bytes, value={len(record.value or b'')} bytes"
+            wrong.append((index, not_the_producers(f"DefaultRecord({text}, {sizes})")))
         if len(wrong) == NAMED_ERRORS:
             break
     if wrong:
-        kind = "their timestamps" if refusal is InvalidTimestamp else "what is in them"
-        error = refusal(f"{len(wrong)} records are refused for {kind}, the first at index {wrong[0][0]}: {wrong[0][1]}")
-        error.record_errors = wrong
-        raise error
+        raise refused_for(wrong, refusal)
+
+
+WITHOUT_KEY: Final = "Compacted topic cannot accept message without key in topic partition"
+
+
+def out_of_range(timestamp: int, offset: int, oldest: int, newest: int) -> str:
+    """Returns the text about a timestamp that is too old or too far ahead."""
+    within = f"The timestamp should be within [{oldest}, {newest}]"
+    return f"Timestamp {timestamp} of message with offset {offset} is out of range. {within}"
+
+
+def not_the_producers(record: str) -> str:
+    """Returns the text about a timestamp that only the broker may set."""
+    return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
+
+
+def refused_for(wrong: list[tuple[int, str]], kind: type[KafkaError]) -> KafkaError:
+    """Returns the error that refuses a batch for the records at these indexes."""
+    text = "One or more records have been rejected due to invalid timestamp"
+    if kind is not InvalidTimestamp:
+        named = ", ".join(f"RecordError(batchIndex={index}, message='{each}')" for index, each in wrong[:3])
+        text = (
+            f"One or more records have been rejected due to {len(wrong)} record errors in total, "
+            f"and only showing the first three errors at most: [{named}]"
+        )
+    error = kind(text)
+    error.record_errors = wrong
+    return error
 
 
 def _recompress(

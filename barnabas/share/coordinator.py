@@ -120,7 +120,7 @@ class ShareCoordinator:
         kept = self._kept.get(key)
         refusal = self._refuse(key)
         if kept is None:
-            reply(refusal or _refusal(InvalidRequest, "Nothing can be read of a share partition before it is set up"))
+            reply(refusal or _refusal(InvalidRequest, "Read operation on uninitialized share partition not allowed."))
             return
         refusal = refusal or _fence_leader(kept, leader_epoch) or self._refuse_unknown(key)
         if refusal is not None:
@@ -149,9 +149,7 @@ class ShareCoordinator:
         kept = self._kept.get(key)
         refusal = self._refuse(key)
         if kept is None:
-            reply(
-                refusal or _refusal(InvalidRequest, "Nothing can be written of a share partition before it is set up")
-            )
+            reply(refusal or _refusal(InvalidRequest, "Write operation on uninitialized share partition not allowed."))
             return
         refusal = (
             refusal
@@ -249,7 +247,7 @@ class ShareCoordinator:
         if not self._is_coordinator(records.coordinator_key(key)):
             return _refusal(NotCoordinator)
         if key.partition < 0:
-            return _refusal(InvalidRequest, "A partition has no number below 0")
+            return _refusal(InvalidRequest, "The partition id cannot be a negative number.")
         if len(key.group_id) * 4 > LONGEST_ID and len(key.group_id.encode()) > LONGEST_ID:
             return _refusal(InvalidRequest, "The group's id is too long for a record")
         return None

@@ -21,14 +21,14 @@ from barnabas.share.in_flight import FIRST, Change, InFlightBatch, Run
 from barnabas.share.messages import SharePartitionState, StateBatch
 from barnabas.share.states import ACKNOWLEDGED_AS, RENEW, RecordState
 
-NOT_FOUND = "None of these records is in flight."
-FIRST_NEVER_ACQUIRED = "The first of these records was never given to the group."
-LAST_NEVER_ACQUIRED = "The last of these records was never given to the group."
-NOT_ACQUIRED = "Nobody has these records."
-OFFSET_NOT_ACQUIRED = "Nobody has some of these records."
-NOT_THE_OWNER = "Another member has these records."
-NO_RENEWAL = "Members of this group get no more time for their records."
-NOT_THE_OWNER_OF_OFFSET = "Another member has some of these records."
+NOT_FOUND = "Batch record not found. The request batch offsets are not found in the cache."
+FIRST_NEVER_ACQUIRED = "Batch record not found. The first offset in request is past acquired records."
+LAST_NEVER_ACQUIRED = "Batch record not found. The last offset in request is past acquired records."
+NOT_ACQUIRED = "The batch cannot be acknowledged. The batch is not in the acquired state."
+OFFSET_NOT_ACQUIRED = "The offset cannot be acknowledged. The offset is not acquired."
+NOT_THE_OWNER = "Member is not the owner of batch record"
+NO_RENEWAL = "Renewing acquisition locks is not enabled for the group."
+NOT_THE_OWNER_OF_OFFSET = "Member is not the owner of offset"
 
 Done = Callable[[KafkaError | None], object]
 """Called once, when the change is durable, or with the error if nothing has changed."""

@@ -20,6 +20,15 @@ MADE_UP_ID = re.compile(r"[0-9A-Za-z_-]{22}")
 """A UUID as Kafka writes its own."""
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
+TIMES = re.compile(r"within \[-?\d+, \d+\]")
+"""Which timestamps a topic takes at the moment, in the text about one that it does not take."""
+
+FENCED_BY = re.compile(r"(?<= was fenced by member )[0-9A-Za-z_-]{22}(?=\.)")
+"""A member id that a broker has made up."""
+
+LISTED = re.compile(r"(?<=Internal topics are missing: )[^;]+")
+"""Names that Apache Kafka takes from a hash map: their order means nothing."""
+
 UNORDERED = {
     "AddPartitionsToTxn": {
         "ResultsByTopicV3AndBelow",
@@ -163,9 +172,14 @@ class Normal:
                 return {str(each[key]): each for each in sorted(items, key=lambda each: str(each[key]))}
             return sorted(items, key=repr) if is_unordered else items
         if isinstance(value, str):
-            value = value.replace(self.prefix, "~")
+            value = self.text(value.replace(self.prefix, "~"))
             return UUID_TEXT.sub(lambda found: self.name("uuid", found[0]), value) if MEMBER_ID.match(value) else value
         return value.hex() if isinstance(value, bytes) else value
+
+    def text(self, value: str) -> str:
+        value = TIMES.sub("within [then, later]", value)
+        value = FENCED_BY.sub(lambda found: self.name("member id", found[0]), value)
+        return LISTED.sub(lambda found: ", ".join(sorted(found[0].split(", "))), value)
 
     def timestamp(self, value: Any) -> Any:
         return "now" if isinstance(value, int) and abs(value - self.now_ms) < 300_000 else value

@@ -100,9 +100,11 @@ def test_internal_topics_are_made(streams_node):
 def test_internal_topics_that_cannot_be_made(streams_node):
     broken = subtopology(keep=["c"])
     broken.state_changelog_topics[0].topic_configs = [Request.KeyValue(key="no.such", value="config")]
-    answer = beat(streams_node, 0, broken)
-    (status,) = answer.status
-    assert "no.such" in status.status_detail
+    (first,) = beat(streams_node, 0, broken).status
+    assert first.status_detail == "Internal topics are missing: c"
+    (second,) = beat(streams_node, 0, broken).status
+    failed = "Creation failed: c (Unknown topic config name: no.such)"
+    assert second.status_detail == f"Internal topics are missing: c; {failed}."
     assert "c" not in streams_node.broker.image.topics_by_name
 
 

@@ -98,20 +98,23 @@ def test_of_a_release_only_the_features_that_the_broker_has(capsys):
         assert asked == {"kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
 
 
+FAILED = "InvalidUpdateVersion: The update failed for all features since the following feature had an error: "
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (
             ["upgrade", "--feature", "nope=1"],
-            "InvalidUpdateVersion: No feature was changed, since nope cannot go from ",
+            f"{FAILED}Invalid update version 1 for feature nope. Local controller 1 does not support this feature.",
         ),
         (
             ["upgrade", "--feature", "transaction.version=1"],
-            "InvalidUpdateVersion: No feature was changed, since trans",
+            f"{FAILED}Invalid update version 1 for feature transaction.version. Can't downgrade ",
         ),
         (
             ["downgrade", "--release-version", "4.0", "--unsafe"],
-            "InvalidUpdateVersion: No feature was changed, since me",
+            f"{FAILED}Unsupported metadata.version downgrade from 30 to 25. Unsafe metadata downgrade is not supported",
         ),
         (["upgrade", "--feature", "transaction.version=32768"], "'h' format requires -32768 <= number <= 32767"),
         (["upgrade", "--release-version", "2.8"], "--release-version is '2.8', but must be one of 3.3-IV3, "),

@@ -68,7 +68,7 @@ def test_list(barnabas, client):
     assert table[2].split() == ["one", "1", str(one.id), "Ongoing"]
     bad = barnabas("transactions", "list", "--transactional-id-pattern", "(")
     assert (bad.code, bad.out) == (1, "")
-    assert bad.err == "Error: InvalidRegularExpression: The regular expression cannot be understood.\n"
+    assert bad.err == "Error: InvalidRegularExpression: The regular expression is not valid.\n"
 
 
 def test_describe(barnabas, client):

@@ -78,13 +78,13 @@ def test_only_asked(cluster):
 @pytest.mark.parametrize(
     ("name", "to", "said"),
     [
-        ("nope", 1, "there is no such feature"),
-        ("", 0, "there is no such feature"),
-        (TRANSACTIONS, 3, "levels from 0 to 2 are supported"),
-        (TRANSACTIONS, -1, "levels are not below 0"),
-        (METADATA, 31, "levels from 7 to 30 are supported"),
-        (METADATA, 6, "levels from 7 to 30 are supported"),
-        (KRAFT, 2, "levels from 0 to 1 are supported"),
+        ("nope", 1, r"feature nope\. Local controller 1 does not support this feature\.$"),
+        ("", 0, r"Feature  not found\.$"),
+        (TRANSACTIONS, 3, "Local controller 1 only supports versions 0-2$"),
+        (TRANSACTIONS, -1, r"A feature version cannot be less than 0\.$"),
+        (METADATA, 31, "Local controller 1 only supports versions 7-30$"),
+        (METADATA, 6, "Local controller 1 only supports versions 7-30$"),
+        (KRAFT, 2, "Local controller 1 only supports versions 0-1$"),
     ],
 )
 def test_levels_that_there_are_not(cluster, name, to, said, upgrade_type):
@@ -94,7 +94,7 @@ def test_levels_that_there_are_not(cluster, name, to, said, upgrade_type):
 
 @pytest.mark.parametrize("upgrade_type", [0, 4, -1, 127])
 def test_upgrade_types_that_there_are_not(cluster, upgrade_type):
-    with pytest.raises(InvalidUpdateVersion, match=f"there is no upgrade type {upgrade_type}$"):
+    with pytest.raises(InvalidUpdateVersion, match="The controller does not support the given upgrade type"):
         update(cluster, (TRANSACTIONS, 2, upgrade_type))
 
 
@@ -102,7 +102,7 @@ def test_upgrade_types_that_there_are_not(cluster, upgrade_type):
 def test_what_is_lower_has_to_be_asked_for_as_such(at_levels, name):
     cluster = at_levels({METADATA: 25})
     to = {TRANSACTIONS: 1, METADATA: 24, KRAFT: 0}[name]
-    with pytest.raises(InvalidUpdateVersion, match="only an upgrade was asked for"):
+    with pytest.raises(InvalidUpdateVersion, match="without setting the upgrade type to either safe"):
         update(cluster, (name, to, UPGRADE), kraft_version=1)
 
 
@@ -111,7 +111,7 @@ def test_what_is_lower_has_to_be_asked_for_as_such(at_levels, name):
 def test_what_is_higher_is_no_downgrade(at_levels, name, upgrade_type):
     cluster = at_levels({METADATA: 25, TRANSACTIONS: 1})
     to = {TRANSACTIONS: 2, METADATA: 26, KRAFT: 1}[name]
-    with pytest.raises(InvalidUpdateVersion, match="a downgrade was asked for"):
+    with pytest.raises(InvalidUpdateVersion, match="Can't downgrade to a newer version"):
         update(cluster, (name, to, upgrade_type))
 
 
@@ -130,13 +130,13 @@ def test_metadata_goes_down_where_nothing_is_lost(at_levels, upgrade_type):
     cluster = at_levels({METADATA: 29})
     update(cluster, (METADATA, 23, upgrade_type))
     assert cluster.image.features[METADATA] == 23
-    with pytest.raises(InvalidUpdateVersion, match=r"from 4\.0-IV1 to 4\.0-IV0"):
+    with pytest.raises(InvalidUpdateVersion, match=r"Unsupported metadata\.version downgrade from 23 to 22\."):
         update(cluster, (METADATA, 22, upgrade_type))
 
 
 def test_eligible_leader_replicas_rest_on_metadata(at_levels):
     cluster = at_levels({METADATA: 22})
-    with pytest.raises(InvalidUpdateVersion, match=r"it must be 0 below metadata\.version 23 \(4\.0-IV1\)"):
+    with pytest.raises(InvalidUpdateVersion, match=r"it depends on metadata\.version level 23$"):
         update(cluster, (ELR, 1))
     update(cluster, (ELR, 1), (METADATA, 23))  # both at once will do
     assert cluster.image.features[ELR] == 1
@@ -166,7 +166,7 @@ def test_kraft_version_is_raised_by_no_metadata_record(cluster):
 
 @pytest.mark.parametrize("upgrade_type", DOWN)
 def test_kraft_version_never_goes_down(cluster, upgrade_type):
-    with pytest.raises(InvalidUpdateVersion, match="never goes down"):
+    with pytest.raises(InvalidUpdateVersion, match="Can't downgrade the version of this feature"):
         update(cluster, (KRAFT, 0, upgrade_type), kraft_version=1)
 
 

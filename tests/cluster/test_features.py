@@ -67,7 +67,7 @@ def test_a_level_may_be_newer_than_what_goes_with_its_metadata_version():
         ({"kraft.version": 2}, "--feature kraft.version is '2', but must be a level from 0 to 1"),
         (
             {METADATA_VERSION: 22, "eligible.leader.replicas.version": 1},
-            "--feature eligible.leader.replicas.version is '1', but must be 0 below metadata.version 23 (4.0-IV1)",
+            "eligible.leader.replicas.version could not be set to 1 because it depends on metadata.version level 23",
         ),
     ],
 )

@@ -29,7 +29,9 @@ def test_a_value_is_parsed_and_the_text_kept():
 
 
 def test_a_wrong_value_says_what_would_be_right():
-    with pytest.raises(ConfigError, match=r"^num\.partitions is 'many', but must be a whole number from "):
+    with pytest.raises(
+        ConfigError, match=r"^Invalid value many for configuration num\.partitions: Not a number of type"
+    ):
         config(num_partitions="many")
 
 
@@ -67,7 +69,7 @@ def test_what_stops_the_start(properties, culprit):
     with pytest.raises(ConfigError) as caught:
         BrokerConfig.from_properties(properties)
     assert caught.value.name == culprit
-    assert str(caught.value).startswith(f"{culprit} is ")
+    assert culprit in str(caught.value)
 
 
 def test_a_file_of_a_combined_node_is_taken_and_its_controller_listener_left_out():
@@ -155,12 +157,12 @@ def test_a_repeated_item_that_was_set_counts_once():
 def test_a_change_that_cannot_be_read_does_not_count(caplog):
     changed = config().with_dynamic({"log.retention.ms": "x", "a.plug.in": "y"}, {})
     assert changed["log.retention.ms"] is None
-    assert "log.retention.ms is 'x'" in caplog.text
+    assert "Ignored a config of this broker: Invalid value x for configuration log.retention.ms" in caplog.text
 
 
 def test_a_topics_config_that_cannot_be_read_does_not_count(caplog):
     assert config().topic({"retention.ms": "x", "flush.ms": "5"}) == TopicConfig()._replace(flush_ms=5)
-    assert "retention.ms is 'x'" in caplog.text
+    assert "Ignored a config of a topic: Invalid value x for configuration retention.ms" in caplog.text
 
 
 def test_the_development_profile_lies_below_the_properties():

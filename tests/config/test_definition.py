@@ -2,8 +2,9 @@
 
 import pytest
 
-from barnabas.config.definition import BOOLEAN, DOUBLE, LIST, LONG, PASSWORD, ConfigDef, ConfigError, text_of
+from barnabas.config.definition import BOOLEAN, DOUBLE, LIST, LONG, PASSWORD, ConfigDef, text_of
 from barnabas.config.definitions import BROKER, TOPIC, of_groups
+from barnabas.config.validators import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -34,36 +35,76 @@ def test_what_is_taken(name, text, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "rule"),
+    ("name", "text", "complaint"),
     [
-        ("num.partitions", "0", "at least 1"),
-        ("num.partitions", "", "a whole number from -2147483648 to 2147483647"),
-        ("num.partitions", "1_0", "a whole number from -2147483648 to 2147483647"),
-        ("num.partitions", "0x10", "a whole number from -2147483648 to 2147483647"),
-        ("num.partitions", "1.0", "a whole number from -2147483648 to 2147483647"),
-        ("num.partitions", "+-1", "a whole number from -2147483648 to 2147483647"),
-        ("num.partitions", "2147483648", "a whole number from -2147483648 to 2147483647"),
-        ("offsets.topic.replication.factor", "40000", "a whole number from -32768 to 32767"),
-        ("auto.create.topics.enable", "yes", "true or false"),
-        ("log.cleanup.policy", "DELETE", "a list without empty or repeated items, each one of compact, delete"),
-        ("log.cleanup.policy", "delete,", "a list without empty or repeated items, each one of compact, delete"),
-        ("log.cleanup.policy", "delete,delete", "a list without empty or repeated items, each one of compact, delete"),
-        ("log.cleaner.min.cleanable.ratio", "2", "between 0 and 1"),
-        ("log.cleaner.min.cleanable.ratio", ".", "a number"),
-        ("log.cleaner.min.cleanable.ratio", "inf", "a number"),
-        ("compression.gzip.level", "0", "between 1 and 9, or -1"),
-        ("compression.type", "GZIP", "one of uncompressed, zstd, lz4, snappy, gzip, producer"),
-        ("sasl.oauthbearer.assertion.algorithm", "x", "one of ES256, RS256 (in either case)"),
-        ("controller.quorum.voters", "1@a", "a list of id@host:port"),
-        ("controller.quorum.bootstrap.servers", "a:-1", "a list of host:port"),
-        ("remote.log.storage.manager.class.name", " ", "a text that is not empty"),
-        ("listeners", "", "a list of at least one item without empty or repeated items"),
+        ("num.partitions", "0", "Value must be at least 1"),
+        ("num.partitions", "", "Not a number of type INT"),
+        ("num.partitions", "1_0", "Not a number of type INT"),
+        ("num.partitions", "0x10", "Not a number of type INT"),
+        ("num.partitions", "1.0", "Not a number of type INT"),
+        ("num.partitions", "+-1", "Not a number of type INT"),
+        ("num.partitions", "2147483648", "Not a number of type INT"),
+        ("num.partitions", "1" * 5000, "Not a number of type INT"),
+        ("offsets.topic.replication.factor", "40000", "Not a number of type SHORT"),
+        ("auto.create.topics.enable", "yes", "Expected value to be either true or false"),
+        ("log.cleanup.policy", "DELETE", "String must be one of: compact, delete"),
+        ("log.cleaner.min.cleanable.ratio", ".", "Not a number of type DOUBLE"),
+        ("log.cleaner.min.cleanable.ratio", "inf", "Not a number of type DOUBLE"),
+        ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
+        (
+            "compression.type",
+            "GZIP",
+            "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer",
+        ),
+        (
+            "sasl.oauthbearer.assertion.algorithm",
+            "x",
+            "String must be one of (case insensitive): ES256, RS256",
+        ),
     ],
 )
-def test_what_is_refused_and_what_would_be_right(name, text, rule):
+def test_what_is_wrong_with_a_value(name, text, complaint):
     with pytest.raises(ConfigError) as caught:
         BROKER[name].parse(text)
-    assert str(caught.value) == f"{name} is {text!r}, but must be {rule}"
+    assert str(caught.value) == f"Invalid value {text} for configuration {name}: {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error"),
+    [
+        ("log.cleanup.policy", "delete,", "Configuration 'log.cleanup.policy' values must not be empty."),
+        ("log.cleanup.policy", "delete,delete", "Configuration 'log.cleanup.policy' values must not be duplicated."),
+        (
+            "log.cleanup.policy",
+            "delete,burn",
+            "Invalid value burn for configuration log.cleanup.policy: String must be one of: compact, delete",
+        ),
+        (
+            "log.cleaner.min.cleanable.ratio",
+            "2",
+            "Invalid value 2.0 for configuration log.cleaner.min.cleanable.ratio: Value must be no more than 1",
+        ),
+        (
+            "controller.quorum.voters",
+            "1@a",
+            "Invalid value [1@a] for configuration controller.quorum.voters: Value must be a list of id@host:port",
+        ),
+        (
+            "remote.log.storage.manager.class.name",
+            " ",
+            "Invalid value  for configuration remote.log.storage.manager.class.name: String must be non-empty",
+        ),
+        (
+            "listeners",
+            "",
+            "Configuration 'listeners' must not be empty. Valid values include: any non-empty value",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_value_of_several_parts(name, text, error):
+    with pytest.raises(ConfigError) as caught:
+        BROKER[name].parse(text)
+    assert str(caught.value) == error
 
 
 def test_a_password_is_not_shown_in_the_error():

@@ -1,5 +1,7 @@
 """What may be set while the broker runs; codes as seen of Apache Kafka 4.3.1."""
 
+import re
+
 import pytest
 
 from barnabas.config import BrokerConfig
@@ -129,7 +131,8 @@ def test_a_list_is_what_kafka_has_where_nothing_is_set():
 
 
 def test_an_error_says_name_value_and_what_would_be_right():
-    with pytest.raises(InvalidConfig, match=r"^retention\.ms is '-5', but must be at least -1$"):
+    text = "Invalid value -5 for configuration retention.ms: Value must be at least -1"
+    with pytest.raises(InvalidConfig, match=f"^{re.escape(text)}$"):
         validate_topic_configs({"retention.ms": "-5"})
 
 

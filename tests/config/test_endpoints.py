@@ -1,7 +1,7 @@
 import pytest
 
-from barnabas.config.definition import ConfigError
 from barnabas.config.endpoints import Endpoint, check_ports, parse_endpoints, parse_protocol_map
+from barnabas.config.validators import ConfigError
 
 PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL", "INTERNAL": "PLAINTEXT"}
 

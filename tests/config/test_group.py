@@ -4,9 +4,9 @@ import pytest
 
 from barnabas.config import BrokerConfig
 from barnabas.config.bounds import BOUNDS
-from barnabas.config.definition import ConfigError
 from barnabas.config.definitions import BROKER, of_groups
 from barnabas.config.group import GroupSettings
+from barnabas.config.validators import ConfigError
 
 KINDS = ("consumer", "share", "streams")
 

@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
-from barnabas.config.definition import ConfigError
 from barnabas.config.sources import from_environment, merged, parse_overrides, parse_properties
+from barnabas.config.validators import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Knows nothing of members. The syntax is that of RE2 (KIP-848).
 
 from collections.abc import Iterable
 
+from barnabas.errors import InvalidRegularExpression
 from barnabas.patterns import matcher
 
 
@@ -16,4 +17,9 @@ def matching(pattern: str, topics: Iterable[str]) -> set[str]:
     >>> sorted(matching("orders-(eu|us)", ["orders-eu", "orders-eu-2", "orders-us"]))
     ['orders-eu', 'orders-us']
     """
-    return set(filter(matcher(pattern), topics))
+    try:
+        matches = matcher(pattern)
+    except InvalidRegularExpression as error:
+        text = f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {error}."
+        raise InvalidRegularExpression(text) from error
+    return set(filter(matches, topics))

@@ -33,28 +33,27 @@ def check_shape(request: Heartbeat, assignors: Sequence[str]) -> None:
     :raises UnsupportedAssignor: the assignor is not one of ``assignors``
     """
     if request.brings_id or request.member_epoch != JOINING:
-        _demand(not _is_blank(request.member_id), "a member id is needed")
-    _demand(not _is_blank(request.group_id), "a group id is needed")
-    _demand(request.instance_id is None or not _is_blank(request.instance_id), "an instance id is not empty")
-    _demand(request.rack_id is None or not _is_blank(request.rack_id), "a rack id is not empty")
+        _demand(not _is_blank(request.member_id), "MemberId can't be empty.")
+    _demand(not _is_blank(request.group_id), "GroupId can't be empty.")
+    _demand(request.instance_id is None or not _is_blank(request.instance_id), "InstanceId can't be empty.")
+    _demand(request.rack_id is None or not _is_blank(request.rack_id), "RackId can't be empty.")
     if request.member_epoch == JOINING:
-        _demand(request.rebalance_timeout_ms != -1, "whoever joins has to say how long it takes to give up partitions")
-        _demand(request.owned is not None and not request.owned, "whoever joins has an empty list of partitions")
+        _demand(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
+        _demand(request.owned is not None and not request.owned, "TopicPartitions must be empty when (re-)joining.")
         _demand(
             request.topic_names is not None or request.topic_regex is not None,
-            "whoever joins has to say what it subscribes to, by names or by a pattern",
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
         )
     elif request.member_epoch == LEAVING_STATIC:
-        _demand(request.instance_id is not None, "only a static member goes in order to come back")
+        _demand(request.instance_id is not None, "InstanceId can't be null.")
     else:
-        _demand(request.member_epoch > LEAVING_STATIC, f"{request.member_epoch} is no epoch")
+        _demand(request.member_epoch > LEAVING_STATIC, "MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
-        raise UnsupportedAssignor(
-            f"{request.server_assignor} is not one of the assignors here: {', '.join(assignors)}."
-        )
+        supported = f"Supported assignors: {', '.join(assignors)}"
+        raise UnsupportedAssignor(f"ServerAssignor {request.server_assignor} is not supported. {supported}.")
     texts = (request.group_id, request.member_id, request.instance_id, request.rack_id, request.topic_regex)
     if not has_place_for(*texts):
-        raise UnknownServerError("a text of that length cannot be kept")
+        raise UnknownServerError("A text is too long for a record.")
 
 
 def _demand(is_so: bool, otherwise: str) -> None:
@@ -72,7 +71,7 @@ def check_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:
     :raises GroupMaxSizeReached: the member is new, and the group has ``max_size`` members
     """
     if len(group.members) >= max_size and member_id not in group.members:
-        raise GroupMaxSizeReached(f"The group has {max_size} members, and may not have more.")
+        raise GroupMaxSizeReached(f"The consumer group has reached its maximum capacity of {max_size} members.")
 
 
 def check_epoch(member: Member, request: Heartbeat) -> None:
@@ -89,9 +88,10 @@ def check_epoch(member: Member, request: Heartbeat) -> None:
         and member.has_all(request.owned)
     ):
         return  # the response with the new epoch may be lost
+    greater = "greater" if request.member_epoch > member.epoch else "smaller"
     raise FencedMemberEpoch(
-        f"Member {member.member_id} is in epoch {member.epoch}, not in {request.member_epoch}: "
-        "it has to give up all its partitions, and to join again."
+        f"The consumer group member has a {greater} member epoch ({request.member_epoch}) than the one known by the "
+        f"group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
     )
 
 
@@ -103,9 +103,10 @@ def static_member(group: ConsumerGroup, request: Heartbeat) -> Member:
     """
     member = group.static_member(request.instance_id)
     if member is None:
-        raise UnknownMemberId(f"Nobody in group {group.group_id} has the instance id {request.instance_id}.")
+        raise UnknownMemberId(f"Instance id {request.instance_id} is unknown.")
     if member.member_id != request.member_id:
-        raise FencedInstanceId(f"{request.instance_id} is member {member.member_id} now, not {request.member_id}.")
+        static = f"Static member {request.member_id} with instance id {request.instance_id}"
+        raise FencedInstanceId(f"{static} was fenced by member {member.member_id}.")
     return member
 
 
@@ -115,4 +116,7 @@ def check_released(member: Member, request: Heartbeat) -> None:
     :raises UnreleasedInstanceId: it has not
     """
     if member.classic is None and member.epoch != LEAVING_STATIC:
-        raise UnreleasedInstanceId(f"{request.instance_id} is member {member.member_id}, which has not gone.")
+        raise UnreleasedInstanceId(
+            f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group because "
+            f"the instance id is owned by {member.member_id} member."
+        )

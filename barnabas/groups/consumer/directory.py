@@ -20,9 +20,10 @@ class Directory:
         group = self.environment.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) else None
 
-    def require(self, group_id: str) -> ConsumerGroup:
+    def require(self, group_id: str, kind: str = "Group") -> ConsumerGroup:
         """Returns the consumer group with that id.
 
+        :param kind: what the error calls a missing group
         :raises GroupIdNotFound: there is none
         """
         group = self.environment.groups.get(group_id)
@@ -32,7 +33,7 @@ class Directory:
             raise wrong_kind(group_id)
         if not self.environment.is_coordinator(group_id):
             raise NotCoordinator
-        raise GroupIdNotFound(f"There is no group {group_id}.")
+        raise GroupIdNotFound(f"{kind} {group_id} not found.")
 
     def all(self) -> list[ConsumerGroup]:
         return [group for group in self.environment.groups.values() if isinstance(group, ConsumerGroup)]

@@ -130,7 +130,7 @@ class ConsumerGroup:
         """
         member = self.members.get(member_id)
         if member is None:
-            raise UnknownMemberId(f"Nobody in group {self.group_id} is called {member_id}.")
+            raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
         return member
 
     def static_member(self, instance_id: str | None) -> Member | None:
@@ -254,7 +254,9 @@ class ConsumerGroup:
             return
         member = self.require(commit.member_id)
         if member.classic is None and not is_transactional and not commit.knows_member_epochs:
-            raise UnsupportedVersion("A member of the consumer protocol commits by version 9 and up.")
+            raise UnsupportedVersion(
+                "OffsetCommit version 9 or above must be used by members using the consumer group protocol"
+            )
         if epoch == member.epoch:
             return
         if member.classic is not None or is_transactional or epoch > member.epoch:

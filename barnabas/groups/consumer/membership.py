@@ -63,7 +63,7 @@ class Membership:
         group = (
             self._group_to_join(request.group_id, new_records)
             if request.member_epoch == JOINING
-            else self.directory.require(request.group_id)
+            else self.directory.require(request.group_id, "Consumer group")
         )
         checks.check_room(group, request.member_id, environment.config()["group.consumer.max.size"])
         if not request.member_id:

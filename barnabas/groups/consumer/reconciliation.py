@@ -44,8 +44,8 @@ def reconcile(member: Member, context: ReconcileContext, owned: Owned) -> Member
     if member.state is UNKNOWN:
         if owned is None or owned:
             raise FencedMemberEpoch(
-                "The member is in a state that this broker does not know. It has to give up all its partitions, "
-                "and to join again."
+                "The consumer group member is in a unknown state. "
+                "The member must abandon all its partitions and rejoin."
             )
         return _next(member, context, owned, context.epoch)
     return _next(member, context, owned, member.epoch)

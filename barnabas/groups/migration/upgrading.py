@@ -46,10 +46,10 @@ class Upgrading:
         try:
             members = _without_duplicates(self._member(classic, each, protocol) for each in classic.members.values())
         except MalformedMessage as error:
-            raise _refused(classic, "a member's subscription or assignment cannot be read") from error
+            raise _refused(classic, "the embedded consumer protocol is malformed") from error
         except CustomAssignment as error:
-            why = "its assignor tells members more than their partitions, as none of those does that clients come with"
-            raise _refused(classic, why) from error
+            why = "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+            raise _refused(classic, f"{why}assignor before re-attempting the upgrade") from error
         logger.info("group %s: upgraded to a consumer group in epoch %d", classic.group_id, classic.generation_id)
         changes = self._records(classic, {each.member_id: each for each in members})
         new_records.append(records.classic_group_tombstone(classic.group_id))
@@ -80,12 +80,11 @@ class Upgrading:
     def _check(self, classic: ClassicGroup) -> None:
         settings = self._environment.config()
         if not policy_of(settings).allows_upgrade:
-            raise _refused(classic, "group.consumer.migration.policy does not allow it")
+            raise _refused(classic, "online upgrade is disabled")
         if not classic.is_consumer_group:
-            raise _refused(classic, "its members are no consumers")
-        limit: int = settings["group.consumer.max.size"]
-        if len(classic.members) > limit:
-            raise _refused(classic, f"it has more members than group.consumer.max.size, {limit}")
+            raise _refused(classic, "the group does not use the consumer embedded protocol")
+        if len(classic.members) > settings["group.consumer.max.size"]:
+            raise _refused(classic, "the group size exceeds the consumer group maximum size")
 
     def _member(self, classic: ClassicGroup, member: ClassicMember, protocol: str) -> Member:
         image, epoch = self._environment.image(), classic.generation_id
@@ -147,4 +146,4 @@ def _without_duplicates(members: Iterable[Member]) -> list[Member]:
 
 
 def _refused(classic: ClassicGroup, why: str) -> GroupIdNotFound:
-    return GroupIdNotFound(f"Group {classic.group_id} stays a classic group: {why}.")
+    return GroupIdNotFound(f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}.")

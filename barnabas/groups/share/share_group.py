@@ -75,7 +75,7 @@ class ShareGroup:
 
         :raises GroupIdNotFound: always
         """
-        raise GroupIdNotFound(f"{self.group_id} is a share group")
+        raise GroupIdNotFound(f"Group {self.group_id} is not a consumer group.")
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Does nothing: there are no offsets to fetch."""

@@ -108,10 +108,10 @@ class ShareGroups:
                 raise NotCoordinator
             group = ShareGroup(request.group_id)
         else:
-            group = self.find(request.group_id)
+            group = self.find(request.group_id, "Share group")
         limit: int = self._environment.config()["group.share.max.size"]
         if request.member_id not in group.members and len(group.members) >= limit:
-            raise GroupMaxSizeReached(f"The share group has {limit} members, and may not have more.")
+            raise GroupMaxSizeReached(f"The share group has reached its maximum capacity of {limit} members.")
         return group
 
     def _member(self, group: ShareGroup, request: Heartbeat) -> ShareMember:
@@ -126,9 +126,13 @@ class ShareGroups:
             raise _unknown(request)
         # The previous epoch is valid, too: the response with the current one may be lost.
         if request.member_epoch not in (member.epoch, member.previous_epoch):
+            known = f"the one known by the group coordinator ({member.epoch})"
+            if request.member_epoch < member.epoch:
+                known += f", and it does not match the previous member epoch ({member.previous_epoch})"
+            greater = "greater" if request.member_epoch > member.epoch else "smaller"
             raise FencedMemberEpoch(
-                f"Member {request.member_id} says that its epoch is {request.member_epoch}, but it is {member.epoch}. "
-                f"It has to give up what it reads and join again."
+                f"The share group member has a {greater} member epoch ({request.member_epoch}) than {known}. "
+                "The member must abandon all its partitions and rejoin."
             )
         return member
 
@@ -210,9 +214,10 @@ class ShareGroups:
 
     # ----------------------------------------------------------------- groups
 
-    def find(self, group_id: str) -> ShareGroup:
+    def find(self, group_id: str, kind: str = "Group") -> ShareGroup:
         """Returns the group.
 
+        :param kind: what the error calls a missing group
         :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NOT_COORDINATOR
         """
         if not group_id:
@@ -221,10 +226,10 @@ class ShareGroups:
         if isinstance(group, ShareGroup):
             return group
         if group is not None:
-            raise GroupIdNotFound(f"{group_id} is no share group, but a {group.type} group.")
+            raise GroupIdNotFound(f"Group {group_id} is not a share group.")
         if not self._environment.is_coordinator(group_id):
             raise NotCoordinator
-        raise GroupIdNotFound(f"There is no group {group_id}.")
+        raise GroupIdNotFound(f"{kind} {group_id} not found.")
 
     def _share_group(self, group_id: str) -> ShareGroup | None:
         group = self._groups.get(group_id)
@@ -317,13 +322,13 @@ def _check_shape(request: Heartbeat) -> None:
         raise InvalidRequest
     for value, name in ((request.member_id, "MemberId"), (request.group_id, "GroupId"), (request.rack_id, "RackId")):
         if value is not None and not value.strip():
-            raise InvalidRequest(f"{name} is blank.")
+            raise InvalidRequest(f"{name} can't be empty.")
     if request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names:
-        raise InvalidRequest("Who joins has to say which topics it subscribes to.")
+        raise InvalidRequest("SubscribedTopicNames must be set in first request.")
     if request.member_epoch < LEAVE_EPOCH:
-        raise InvalidRequest(f"{request.member_epoch} is no member epoch.")
+        raise InvalidRequest("MemberEpoch is invalid.")
     if not has_place_for(request.group_id, request.client_id, request.rack_id, *(request.subscribed_topic_names or ())):
-        raise InvalidRequest("A name is longer than can be kept.")
+        raise InvalidRequest("A text is too long for a record.")
 
 
 def _updated(member: ShareMember, request: Heartbeat) -> ShareMember:
@@ -337,4 +342,4 @@ def _updated(member: ShareMember, request: Heartbeat) -> ShareMember:
 
 
 def _unknown(request: Heartbeat) -> UnknownMemberId:
-    return UnknownMemberId(f"{request.member_id} is no member of group {request.group_id}.")
+    return UnknownMemberId(f"Member {request.member_id} is not a member of group {request.group_id}.")

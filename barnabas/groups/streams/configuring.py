@@ -62,6 +62,9 @@ class ConfiguredTopology(NamedTuple):
         return self.problem is None
 
 
+NOT_COMPUTED = "Failed to compute number of partitions for all repartition topics"
+
+
 class _NotReady(Exception):
     def __init__(self, status: Status, detail: str) -> None:
         super().__init__(detail)
@@ -132,11 +135,13 @@ def _decide_repartitions(topology: Topology, partitions_of: PartitionsOf, decide
                     own[sink] = count
                     has_progressed = True
         if is_open and not has_progressed:
-            raise StreamsInvalidTopology("The numbers of partitions of repartition topics depend on each other.")
+            raise StreamsInvalidTopology(f"{NOT_COMPUTED}. There may be loops in the topology that cannot be resolved.")
     for subtopology in subtopologies:
         for info in subtopology.repartition_source_topics:
             if info.name not in own:
-                raise StreamsInvalidTopology(f"Nobody writes the repartition topic {info.name}.")
+                raise StreamsInvalidTopology(
+                    f"{NOT_COMPUTED}, because a repartition source topic is never used as a sink topic."
+                )
     decided.update(own)
 
 
@@ -171,15 +176,16 @@ def _enforced(group: set[str], fixed: set[str], flexible: set[str], partitions_o
         shared = max(repartitioned.values())
     for name, count in repartitioned.items():
         if name in fixed and count != shared:
-            detail = f"Repartition topic {name} is to have {count} partitions, but what it is read with has {shared}."
+            detail = f"Number of partitions [{count}] of repartition topic [{name}] doesn't match"
+            detail += f" number of partitions [{shared}] of the source topic."
             raise _NotReady(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
     return dict.fromkeys(repartitioned, shared)
 
 
 def _same(counts: Mapping[str, int]) -> int:
     if len(set(counts.values())) > 1:
-        listed = ", ".join(f"{name}: {count}" for name, count in counts.items())
-        detail = f"These topics are read together and have different numbers of partitions: {listed}"
+        listed = ", ".join(f"{name}={count}" for name, count in counts.items())
+        detail = f"Following topics do not have the same number of partitions: [{{{listed}}}]"
         raise _NotReady(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
     return next(iter(counts.values()))
 
@@ -194,14 +200,14 @@ def _decide_changelogs(topology: Topology, partitions_of: PartitionsOf, decided:
 def _task_count(subtopology: Subtopology, partitions_of: PartitionsOf) -> int:
     counts = [_known(partitions_of, each) for each in inputs(subtopology)]
     if not counts:
-        raise StreamsInvalidTopology(f"Subtopology {subtopology.subtopology_id} reads nothing.")
+        raise StreamsInvalidTopology(f"No source topics found for subtopology {subtopology.subtopology_id}")
     return max(counts)
 
 
 def _known(partitions_of: PartitionsOf, topic: str) -> int:
     count = partitions_of(topic)
     if count is None:
-        raise UnknownServerError(f"how many partitions {topic} is to have cannot be told")
+        raise UnknownServerError(f"Number of partitions is not set for topic: {topic}")
     return count
 
 
@@ -240,7 +246,7 @@ def _missing(
         if name in topics and name in expected:
             count, wanted = len(topics[name].partitions), expected.pop(name).partitions
             if count != wanted:
-                detail = f"Topic {name} is there with {count} partitions, and should have {wanted}."
+                detail = f"Existing topic {name} has different number of partitions: expected {wanted}, found {count}"
                 raise _NotReady(Status.INCORRECTLY_PARTITIONED_TOPICS, detail)
     return expected
 

@@ -108,7 +108,7 @@ class StreamsGroup:
         """
         member = self.members.get(member_id)
         if member is None:
-            raise UnknownMemberId(f"{member_id} is not a member of group {self.group_id}.")
+            raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
         return member
 
     def put_member(self, member: Member) -> None:
@@ -181,9 +181,11 @@ class StreamsGroup:
             return
         member = self.require_member(commit.member_id)
         if not is_transactional and not commit.knows_member_epochs:
-            raise UnsupportedVersion("Members of streams groups commit by version 9 of OffsetCommit, or a newer one.")
+            raise UnsupportedVersion(
+                "OffsetCommit version 9 or above must be used by members using the streams group protocol"
+            )
         if epoch > member.epoch:
-            raise StaleMemberEpoch(f"The member is in epoch {member.epoch}, not in {epoch}.")
+            raise StaleMemberEpoch(f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
         if epoch < member.epoch:
             for asked in commit.offsets:
                 self._validate_task(member, epoch, asked.topic, asked.partition)
@@ -191,14 +193,17 @@ class StreamsGroup:
     def _validate_task(self, member: Member, epoch: int, topic: str, partition: int) -> None:
         subtopology = None if self.topology is None else self.topology.subtopology_of.get(topic)
         if subtopology is None:
-            raise StaleMemberEpoch(f"The topology does not read {topic}.")
+            raise StaleMemberEpoch(f"Topic {topic} is not in the topology.")
         for held in (member.assigned, member.revoking):
             given = held.active.get(subtopology, {}).get(partition)
             if given is not None:
                 if epoch < given:
-                    raise StaleMemberEpoch(f"The member has had task {subtopology}-{partition} since epoch {given}.")
+                    task = f"task {subtopology}-{partition}"
+                    raise StaleMemberEpoch(
+                        f"Received member epoch {epoch} is older than assignment epoch {given} for {task}."
+                    )
                 return
-        raise StaleMemberEpoch(f"The member does not have task {subtopology}-{partition}.")
+        raise StaleMemberEpoch(f"Task {subtopology}-{partition} is not assigned or pending revocation for member.")
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Checks that the member may fetch the group's offsets.
@@ -209,7 +214,9 @@ class StreamsGroup:
             return
         member = self.require_member(member_id or "")
         if member_epoch != member.epoch:
-            raise StaleMemberEpoch(f"The member is in epoch {member.epoch}, not in {member_epoch}.")
+            raise StaleMemberEpoch(
+                f"The received member epoch {member_epoch} does not match the expected member epoch {member.epoch}."
+            )
 
     def expiry_base_ms(self, commit_timestamp_ms: int) -> int | None:
         return commit_timestamp_ms

@@ -30,6 +30,7 @@ from barnabas.groups.streams.tasks import NO_TARGET, Target, tasks_of
 from barnabas.groups.streams.topology import Topology
 from barnabas.groups.streams.validating import validate_owned
 
+DELAYED = "Assignment delayed due to the configured"
 STANDBY_REPLICAS = "num.standby.replicas"
 """The only config that the assignor depends on, under its name in the group's record."""
 
@@ -67,7 +68,7 @@ def heartbeat(
     :raises KafkaError: the request is refused
     """
     if request.member_epoch == JOINING and len(group.members) >= context.max_size:
-        raise GroupMaxSizeReached(f"The group has {context.max_size} members, as many as it may have.")
+        raise GroupMaxSizeReached(f"The streams group has reached its maximum capacity of {context.max_size} members.")
     former = _member(group, request)
     member = _updated(former, request)
     _require_place_for(group, member)
@@ -77,7 +78,8 @@ def heartbeat(
         records.append(member_record(group.group_id, member))
     topology = _topology(group, request, records)
     if group.topology is not None and member.topology_epoch < topology.epoch:
-        detail = f"The group has gone on to topology epoch {topology.epoch}, from {member.topology_epoch}."
+        detail = f"The member's topology epoch {member.topology_epoch} is behind"
+        detail += f" the group's topology epoch {topology.epoch}."
         status.append(Problem(Status.STALE_TOPOLOGY, detail))
     metadata_hash, configured = _configured(group, topology, context)
     if configured.is_ready:
@@ -116,7 +118,7 @@ def _member(group: StreamsGroup, request: Heartbeat) -> Member:
         return group.members.get(request.member_id) or Member(request.member_id)
     member = group.require_member(request.member_id)
     if request.member_epoch > member.epoch:
-        raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, and has never been in {request.member_epoch}.")
+        raise _fenced(request, member, "greater")
     if request.member_epoch < member.epoch:
         # The response with the new epoch may be lost. Then the member owns nothing that it has to revoke.
         owned = _owned(request)
@@ -124,8 +126,15 @@ def _member(group: StreamsGroup, request: Heartbeat) -> Member:
             request.member_epoch == member.previous_epoch and owned is not None and owned.is_within(member.assigned)
         )
         if not is_late:
-            raise FencedMemberEpoch(f"The member is in epoch {member.epoch}, not in {request.member_epoch} any more.")
+            raise _fenced(request, member, "smaller")
     return member
+
+
+def _fenced(request: Heartbeat, member: Member, greater: str) -> FencedMemberEpoch:
+    return FencedMemberEpoch(
+        f"The streams group member has a {greater} member epoch ({request.member_epoch}) than the one known by the "
+        f"group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+    )
 
 
 def knows_its_tasks(request: Heartbeat, member: Member) -> bool:
@@ -158,7 +167,7 @@ def _updated(member: Member, request: Heartbeat) -> Member:
 def _require_place_for(group: StreamsGroup, member: Member) -> None:
     texts = (group.group_id, member.member_id, member.rack_id, member.client_id, member.process_id)
     if not has_place_for(*texts[:2]) or not has_place_for(*texts[2:]):
-        raise UnknownServerError("ids of that length cannot be kept")
+        raise UnknownServerError("A text is too long for a record.")
 
 
 def _owned(request: Heartbeat) -> Target | None:
@@ -182,14 +191,14 @@ def _topology(group: StreamsGroup, request: Heartbeat, records: list[Pair]) -> T
     """
     if request.topology is None:
         if group.topology is None:
-            raise UnknownServerError("the group has no topology")
+            raise UnknownServerError("The topology is null and the group topology is also null.")
         return group.topology
     asked = Topology.of(request.topology)
     if group.topology is None:
         records.append(topology_record(group.group_id, request.topology))
         return asked
     if group.topology.epoch <= asked.epoch and asked != group.topology:
-        raise InvalidRequest("The topology of a streams group cannot be changed yet.")
+        raise InvalidRequest("Topology updates are not supported yet.")
     return group.topology
 
 
@@ -217,14 +226,14 @@ def _target(
     """Returns the member's target and its epoch. Computes a new assignment if the group epoch is ahead and it is
     time."""
     if context.initial_delay():
-        status.append(Problem(Status.ASSIGNMENT_DELAYED, "The first assignment waits for more members."))
+        status.append(Problem(Status.ASSIGNMENT_DELAYED, f"{DELAYED} initial rebalance delay."))
         return group.assignment_epoch, NO_TARGET
     if epoch > group.assignment_epoch:
         if may_assign(group, context.now_ms, context.assignment_interval_ms):
             found, targets = assignment(group, epoch, member, configured, context.standby_replicas, context.now_ms)
             records += found
             return epoch, targets[member.member_id]
-        status.append(Problem(Status.ASSIGNMENT_DELAYED, "The next assignment waits for the configured interval."))
+        status.append(Problem(Status.ASSIGNMENT_DELAYED, f"{DELAYED} assignment interval."))
     return group.assignment_epoch, group.target(member.member_id)
 
 

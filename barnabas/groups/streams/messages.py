@@ -38,8 +38,8 @@ class Heartbeat(NamedTuple):
     process_id: str | None = None
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] | None = None
-    tells_offsets: bool = False
-    """The request has offsets of tasks, which Apache Kafka 4.3 refuses."""
+    unsupported_offsets: str | None = None
+    """The field with offsets of tasks, in a version in which Apache Kafka refuses it."""
     shutdown_application: bool = False
     client_id: str = ""
     client_host: str = ""

@@ -51,7 +51,9 @@ def next_member(
             epoch = member.epoch
         case _:
             if owned is None or not owned.is_empty:
-                raise FencedMemberEpoch("The member is in a state that is not known here: it has to join anew.")
+                raise FencedMemberEpoch(
+                    "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin."
+                )
             epoch = target_epoch
     return _reconciled(member, epoch, target_epoch, target, owned, holders)
 

@@ -73,11 +73,10 @@ class StreamsGroups:
             reply(HeartbeatResult.refused(error))
 
     def _heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        group, first = (
-            self._group_to_join(request.group_id)
-            if request.member_epoch == JOINING
-            else (self._find(request.group_id), [])
-        )
+        if request.member_epoch == JOINING:
+            group, first = self._group_to_join(request.group_id)
+        else:
+            group, first = self._find(request.group_id, "Streams group"), []
         is_new = self._groups.get(request.group_id) is not group
         context = self._context(group)
         topic_changes = group.topic_changes
@@ -112,7 +111,8 @@ class StreamsGroups:
         if outcome.configured.missing:
             self._make_internal_topics(group, outcome.configured.missing, status)
         if group.shutdown_requested_by is not None:
-            detail = f"Member {group.shutdown_requested_by} has failed, and wants the whole application to stop."
+            who = f"Streams group member {group.shutdown_requested_by}"
+            detail = f"{who} encountered a fatal error and requested a shutdown for the entire application."
             status.append(Problem(Status.SHUTDOWN_APPLICATION, detail))
         is_told = request.member_epoch == JOINING or outcome.former.assigned != member.assigned
         if is_told and member.user_endpoint is not None:
@@ -151,13 +151,20 @@ class StreamsGroups:
             return StreamsGroup(group_id), group.tombstones()
         raise GroupIdNotFound(f"Group {group_id} is not a streams group.")
 
-    def _find(self, group_id: str) -> StreamsGroup:
+    def _find(self, group_id: str, kind: str = "Group") -> StreamsGroup:
+        """Returns the streams group.
+
+        :param kind: what the error calls a group that there is not
+        :raises KafkaError: GROUP_ID_NOT_FOUND or NOT_COORDINATOR
+        """
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup):
             return group
-        if group is None and not self._environment.is_coordinator(group_id):
+        if group is not None:
+            raise GroupIdNotFound(f"Group {group_id} is not a streams group.")
+        if not self._environment.is_coordinator(group_id):
             raise NotCoordinator
-        raise GroupIdNotFound(f"There is no streams group {group_id}.")
+        raise GroupIdNotFound(f"{kind} {group_id} not found.")
 
     def _context(self, group: StreamsGroup) -> HeartbeatContext:
         topics = self._environment.image().topics_by_name
@@ -301,12 +308,19 @@ class StreamsGroups:
     def _make_internal_topics(
         self, group: StreamsGroup, missing: Mapping[str, InternalTopic], status: list[Problem]
     ) -> None:
-        """Creates internal topics. One that cannot be created is reported, and tried again after two heartbeat
-        intervals."""
+        """Creates internal topics. One that cannot be created is reported by the next heartbeats, and tried again
+        after two heartbeat intervals."""
         now = self._environment.clock.monotonic()
-        errors = group.creation_errors
+        # The first heartbeat's group is not the one that its records have made by now.
+        there = self._groups.get(group.group_id)
+        errors = (there if isinstance(there, StreamsGroup) else group).creation_errors
         for name in [name for name, (_, until) in errors.items() if until <= now]:
             del errors[name]
+        failed = [f"{name} ({errors[name][0]})" for name in sorted(missing) if name in errors]
+        if failed:
+            for at, each in enumerate(status):
+                if each.status is Status.MISSING_INTERNAL_TOPICS:
+                    status[at] = each._replace(detail=f"{each.detail}; Creation failed: {', '.join(failed)}.")
         wanted = [
             TopicToMake(each.name, each.partitions, each.replication_factor or BROKERS_DEFAULT, each.configs)
             for name, each in missing.items()
@@ -321,11 +335,6 @@ class StreamsGroups:
                     errors[name] = (reason, again)
 
             self._environment.create_topics(wanted, made)
-        failed = [f"{name} ({errors[name][0]})" for name in sorted(missing) if name in errors]
-        if failed:
-            for at, each in enumerate(status):
-                if each.status is Status.MISSING_INTERNAL_TOPICS:
-                    status[at] = each._replace(detail=f"{each.detail}; could not be made: {', '.join(failed)}")
 
     # ------------------------------------------------------------- inspection
 

@@ -31,7 +31,7 @@ class Topology(NamedTuple):
         """
         by_id = {each.subtopology_id: each for each in value.subtopologies}
         if value.epoch < 0:
-            raise UnknownServerError("a topology has a negative epoch")
+            raise UnknownServerError("Topology epoch must be non-negative.")
         if len(by_id) < len(value.subtopologies):
             raise UnknownServerError("two subtopologies have the same id")
         subtopology_of: dict[str, str] = {}

@@ -19,45 +19,47 @@ def validate(request: Heartbeat) -> None:
     """
     _validate_features(request)
     for name, value in (
-        ("member id", request.member_id),
-        ("group id", request.group_id),
-        ("instance id", request.instance_id),
-        ("rack id", request.rack_id),
+        ("MemberId", request.member_id),
+        ("GroupId", request.group_id),
+        ("InstanceId", request.instance_id),
+        ("RackId", request.rack_id),
     ):
         if value is not None and not value.strip():
-            raise InvalidRequest(f"The {name} must not be empty.")
+            raise InvalidRequest(f"{name} can't be empty.")
     if request.member_epoch == JOINING:
         _validate_joining(request)
     elif request.member_epoch < LEAVING_STATIC:
-        raise InvalidRequest(f"{request.member_epoch} is not a member epoch.")
+        raise InvalidRequest(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
     elif request.member_epoch == LEAVING_STATIC:
-        raise InvalidRequest("Only a member with an instance id may leave for a while.")
+        raise InvalidRequest("InstanceId can't be null.")
     roles = (request.active, request.standby, request.warmup)
     if any(each is None for each in roles) and any(each is not None for each in roles):
-        raise InvalidRequest("A member must say which tasks it owns in all roles, or in none.")
+        raise InvalidRequest("If one task-type is non-null, all must be non-null.")
     if request.member_epoch != JOINING and request.topology is not None:
-        raise InvalidRequest("Only a member that joins may bring a topology.")
+        raise InvalidRequest("Topology can only be provided when (re-)joining.")
 
 
 def _validate_features(request: Heartbeat) -> None:
     """Refuses what the protocol has fields for, and Apache Kafka's brokers do not support."""
     if request.instance_id is not None:
-        raise InvalidRequest("Streams groups do not have static members yet.")
-    if request.tells_offsets:
-        raise InvalidRequest("Offsets of tasks are not taken yet.")
+        raise InvalidRequest("Static membership is not yet supported.")
+    if request.unsupported_offsets is not None:
+        raise InvalidRequest(f"{request.unsupported_offsets} are not supported yet.")
     if request.warmup:
-        raise InvalidRequest("There are no warm-up tasks yet.")
+        raise InvalidRequest("WarmupTasks are not supported yet.")
     if request.topology is not None and any(each.source_topic_regex for each in request.topology.subtopologies):
-        raise InvalidRequest("Source topics cannot be given by regular expressions yet.")
+        raise InvalidRequest("Regular expressions for source topics are not supported yet.")
 
 
 def _validate_joining(request: Heartbeat) -> None:
     if request.rebalance_timeout_ms == -1:
-        raise InvalidRequest("A member that joins must say how long it may take to give up tasks.")
-    if any(each is None or each for each in (request.active, request.standby, request.warmup)):
-        raise InvalidRequest("A member that joins owns no tasks, and must say so by empty lists.")
+        raise InvalidRequest("RebalanceTimeoutMs must be provided in first request.")
+    owned = {"ActiveTasks": request.active, "StandbyTasks": request.standby, "WarmupTasks": request.warmup}
+    for name, tasks in owned.items():
+        if tasks is None or tasks:
+            raise InvalidRequest(f"{name} must be empty when (re-)joining.")
     if request.topology is None:
-        raise InvalidRequest("A member that joins must bring a topology.")
+        raise InvalidRequest("Topology must be non-null when (re-)joining.")
     validate_changelogs(request.topology)
 
 
@@ -69,7 +71,10 @@ def validate_changelogs(topology: StreamsGroupTopologyValue) -> None:
     for subtopology in topology.subtopologies:
         for each in subtopology.state_changelog_topics:
             if each.partitions != 0:
-                raise StreamsInvalidTopology(f"Changelog {each.name} must not say how many partitions it has.")
+                raise StreamsInvalidTopology(
+                    f"Changelog topic {each.name} must have an undefined partition count, "
+                    f"but it is set to {each.partitions}."
+                )
 
 
 def validate_owned(request: Heartbeat, subtopologies: Mapping[str, ConfiguredSubtopology]) -> None:
@@ -85,7 +90,10 @@ def _validate_tasks(tasks: TaskIds, subtopologies: Mapping[str, ConfiguredSubtop
     for subtopology, partitions in tasks:
         found = subtopologies.get(subtopology)
         if found is None:
-            raise InvalidRequest(f"The topology has no subtopology {subtopology}.")
+            raise InvalidRequest(f"Subtopology {subtopology} does not exist in the topology.")
         for each in partitions:
             if not 0 <= each < found.tasks:
-                raise InvalidRequest(f"Subtopology {subtopology} has {found.tasks} tasks, and no task {each}.")
+                raise InvalidRequest(
+                    f"Task {each} for subtopology {subtopology} is invalid. "
+                    f"Number of tasks for this subtopology: {found.tasks}"
+                )
