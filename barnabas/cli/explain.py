@@ -59,7 +59,7 @@ def error_of(what: str) -> dict[str, Any] | None:
     """Returns the error with that code, or with that name in any spelling."""
     for code, error in KafkaError.by_code.items():
         if what == str(code) or _plain(what) in (_plain(error.__name__), _plain(error.__name__) + "error"):
-            words = error.__doc__ or ""
+            words = error.message
             return {"error": error.__name__, "code": code, "retriable": error.retriable, "meaning": words.strip()}
     if what == "0":
         return {"error": "None", "code": 0, "retriable": False, "meaning": "No error."}
