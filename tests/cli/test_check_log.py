@@ -238,7 +238,9 @@ DAMAGE = {
     "a topic's id": ("orders-0/partition.metadata", lambda path: other_letter(path, 25), "the topic id is"),
     "a stranger's id": ("orders-0/partition.metadata", lambda path: cut(path, 11), "topic_id is missing"),
     "a recovery point": ("recovery-point*", lambda path: replaced(path, b" 0 ", b" 0 9"), "but its log ends at"),
-    "a line": ("replication-offset*", lambda path: replaced(path, b"orders 0", b"order 0"), "order-0 is not in this directory"),
+    "a line": (
+        "replication-offset*", lambda path: replaced(path, b"orders 0", b"order 0"), "order-0 is not in this directory"
+    ),
     "a count": ("replication-offset*", lambda path: change(path, 2), "entries in its header"),
     "a start": ("log-start*", lambda path: path.write_text("0\n1\norders 0 3\n"), "first leader epoch starts at 0"),
     "a cleaner's": ("orders-0", lambda path: (path.parent / "cleaner-offset-checkpoint").write_text(
