@@ -11,7 +11,14 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
-from barnabas.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, FetchSession, Key, SessionPartition
+from barnabas.broker.fetch_sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    FetchSession,
+    Key,
+    RequestedPartition,
+    SessionPartition,
+)
 from barnabas.cluster.delayed_fetch import DelayedFetch
 from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import (
@@ -34,7 +41,7 @@ if TYPE_CHECKING:
 
 TopicData = FetchResponse.FetchableTopicResponse
 PartitionData = TopicData.PartitionData
-Told = tuple[Key, SessionPartition, PartitionData]
+PartitionAnswer = tuple[Key, SessionPartition, PartitionData]
 
 MINIMUM_ONE_SINCE = 3
 """From this version on the first batch is given whole, whatever the limits (KIP-74)."""
@@ -52,7 +59,7 @@ REPLICA_STATE = 15
 """From this version on a replica says more of itself than its id (KIP-903)."""
 
 LEADER_IS_TOLD = 16
-"""From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
+"""From this version on a client that asked the wrong broker is given the address of the right one (KIP-951)."""
 
 SHARDS = 8
 SESSIONS_A_SHARD = (2**31 - 1) // SHARDS
@@ -73,9 +80,9 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
         reading = Reading(request, context)
     except KafkaError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
-    told, size, is_complete = reading.read()
+    answers, size, is_complete = reading.read()
     if is_complete or size >= reading.min_bytes or request.max_wait_ms <= 0:
-        return reading.answer(told)
+        return reading.answer(answers)
     return Waiting(reading, reading.min_bytes - size, request.max_wait_ms).later
 
 
@@ -176,15 +183,15 @@ class Reading:
 
     # ------------------------------------------------------------ reading
 
-    def read_again(self) -> list[Told]:
+    def read_again(self) -> list[PartitionAnswer]:
         """What to tell now that waiting is over; all partitions were there when it began."""
         self._has_waited = True
         return self.read()[0]
 
-    def read(self) -> tuple[list[Told], int, bool]:
+    def read(self) -> tuple[list[PartitionAnswer], int, bool]:
         """What to tell of which partitions, how many bytes that is, and whether there is no point in waiting."""
-        told: list[Told] = []
-        not_there: list[Told] = []
+        answers: list[PartitionAnswer] = []
+        not_there: list[PartitionAnswer] = []
         left, size, is_complete = self.max_bytes, 0, not self.wanted
         minimum_one, message_sets = self._version >= MINIMUM_ONE_SINCE, self._message_sets
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
@@ -202,7 +209,7 @@ class Reading:
                     message_sets.check(log)
                 up_to = log.last_stable_offset if isolation_level else log.high_watermark
                 if asked.last_fetched_epoch >= 0 and (diverging := diverged(partition, asked)):
-                    told.append((key, want, diverging))
+                    answers.append((key, want, diverging))
                     is_complete = True
                     continue
                 limit = asked.partition_max_bytes if asked.partition_max_bytes < left else left
@@ -218,7 +225,7 @@ class Reading:
             except KafkaError as error:
                 want.high_watermark = -1
                 is_told_last = isinstance(error, NOT_THERE) and not self._has_waited
-                (not_there if is_told_last else told).append((key, want, self._failed(want, error)))
+                (not_there if is_told_last else answers).append((key, want, self._failed(want, error)))
                 is_complete = True
                 left = max(left, 0)
                 continue
@@ -240,8 +247,8 @@ class Reading:
                 aborted_transactions=aborted,
                 records=records,
             )
-            told.append((key, want, data))
-        return told + not_there if not_there else told, size, is_complete
+            answers.append((key, want, data))
+        return answers + not_there if not_there else answers, size, is_complete
 
     def _find(self, want: SessionPartition) -> Partition:
         """The partition, now that a plain look has not found it: its id may have got a name since, or lost it."""
@@ -274,12 +281,12 @@ class Reading:
 
     # ------------------------------------------------------------ answering
 
-    def answer(self, told: list[Told]) -> FetchResponse:
+    def answer(self, answers: list[PartitionAnswer]) -> FetchResponse:
         """The response; a session remembers what it said."""
         session = self.session
         responses: list[TopicData] = []
         first: str | bytes | None = None
-        for key, want, data in told:
+        for key, want, data in answers:
             if session is not None:
                 if data.error_code == 0:
                     want.high_watermark, want.log_start_offset = data.high_watermark, data.log_start_offset
@@ -295,7 +302,7 @@ class Reading:
             responses[-1].partitions.append(data)
         response = FetchResponse(session_id=session.id if session is not None else 0, responses=responses)
         if self._version >= LEADER_IS_TOLD and not self._is_follower:
-            leaders = {data.current_leader.leader_id for _, _, data in told if data.error_code} - {-1}
+            leaders = {data.current_leader.leader_id for _, _, data in answers if data.error_code} - {-1}
             if leaders:
                 response.node_endpoints = [
                     FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -316,7 +323,7 @@ def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[Partition
     ]
 
 
-def diverged(partition: Partition, asked: Asked) -> PartitionData | None:
+def diverged(partition: Partition, asked: RequestedPartition) -> PartitionData | None:
     """Whether the reader's last batch is of an epoch that ended earlier here (KIP-595): then where it must go back to.
 
     :raises OffsetOutOfRange: nothing is known of that epoch, or the reader is before the start anyway

@@ -1,6 +1,6 @@
 """Fetch sessions (KIP-227): what a consumer reads is remembered here, so that it need only say what changes.
 
-Knows nothing of logs, nor of what a client asks of a partition: that is kept as it came. The rules are those of Apache
+Knows nothing of logs. What a client requests of a partition is kept as it came. The rules are those of Apache
 Kafka's ``FetchSession`` and ``FetchManager``: a session has an epoch that goes up by one with each request; a cache of
 fixed size evicts the idle ones first.
 """
@@ -20,8 +20,8 @@ Key = tuple[str | bytes, int]
 """Topic (its id from version 13 of Fetch on, its name before) and partition."""
 
 
-class Asked(Protocol):
-    """What a client last asked of a partition, as its request had it."""
+class RequestedPartition(Protocol):
+    """A partition as the client last requested it."""
 
     partition: int
     current_leader_epoch: int
@@ -35,7 +35,7 @@ class SessionPartition:
 
     __slots__ = ("asked", "high_watermark", "log_start_offset", "topic", "topic_id")
 
-    def __init__(self, topic: str, topic_id: bytes, asked: Asked) -> None:
+    def __init__(self, topic: str, topic_id: bytes, asked: RequestedPartition) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.asked = asked

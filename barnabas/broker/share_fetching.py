@@ -9,7 +9,7 @@ the partitions that were taken in by the time these are enough: often with one, 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.broker.share_partitions import Led
+from barnabas.broker.share_partitions import CachedSharePartition
 from barnabas.clock import Scheduler
 from barnabas.cluster.delayed_fetch import DelayedFetch
 from barnabas.cluster.partition import READ_COMMITTED
@@ -68,7 +68,7 @@ class ShareFetching:
         self._asked = partitions
         self._done = done
         self._isolation_level = broker.share_partitions.of_group(group_id).isolation_level
-        self._led: dict[TopicPartition, Led] = {}
+        self._led: dict[TopicPartition, CachedSharePartition] = {}
         self._loading: list[TopicPartition] = []  #: partitions that this fetch is the first to read, not taken in yet
         self._results: Results = {}
         self._delayed: DelayedShareFetch | None = None
@@ -128,7 +128,7 @@ class ShareFetching:
                 self._results[at] = Fetched(error=led.error)
                 del self._led[at]
 
-    def _acquirable(self) -> dict[TopicPartition, Led]:
+    def _acquirable(self) -> dict[TopicPartition, CachedSharePartition]:
         return {
             at: led
             for at, led in self._led.items()
@@ -164,7 +164,7 @@ class ShareFetching:
                 return True  # which reading will tell
         return size >= self._limits.min_bytes
 
-    def _available(self, led: Led, most: int) -> int:
+    def _available(self, led: CachedSharePartition, most: int) -> int:
         """How many bytes there are to read: exactly where it matters. :raises KafkaError: reading fails"""
         partition, offset = led.partition, _share(led).next_fetch_offset()
         partition.check_leader(led.leader_epoch)
@@ -192,7 +192,7 @@ class ShareFetching:
             self._results[at] = fetched
         self._finish()
 
-    def _read_one(self, led: Led, max_records: int, max_bytes: int, minimum_one: bool) -> Fetched:
+    def _read_one(self, led: CachedSharePartition, max_records: int, max_bytes: int, minimum_one: bool) -> Fetched:
         partition, share = led.partition, _share(led)
         partition.check_leader(led.leader_epoch)
         offset = share.next_fetch_offset()
@@ -214,7 +214,7 @@ class ShareFetching:
         return Fetched(_slice(data, read, acquired), acquired) if acquired else Fetched()
 
     def _data(
-        self, led: Led, offset: int, up_to: int, max_records: int, max_bytes: int, minimum_one: bool
+        self, led: CachedSharePartition, offset: int, up_to: int, max_records: int, max_bytes: int, minimum_one: bool
     ) -> tuple[bytes, list[RecordBatch]]:
         """Batches of the log from ``offset`` on; of those that nobody has had no more than can be acquired."""
         partition, share = led.partition, _share(led)
@@ -238,7 +238,7 @@ class DelayedShareFetch(DelayedFetch):
         self,
         fetching: ShareFetching,
         scheduler: Scheduler,
-        share_partitions: Iterable[Led],
+        share_partitions: Iterable[CachedSharePartition],
         isolation_level: int,
         max_wait_ms: int,
     ) -> None:
@@ -272,7 +272,7 @@ def until(offset: int, data: bytes) -> list[RecordBatch]:
     return read
 
 
-def _share(led: Led) -> SharePartition:
+def _share(led: CachedSharePartition) -> SharePartition:
     assert led.share is not None, "only what has been read back is acquirable"
     return led.share
 

@@ -69,8 +69,8 @@ class GroupLimits(NamedTuple):
     auto_offset_reset: str
 
 
-class Led:
-    """A share partition that is led here: being read back, or at work, or out of use."""
+class CachedSharePartition:
+    """A share partition whose partition this node leads: its state is being read, is there, or is out of use."""
 
     __slots__ = ("error", "group_id", "leader_epoch", "partition", "share", "state_epoch", "waiters")
 
@@ -96,7 +96,7 @@ class SharePartitions:
         self._broker = broker
         self.sessions = ShareSessions(lambda: broker.config["group.share.max.share.sessions"])
         self._deadlines = Deadlines(broker.clock, broker.scheduler)
-        self._led: dict[tuple[str, bytes, int], Led] = {}
+        self._led: dict[tuple[str, bytes, int], CachedSharePartition] = {}
         self._group_limits: dict[str, GroupLimits] = {}
         broker.persister.on_change = self.begun_anew
 
@@ -124,11 +124,11 @@ class SharePartitions:
 
     # ------------------------------------------------------------ leading
 
-    def find(self, group_id: str, at: TopicPartition) -> Led | None:
+    def find(self, group_id: str, at: TopicPartition) -> CachedSharePartition | None:
         """What is led of the group's, if any member has read it."""
         return self._led.get((group_id, *at))
 
-    def lead(self, group_id: str, at: TopicPartition) -> Led:
+    def lead(self, group_id: str, at: TopicPartition) -> CachedSharePartition:
         """What is to be read. Its state is asked for when it is new: see ``share`` and ``error``, and wait.
 
         :raises KafkaError: this node does not lead the partition
@@ -141,11 +141,11 @@ class SharePartitions:
                 raise UnknownTopicOrPartition
             partition = self._broker.partition(name, at[1])
             partition.check_leader()
-            led = self._led[key] = Led(group_id, partition)
+            led = self._led[key] = CachedSharePartition(group_id, partition)
             self._broker.persister.read(group_id, *at, led.leader_epoch, partial(self._read, key, led))
         return led
 
-    def _read(self, key: tuple[str, bytes, int], led: Led, outcomes: Outcomes) -> None:
+    def _read(self, key: tuple[str, bytes, int], led: CachedSharePartition, outcomes: Outcomes) -> None:
         """The state has come, or not."""
         if led.error is not None:
             return
@@ -174,7 +174,7 @@ class SharePartitions:
             self._give_up(key, error)
         led.wake()
 
-    def _first_offset(self, led: Led) -> int:
+    def _first_offset(self, led: CachedSharePartition) -> int:
         """Where a group begins that has never read the partition. :raises OffsetNotAvailable: there is no such place"""
         log, reset = led.partition.log, self.of_group(led.group_id).auto_offset_reset
         if reset == "earliest":
@@ -190,7 +190,7 @@ class SharePartitions:
     def _write(
         self,
         key: tuple[str, bytes, int],
-        led: Led,
+        led: CachedSharePartition,
         start_offset: int,
         delivery_complete_count: int,
         batches: Sequence[StateBatch],
