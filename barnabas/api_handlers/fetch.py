@@ -1,4 +1,4 @@
-"""Fetch (API key 1): whole batches from partitions, at once or when enough of them has come.
+"""Fetch (API key 1): returns whole batches of partitions, at once or when there is enough.
 
 Knows nothing of files: a partition gives bytes, and they go out as they are. Rules of Apache Kafka's ``KafkaApis``,
 ``ReplicaManager.readFromLog`` and ``DelayedFetch``; sessions are KIP-227, epochs KIP-320 and KIP-595.
@@ -44,34 +44,34 @@ PartitionData = TopicData.PartitionData
 PartitionAnswer = tuple[Key, SessionPartition, PartitionData]
 
 MINIMUM_ONE_SINCE = 3
-"""From this version on the first batch is given whole, whatever the limits (KIP-74)."""
+"""The first version that returns the first batch whole, whatever the limits (KIP-74)."""
 
 BATCHES_SINCE = 4
-"""Clients that speak an earlier version read message sets (KIP-98)."""
+"""The first version with record batches; earlier ones read message sets (KIP-98)."""
 
 STORAGE_ERROR_SINCE = 6
-"""Clients that speak an earlier version do not know KAFKA_STORAGE_ERROR (KIP-112)."""
+"""The first version that knows KAFKA_STORAGE_ERROR (KIP-112)."""
 
 BY_ID = 13
-"""From this version on topics are named by their ids (KIP-516)."""
+"""The first version that names topics by their ids (KIP-516)."""
 
 REPLICA_STATE = 15
-"""From this version on a replica says more of itself than its id (KIP-903)."""
+"""The first version with the replica's epoch beside its id (KIP-903)."""
 
 LEADER_IS_TOLD = 16
-"""From this version on a client that asked the wrong broker is given the address of the right one (KIP-951)."""
+"""The first version whose NOT_LEADER_OR_FOLLOWER names the leader (KIP-951)."""
 
 SHARDS = 8
 SESSIONS_A_SHARD = (2**31 - 1) // SHARDS
-"""Apache Kafka's cache of sessions is cut into parts by their ids, and fails with ids that fall beside them."""
+"""Apache Kafka divides its cache of sessions by their ids, and fails for ids outside of the divisions."""
 
 NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
-"""What Apache Kafka finds out before it asks a log, and tells after what the logs said, in a shape of its own."""
+"""Errors that Apache Kafka finds before it reads any log. It answers these partitions last, in another shape."""
 
 
 @api(FetchRequest)
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
-    """Read each partition of the request, or of its session, as far as the limits let it."""
+    """Reads each partition of the request, or of its session, within the limits."""
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
     if not -SESSIONS_A_SHARD < request.session_id < SESSIONS_A_SHARD * SHARDS:
@@ -87,7 +87,7 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
 
 
 def message_sets(version: int, partitions: int) -> "MessageSets":
-    """What old clients read instead of batches; imported when the first of them comes."""
+    """Returns the converter to message sets; imported when the first old client comes."""
     from barnabas.api_handlers.message_sets import MessageSets
 
     return MessageSets(version, partitions)
@@ -95,7 +95,7 @@ def message_sets(version: int, partitions: int) -> "MessageSets":
 
 @error_shape(FetchRequest)
 def refused(request: FetchRequest, error: KafkaError, version: int) -> FetchResponse:
-    """Before version 13 the error is that of each partition, too."""
+    """Before version 13 each partition has the error, too."""
     topics = [] if version >= BY_ID else request.topics
     return FetchResponse(
         error_code=error.code,
@@ -114,7 +114,7 @@ def failed(partition_index: int, error: KafkaError) -> PartitionData:
 
 
 class Reading:
-    """One fetch request being served: what is wanted, within which limits, in which session."""
+    """A fetch request in progress: its partitions, limits and session."""
 
     __slots__ = (
         "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker", "is_incremental",
@@ -140,7 +140,7 @@ class Reading:
     # ------------------------------------------------------------ sessions
 
     def _enter(self, request: FetchRequest) -> None:
-        """Find or make the session; what it wants is then up to date."""
+        """Finds or creates the session, and updates its partitions by the request."""
         sessions, by_id = self.broker.fetch_sessions, self._version >= BY_ID
         now_ms = self._context.time_ms
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -177,19 +177,19 @@ class Reading:
 
     @property
     def hosted(self) -> Mapping[Any, Partition]:
-        """The partitions that are here, by the keys of this request."""
+        """The hosted partitions, by the keys of this request."""
         hosting = self.broker.hosting
         return hosting.partitions_by_id if self._version >= BY_ID else hosting.partitions
 
     # ------------------------------------------------------------ reading
 
     def read_again(self) -> list[PartitionAnswer]:
-        """What to tell now that waiting is over; all partitions were there when it began."""
+        """Reads again after the wait. All partitions were found when it began."""
         self._has_waited = True
         return self.read()[0]
 
     def read(self) -> tuple[list[PartitionAnswer], int, bool]:
-        """What to tell of which partitions, how many bytes that is, and whether there is no point in waiting."""
+        """Returns the answers, their number of bytes, and whether waiting is pointless."""
         answers: list[PartitionAnswer] = []
         not_there: list[PartitionAnswer] = []
         left, size, is_complete = self.max_bytes, 0, not self.wanted
@@ -202,7 +202,7 @@ class Reading:
                 partition = hosted.get(key) or self._find(want)
                 log, offset, epoch = partition.log, asked.fetch_offset, asked.current_leader_epoch
                 if is_follower or epoch >= 0 or not partition.leads or log.is_offline:
-                    partition.check_leader(max(epoch, -1))  # any that is negative is none
+                    partition.check_leader(max(epoch, -1))  # any negative epoch means none
                     if is_follower:
                         raise NotLeaderOrFollower("whoever asks has no replica of this partition")
                 if message_sets is not None:
@@ -251,7 +251,7 @@ class Reading:
         return answers + not_there if not_there else answers, size, is_complete
 
     def _find(self, want: SessionPartition) -> Partition:
-        """The partition, now that a plain look has not found it: its id may have got a name since, or lost it."""
+        """Returns a partition that is not hosted under its key: its topic may have been created or deleted since."""
         if want.topic_id == ZERO_UUID:
             if self._version >= BY_ID:
                 raise UnknownTopicId
@@ -260,7 +260,7 @@ class Reading:
         if name is None:
             if not want.topic:
                 raise UnknownTopicId
-            # A session remembers the name, which may be another topic's by now.
+            # A session keeps the name, which may belong to another topic now.
             raise InconsistentTopicId if want.topic in self.broker.image.topics_by_name else UnknownTopicOrPartition
         want.topic = name
         return self.broker.partition(name, want.asked.partition)
@@ -282,7 +282,7 @@ class Reading:
     # ------------------------------------------------------------ answering
 
     def answer(self, answers: list[PartitionAnswer]) -> FetchResponse:
-        """The response; a session remembers what it said."""
+        """Returns the response, and updates the session by it."""
         session = self.session
         responses: list[TopicData] = []
         first: str | bytes | None = None
@@ -313,7 +313,7 @@ class Reading:
 
 
 def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[PartitionData.AbortedTransaction]:
-    """What a reader of committed transactions has to leave out of ``records``.
+    """Returns the aborted transactions in ``records``, which a read_committed consumer skips.
 
     :raises CorruptMessage: the index of aborted transactions cannot be read
     """
@@ -324,7 +324,7 @@ def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[Partition
 
 
 def diverged(partition: Partition, asked: RequestedPartition) -> PartitionData | None:
-    """Whether the reader's last batch is of an epoch that ended earlier here (KIP-595): then where it must go back to.
+    """Returns the diverging epoch if the reader's last epoch ended earlier in this log (KIP-595); None if it did not.
 
     :raises OffsetOutOfRange: nothing is known of that epoch, or the reader is before the start anyway
     """

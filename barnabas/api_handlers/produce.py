@@ -1,4 +1,4 @@
-"""Produce (API key 0): append a batch of records to each partition.
+"""Produce (API key 0): appends a batch of records to each partition.
 
 Knows nothing of files, and of what is in a batch only what its header says. Rules of Apache Kafka's ``KafkaApis`` and
 ``ReplicaManager.appendRecords``; an answer is due when the replicas that ``acks`` asks for have the batch, which on one
@@ -53,7 +53,7 @@ Answer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 
 class Unsafe(NamedTuple):
-    """An answer that must not go out before everything below ``offset`` is safe."""
+    """The answer for a partition that waits until everything below ``offset`` is safe."""
 
     partition: Partition
     offset: int
@@ -61,35 +61,35 @@ class Unsafe(NamedTuple):
 
 
 BY_ID = 13
-"""From this version on topics are named by their ids (KIP-516)."""
+"""The first version that names topics by their ids (KIP-516)."""
 
 BATCHES_SINCE = 3
-"""Clients that speak an earlier version send message sets (KIP-98)."""
+"""The first version with record batches; earlier ones send message sets (KIP-98)."""
 
 ZSTD_SINCE = 7
-"""Clients that speak an earlier version are not to be trusted with zstd (KIP-110)."""
+"""The first version that may use zstd (KIP-110)."""
 
 LEADER_IS_TOLD = 10
-"""From this version on a client that asked the wrong broker is told the right one (KIP-951)."""
+"""The first version whose NOT_LEADER_OR_FOLLOWER names the leader (KIP-951)."""
 
 NOT_TOLD_LOG_START = (
     UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
     KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas, NotOneBatch,
     UnsupportedCompressionType, TransactionalIdAuthorizationFailed, UnknownCodec,
 )  # fmt: skip
-"""Refusals that say nothing of the partition's log (``ReplicaManager.appendToLocalLog``)."""
+"""Errors that are answered without the log start offset (``ReplicaManager.appendToLocalLog``)."""
 
 
 @api(ProduceRequest)
 def produce(
     request: ProduceRequest, context: Context, before: Before | None = None
 ) -> ProduceResponse | Later[ProduceResponse] | None:
-    """Append each partition's batch to its log; where ``flush.messages`` wants it on the disk, wait for that.
+    """Appends the batch of each partition, and answers when all of them are as safe as ``acks`` demands.
 
     What begins a transaction on its partition has its coordinator asked first: ``before`` is what that came to.
     """
     broker, version = context.broker, context.api_version
-    now_ms = context.time_ms if before is None else broker.clock.time_ms()  # the coordinator may have taken its time
+    now_ms = context.time_ms if before is None else broker.clock.time_ms()  # the coordinator may have answered later
     failure: KafkaError | None = None
     responses = []
     unsafe: list[Unsafe] = []
@@ -139,14 +139,14 @@ def produce(
 
 @error_shape(ProduceRequest)
 def failed(request: ProduceRequest, error: KafkaError, version: int) -> Response:
-    """Nothing of the request is appended. With acks=0 there is no answer, and the connection is closed."""
+    """Refuses the whole request. With acks=0 there is no response, and the connection is closed."""
     if request.acks == 0:
         raise CloseConnection(f"a produce request with acks=0 failed: {error}")
     return derived(request, error, version, base_offset=-1)
 
 
 def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[ProduceRequest.TopicProduceData]:
-    """Each topic and partition once, as in Apache's map of them: of what is there twice the later stands."""
+    """Returns each topic and partition once; of duplicates the last one counts, as in Apache Kafka's map of them."""
     kept: dict[tuple[str, bytes], dict[int, ProduceRequest.TopicProduceData.PartitionProduceData]] = {}
     for topic in topics:
         if topic.partition_data:
@@ -167,7 +167,7 @@ def append(
     now_ms: int,
     unsafe: list[Unsafe],
 ) -> Answer:
-    """Check one partition's batch and append it; an answer that has to wait is added to ``unsafe``, too.
+    """Validates the batch of one partition, and appends it. An answer that has to wait is added to ``unsafe``, too.
 
     :raises KafkaError: what is wrong with the batch, or with asking us
     """
@@ -206,14 +206,14 @@ def append(
 
 
 def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatch | None:
-    """An old client's messages as the batch that the log takes; None where it sent none."""
+    """Returns the message set of an old client as a batch; None if it is empty."""
     from barnabas.records.up_conversion import validate_message_set
 
     return validate_message_set(records, policy, now_ms)
 
 
 def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, context: Context) -> Later[ProduceResponse]:
-    """The response, once all of this is safe; a partition where it may not become so says why."""
+    """Returns a promise of the response for the time when all of this is safe. A partition that fails has its error."""
     later: Later[ProduceResponse] = Later()
     broker, version, listener = context.broker, context.api_version, context.session.listener
     waiting = len(unsafe)
@@ -248,7 +248,7 @@ def place_of(topic: ProduceRequest.TopicProduceData, index: int, broker: Broker)
 
 
 def refused_before(index: int, error: KafkaError) -> Answer:
-    """What did not get as far as its log: of that it says nothing, but it says why where there is a text for it."""
+    """Returns the answer for a partition that was refused before its log was looked at."""
     return Answer(index=index, error_code=error.code, base_offset=-1, error_message=str(error) if error.args else None)
 
 
@@ -268,7 +268,7 @@ def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest
 
 
 def find_leader(answer: Answer, broker: Broker, topic: ProduceRequest.TopicProduceData) -> None:
-    """Say who leads the partition instead of this node, if it is known here."""
+    """Adds the leader of the partition to its answer, if this node knows it."""
     name = topic.name or broker.topic_name(topic.topic_id)
     partition = broker.partitions.get((name or "", answer.index))
     if partition is not None:
@@ -282,7 +282,7 @@ def set_leader(answer: Answer, partition: Partition) -> None:
 
 
 def name_leaders(response: ProduceResponse, broker: Broker, listener: str) -> None:
-    """Add the addresses of the leaders that the partitions of the response name."""
+    """Adds the addresses of the leaders that the response names."""
     leaders = {answer.current_leader.leader_id for topic in response.responses for answer in topic.partition_responses}
     response.node_endpoints = [
         ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)

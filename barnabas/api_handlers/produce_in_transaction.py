@@ -1,4 +1,4 @@
-"""Produce, as far as transactions go: whose they are, and whether their coordinator has to be asked first.
+"""The transactional part of Produce: which batches need the transaction coordinator's word first.
 
 Knows nothing of how a batch is appended. Rules of Apache Kafka's ``ReplicaManager.handleProduceAppend`` (KIP-890).
 """
@@ -19,36 +19,36 @@ from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 
 Topics = Sequence[ProduceRequest.TopicProduceData]
 Before = Callable[[TopicPartition], KafkaError | None]
-"""What is refused before its log is looked at."""
+"""Returns the error of a partition that is refused before its log is looked at, or None."""
 
 Produce = Callable[[ProduceRequest, Context, Before], ProduceResponse | Later[ProduceResponse] | None]
 
 ABORTABLE_SINCE: Final = 11
 ADDED_SINCE: Final = 12
-"""From these versions on a client knows TRANSACTION_ABORTABLE, and has its partitions added as it writes to them."""
+"""The first versions that know TRANSACTION_ABORTABLE, and that add partitions to the transaction by producing."""
 
 ADMIN_CLIENT: Final = "__admin_client"
 """The client id that may write to internal topics (``AdminUtils``)."""
 
 ATTRIBUTES_AT: Final = 22
-"""The byte of a batch's header that says, among other things, whether it is part of a transaction."""
+"""The byte of a batch's header with the transactional flag."""
 
 PRODUCER_AT: Final = 43
 _PRODUCER: Final = Struct(">qhi")  # id, epoch, sequence of the first record
 
 
 class Unverified(NamedTuple):
-    """A producer's batches, some of which begin a transaction on their partition."""
+    """The batches of one producer, some of which begin a transaction on their partition."""
 
     producer_id: int
     producer_epoch: int
     sequences: dict[TopicPartition, int]
     absent: list[TopicPartition]
-    """Where the request has batches for, too, but there is nothing, and so nothing to ask about."""
+    """Partitions of the request that do not exist, and are not verified."""
 
 
 def any_transactional(topics: Topics) -> bool:
-    """Whether some partition's first batch is part of a transaction (``RequestUtils.hasTransactionalRecords``)."""
+    """Returns whether a first batch of some partition is transactional (``RequestUtils.hasTransactionalRecords``)."""
     for topic in topics:
         for asked in topic.partition_data:
             records = asked.records
@@ -63,16 +63,16 @@ def any_transactional(topics: Topics) -> bool:
 
 
 def everything(error: KafkaError) -> Before:
-    """That error, whatever is asked for."""
+    """Returns the error for every partition."""
     return lambda place: error
 
 
 def nothing(place: TopicPartition) -> None:
-    """Refuses nothing: the coordinator has been asked."""
+    """Refuses nothing: the coordinator has answered."""
 
 
 def unverified(topics: Topics, context: Context) -> Unverified | None:
-    """What the coordinator has to be asked about; None when each batch goes on with what its log knows as ongoing.
+    """Returns what the coordinator has to verify; None when every batch continues an ongoing transaction of its log.
 
     :raises InvalidProducerIdMapping: more than one producer has written
     """
@@ -113,7 +113,7 @@ def unverified(topics: Topics, context: Context) -> Unverified | None:
 def verified(
     found: Unverified, request: ProduceRequest, context: Context, produce: Produce
 ) -> ProduceResponse | Later[ProduceResponse] | None:
-    """What ``produce`` answers, once the coordinator has; which it mostly has when it is asked."""
+    """Produces once the coordinator has answered, which is mostly at once."""
     broker, version = context.broker, context.api_version
     operation = Operation.DEFAULT_ERROR
     patience_ms = 0
@@ -152,7 +152,7 @@ def verified(
 
 
 def _keep_records(request: ProduceRequest) -> None:
-    """They lie in a buffer that is lent for as long as the request is being served."""
+    """Copies the batches: the receive buffer is lent only while the request is served."""
     for topic in request.topic_data:
         for asked in topic.partition_data:
             if asked.records is not None:

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): what a consumer reads is remembered here, so that it need only say what changes.
+"""Fetch sessions (KIP-227): the broker remembers what a consumer reads, and a request only tells what changes.
 
 Knows nothing of logs. What a client requests of a partition is kept as it came. The rules are those of Apache
 Kafka's ``FetchSession`` and ``FetchManager``: a session has an epoch that goes up by one with each request; a cache of
@@ -31,7 +31,7 @@ class RequestedPartition(Protocol):
 
 
 class SessionPartition:
-    """What a session knows of one partition: what to read, and what the client was last told."""
+    """A partition of a session: what to read, and what the last response said."""
 
     __slots__ = ("asked", "high_watermark", "log_start_offset", "topic", "topic_id")
 
@@ -39,7 +39,7 @@ class SessionPartition:
         self.topic = topic
         self.topic_id = topic_id
         self.asked = asked
-        # What the client was told; -1 before it was told anything, and after an error
+        # As of the last response; -1 before the first one, and after an error
         self.high_watermark = -1
         self.log_start_offset = -1
 
@@ -59,7 +59,7 @@ class FetchSession:
         self.epoch = 1
 
     def served(self, key: Key) -> None:
-        """This partition gave data: next time the others come first, so that none starves."""
+        """Moves a partition that gave data behind the others, so that none starves."""
         self.partitions[key] = self.partitions.pop(key)
 
 
@@ -70,7 +70,7 @@ class FetchSessions:
         self._slots = slots
         self._eviction_ms = eviction_ms
         self._random = random
-        self._sessions: dict[int, FetchSession] = {}  # the one that was used longest ago comes first
+        self._sessions: dict[int, FetchSession] = {}  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -78,7 +78,7 @@ class FetchSessions:
     def create(
         self, partitions: dict[Key, SessionPartition], *, uses_topic_ids: bool, now_ms: int
     ) -> FetchSession | None:
-        """A new session; None when there is no place and nobody may be turned out for it."""
+        """Creates a session; None when the cache is full and no session may be evicted."""
         if len(self._sessions) >= self._slots() and not self._evict(len(partitions), now_ms):
             return None
         session_id = 0
@@ -89,7 +89,7 @@ class FetchSessions:
         return session
 
     def continue_(self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int) -> FetchSession:
-        """The session that this request goes on with; its epoch is raised for the next one.
+        """Returns the session of this request, and raises its epoch for the next one.
 
         :raises FetchSessionIdNotFound: it was evicted, or never was
         :raises InvalidFetchSessionEpoch: a request was lost, or came twice
@@ -114,7 +114,7 @@ class FetchSessions:
         self._sessions.clear()
 
     def _evict(self, size: int, now_ms: int) -> bool:
-        """Turn out a session that has been idle for long; else one that is old and smaller than the new one."""
+        """Evicts a session that has been idle for long, or else one that is old and smaller than the new one."""
         eviction_ms = self._eviction_ms()
         longest_idle = next(iter(self._sessions.values()), None)
         if longest_idle is None:

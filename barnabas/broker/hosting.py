@@ -1,4 +1,4 @@
-"""The partitions that this node hosts, kept in step with the metadata: made, led, configured, given up.
+"""The partitions that this node hosts: created, led, configured and dropped as the metadata image says.
 
 Knows nothing of clients; it turns what the metadata image says into logs and :class:`Partition` objects.
 """
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Hosting:
-    """What is hosted here. :attr:`partitions` and :attr:`partitions_by_id` are what the hot path looks into."""
+    """The hosted partitions. The hot path reads :attr:`partitions` and :attr:`partitions_by_id`."""
 
     def __init__(self, node_id: int, log_manager: LogManager) -> None:
         self.partitions: dict[tuple[str, int], Partition] = {}
@@ -33,11 +33,11 @@ class Hosting:
     # ------------------------------------------------------------ from the image as a whole
 
     def topic_config(self, topic: str, image: MetadataImage, config: BrokerConfig) -> TopicConfig:
-        """What a topic goes by: its own configs, else the broker's."""
+        """Returns the effective config of a topic."""
         return config.topic(image.configs_of(TOPIC_RESOURCE, topic))
 
     def is_stray(self, log: PartitionLog, image: MetadataImage) -> bool:
-        """Whether a log on the disk is no replica that this node is to have."""
+        """Returns whether a log on the disk is not a replica of this node any more."""
         if log.topic == CLUSTER_METADATA:
             return False
         topic = image.topics_by_name.get(log.topic)
@@ -47,17 +47,17 @@ class Hosting:
         return any(log.topic_id) and log.topic_id != topic.id
 
     def assigned_directory(self, log: PartitionLog, image: MetadataImage) -> bytes | None:
-        """The id of the directory in which the metadata has that log; None when it does not know the partition."""
+        """Returns the id of the log directory that the metadata assigns; None for an unknown partition."""
         topic = image.topics_by_name.get(log.topic)
         partition = None if topic is None else topic.partitions.get(log.partition)
         return None if partition is None else self._directory_of(partition)
 
     def _directory_of(self, partition: PartitionImage) -> bytes | None:
-        """Of this node's replica."""
+        """Returns the directory of this node's replica."""
         return dict(zip(partition.replicas, partition.directories, strict=True)).get(self._node_id)
 
     def misplaced(self, image: MetadataImage, delta: MetadataDelta | None = None) -> list[tuple[bytes, int, bytes]]:
-        """Topic ids, partitions and directory ids of what is in another directory than the metadata has it in.
+        """Returns topic id, partition and actual directory id of replicas that the metadata has in another directory.
 
         Of what ``delta`` has changed, or of everything; not of what is about to be there.
         """
@@ -76,7 +76,7 @@ class Hosting:
         return found
 
     def arrived(self, log: PartitionLog) -> None:
-        """A log has moved to another directory, and is another object there."""
+        """Switches a partition to its log in another directory."""
         partition = self.partitions.get((log.topic, log.partition))
         if partition is not None:
             partition.use_log(log)
@@ -88,7 +88,7 @@ class Hosting:
     # ------------------------------------------------------------ from what has changed
 
     def follow(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig, *, all_changed: bool) -> None:
-        """Do what the change asks for; ``all_changed``: the broker's own defaults are other ones now."""
+        """Applies a change of the metadata. ``all_changed``: the broker's defaults have changed."""
         for topic in delta.deleted_topics.values():
             self._give_up(topic)
         for topic_id, indexes in delta.partitions.items():
