@@ -91,11 +91,16 @@ class ManualClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Let that much time pass; each call that falls due is made at its own moment, in order."""
+        """Lets time pass. Each call that falls due is made at its own moment, in order."""
         end = self._now + seconds
         while self._due and self._due[0][0] <= end + 1e-9:
-            self._now, _, timer = heapq.heappop(self._due)
+            at, _, timer = heapq.heappop(self._due)
+            self._now = max(self._now, at)
             callback, timer.callback = timer.callback, None
             if callback is not None:
                 callback(*timer.args)
         self._now = end
+
+    def skip(self, seconds: float) -> None:
+        """Lets time pass without a turn of the event loop: what falls due waits for the next :meth:`advance`."""
+        self._now += seconds

@@ -1,11 +1,12 @@
 """Many deadlines on one timer.
 
-Knows nothing of whose they are. A heartbeat moves its member's deadline thousands of times for each time that it is
-reached, so moving one later costs an assignment; only the first to come is in the event loop.
+Knows nothing of whose they are. A heartbeat moves its member's deadline thousands of times before it is reached, so
+moving a deadline later costs an assignment, and only the earliest one is a timer of the event loop.
 """
 
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +16,9 @@ NEVER = float("inf")
 
 
 class Deadline:
-    """Something to be done at a moment that may still move; not set to begin with.
+    """A call that is due at a moment that may still change. A new one is not set.
 
-    Made once for whatever has it, then set and cancelled through :class:`Deadlines`.
+    Its owner makes it once, and sets it by :meth:`Deadlines.set` as often as needed.
     """
 
     __slots__ = ("args", "at", "callback", "queued_at")
@@ -26,12 +27,12 @@ class Deadline:
         self.callback = callback
         self.args = args
         self.at = NEVER
-        """In seconds of the clock's ``monotonic``."""
+        """When it is due, in seconds of the clock's ``monotonic``."""
         self.queued_at = NEVER
-        """Where it stands in the queue: never later than ``at``, often earlier."""
+        """Its place in the queue: never later than ``at``, often earlier."""
 
     def cancel(self) -> None:
-        """Not any more. What stands in the queue is dropped when its turn comes."""
+        """Unsets the deadline. Its entry in the queue is dropped when it comes up."""
         self.at = NEVER
 
     @property
@@ -40,42 +41,68 @@ class Deadline:
 
 
 class Deadlines:
-    """The queue of them all, and the one timer that waits for its head.
+    """A queue of deadlines, and the one timer that waits for its head.
+
+    The event loop serves sockets that are ready before timers that are due. Whatever answers a request by a state that
+    deadlines change calls :meth:`run_due` first, so that what is due counts as done.
 
     >>> from barnabas.clock import ManualClock
     >>> clock = ManualClock()
     >>> deadlines = Deadlines(clock, clock)
-    >>> session = Deadline(print, "too late")
+    >>> session = Deadline(print, "expired")
     >>> deadlines.set(session, 10)
     >>> clock.advance(9)
     >>> deadlines.set(session, 10)
     >>> clock.advance(9)
     >>> clock.advance(1)
-    too late
+    expired
     """
 
     def __init__(self, clock: Clock, scheduler: Scheduler) -> None:
         self._clock = clock
         self._scheduler = scheduler
         self._queue: list[tuple[float, int, Deadline]] = []
+        self._due: deque[Deadline] = deque()
+        self._next_turn: list[Deadline] = []
         self._order = itertools.count()
         self._timer: Timer | None = None
         self._timer_at = NEVER
+        self._turn_timer: Timer | None = None
+        self._is_closed = False
 
     def set(self, deadline: Deadline, delay: float) -> None:
-        """``delay`` seconds from now, wherever it was before."""
-        at = self._clock.monotonic() + delay
-        deadline.at = at
+        """Makes the deadline due ``delay`` seconds from now, whenever it was due before.
+
+        With a delay of 0 it is due in the next turn of the event loop: requests that are ready by now come first.
+        """
+        if self._is_closed:
+            return
+        at = deadline.at = self._clock.monotonic() + delay
+        if delay <= 0:
+            self._next_turn.append(deadline)
+            if self._turn_timer is None:
+                self._turn_timer = self._scheduler.call_later(0, self._turn)
+            return
         if at < deadline.queued_at:
             self._enqueue(deadline)
             if at < self._timer_at:
                 self._arm(at)
 
+    def run_due(self) -> None:
+        """Runs what is due by now. Costs a comparison when nothing is."""
+        if self._timer_at <= self._clock.monotonic() or self._due:
+            self._run()
+
     def close(self) -> None:
-        """Forget them all."""
-        if self._timer is not None:
-            self._timer.cancel()
+        """Drops all deadlines. None can be set any more."""
+        self._is_closed = True
+        for timer in (self._timer, self._turn_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timer, self._timer_at, self._turn_timer = None, NEVER, None
         self._queue.clear()
+        self._due.clear()
+        self._next_turn.clear()
 
     def _enqueue(self, deadline: Deadline) -> None:
         deadline.queued_at = deadline.at
@@ -85,32 +112,47 @@ class Deadlines:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = at
-        self._timer = self._scheduler.call_later(max(at - self._clock.monotonic(), 0.0), self._come)
+        self._timer = self._scheduler.call_later(max(at - self._clock.monotonic(), 0.0), self._run)
 
-    def _come(self) -> None:
-        """Do what is due; put off what has moved; wait for the next."""
+    def _turn(self) -> None:
+        self._turn_timer = None
+        self._due.extend(self._next_turn)
+        self._next_turn.clear()
+        self._run()
+
+    def _run(self) -> None:
+        """Runs what is due, puts off what has moved, and waits for the next.
+
+        A callback may answer a client whose next request calls :meth:`run_due`: that call runs the rest first.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
         self._timer, self._timer_at = None, NEVER
         now = self._clock.monotonic()
-        due: list[Deadline] = []
-        while self._queue and self._queue[0][0] <= now:
-            at, _, deadline = heapq.heappop(self._queue)
-            if at != deadline.queued_at:
-                continue  # it was moved forward, and stands in the queue a second time
-            deadline.queued_at = NEVER
-            if deadline.at <= now:
-                due.append(deadline)
-            elif deadline.at != NEVER:
-                self._enqueue(deadline)
-        due.reverse()
+        self._collect(now)
         try:
-            while due:
-                deadline = due.pop()
-                if deadline.at <= now:  # what came before it may have cancelled or moved it
+            while self._due:
+                deadline = self._due.popleft()
+                if deadline.at <= now:  # an earlier callback may have cancelled or moved it
                     deadline.at = NEVER
                     deadline.callback(*deadline.args)
         finally:
-            # A callback that fails is a bug of ours, and no reason to forget the others.
-            for deadline in due:
-                self._enqueue(deadline)
+            # A callback that fails is a bug of ours, and no reason to drop the others.
+            while self._due:
+                deadline = self._due.popleft()
+                if deadline.is_set and deadline.queued_at == NEVER:
+                    self._enqueue(deadline)
             if self._queue and self._queue[0][0] < self._timer_at:
                 self._arm(self._queue[0][0])
+
+    def _collect(self, now: float) -> None:
+        """Moves what is due from the queue to ``_due``."""
+        while self._queue and self._queue[0][0] <= now:
+            at, _, deadline = heapq.heappop(self._queue)
+            if at != deadline.queued_at:
+                continue  # it was moved forward, and is in the queue a second time
+            deadline.queued_at = NEVER
+            if deadline.at <= now:
+                self._due.append(deadline)
+            elif deadline.at != NEVER:
+                self._enqueue(deadline)

@@ -109,3 +109,75 @@ def test_none_strikes_after_the_end(clock, deadlines, struck):
     deadlines.close()
     clock.advance(2)
     assert struck == []
+
+
+def test_what_is_due_can_be_run_before_the_loop_turns(clock, deadlines, struck):
+    deadlines.set(Deadline(struck.append, "due"), 1)
+    deadlines.set(Deadline(struck.append, "not due"), 2)
+    deadlines.run_due()
+    assert struck == []
+    clock.skip(1)
+    deadlines.run_due()
+    deadlines.run_due()
+    assert struck == ["due"]
+    clock.advance(1)
+    assert struck == ["due", "not due"]
+
+
+def test_a_delay_of_nothing_is_due_in_the_next_turn(clock, deadlines, struck):
+    """Requests that are ready by now come first."""
+    deadlines.set(Deadline(struck.append, "soon"), 0)
+    cancelled = Deadline(struck.append, "never")
+    deadlines.set(cancelled, 0)
+    moved = Deadline(struck.append, "moved")
+    deadlines.set(moved, 0)
+    deadlines.run_due()
+    assert struck == []
+    cancelled.cancel()
+    deadlines.set(moved, 3)
+    clock.advance(0)
+    assert struck == ["soon"]
+    clock.advance(3)
+    assert struck == ["soon", "moved"]
+
+
+def test_a_strike_may_bring_a_request_that_wants_the_rest_done(clock, deadlines, struck):
+    def strike():
+        deadlines.run_due()
+        struck.append("first")
+
+    deadlines.set(Deadline(strike), 1)
+    deadlines.set(Deadline(struck.append, "second"), 1)
+    clock.advance(1)
+    assert struck == ["second", "first"]
+
+
+def test_one_that_fails_in_a_request_does_not_take_the_others_with_it(clock, deadlines, struck):
+    def fail():
+        raise RuntimeError("a bug")
+
+    cancelled = Deadline(struck.append, "never")
+    for deadline in (Deadline(fail), Deadline(struck.append, "same moment"), cancelled):
+        deadlines.set(deadline, 1)
+    clock.skip(1)
+    with pytest.raises(RuntimeError):
+        deadlines.run_due()
+    cancelled.cancel()
+    clock.advance(0)
+    assert struck == ["same moment"]
+
+
+def test_none_can_be_set_after_the_end(clock, deadlines, struck):
+    deadlines.set(Deadline(struck.append, "never"), 0)
+    deadlines.close()
+    for delay in (0, 1):
+        deadlines.set(Deadline(struck.append, "never"), delay)
+    clock.advance(2)
+    assert struck == []
+
+
+def test_one_may_end_them_all(clock, deadlines, struck):
+    deadlines.set(Deadline(deadlines.close), 1)
+    deadlines.set(Deadline(struck.append, "same moment"), 1)
+    clock.advance(2)
+    assert struck == []

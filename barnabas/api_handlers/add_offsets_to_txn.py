@@ -22,7 +22,7 @@ def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Lat
     def answer(error: type[KafkaError] | None) -> None:
         later.resolve(AddOffsetsToTxnResponse(error_code=coordinators_code(error, version)))
 
-    partition = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
+    partition = TopicPartition(CONSUMER_OFFSETS, broker.coordinators.groups.partition_of(request.group_id))
     session = context.session.number
     producer = ProducerIdentity(request.transactional_id, request.producer_id, request.producer_epoch, session)
     broker.transactions.add_partitions(producer, [partition], answer)

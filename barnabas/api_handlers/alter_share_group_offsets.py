@@ -42,7 +42,7 @@ def alter_share_group_offsets(request: AlterShareGroupOffsetsRequest, context: C
     try:
         require_protocol(SHARE, context)
         wanted = {topic_id: begun for topic_id, begun in starts.items() if begun}
-        context.broker.groups.share.states.alter_offsets(request.group_id, wanted, altered)
+        context.broker.groups.share.alter_offsets(request.group_id, wanted, altered)
     except KafkaError as error:
         return _refused(error)
     return later

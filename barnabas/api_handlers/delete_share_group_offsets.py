@@ -40,7 +40,7 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
 
     try:
         require_protocol(SHARE, context)
-        context.broker.groups.share.states.delete_offsets(request.group_id, list(ids.values()), forgotten)
+        context.broker.groups.share.delete_offsets(request.group_id, list(ids.values()), forgotten)
     except KafkaError as error:
         return _refused(error)
     return later

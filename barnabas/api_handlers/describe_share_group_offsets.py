@@ -66,7 +66,7 @@ def _describe(asked: Asked, context: Context, reply: Callable[[Group], object]) 
             raise InvalidGroupId
         partitions, lacking, unknown = _known(asked.topics, context)
     elif asked.group_id:
-        kept = context.broker.groups.share.states.initialized(asked.group_id)
+        kept = context.broker.groups.share.initialized(asked.group_id)
         partitions = [(topic_id, index) for topic_id, indexes in kept.items() for index in indexes]
 
     def found(outcomes: Outcomes) -> None:

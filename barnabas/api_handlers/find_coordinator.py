@@ -35,7 +35,7 @@ class CoordinatorTopic(Protocol):
 
     def create_topic(self, done: Callable[[KafkaError | None], object]) -> None: ...
 
-    def is_coordinator(self, key: str, /) -> bool: ...
+    def leads(self, key: str, /) -> bool: ...
 
 
 @api(FindCoordinatorRequest)
@@ -73,7 +73,7 @@ def _is_valid(key: str, key_type: int, version: int) -> bool:
 def _here(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> Coordinator:
     """Returns this node, under the address that the client's listener advertises, if it is the coordinator."""
     node = broker.nodes.of(listener).get(broker.node_id)
-    if node is not None and topic.is_coordinator(key):
+    if node is not None and topic.leads(key):
         return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
     return _failed(key, CoordinatorNotAvailable())  # its partition has no leader: the disk under it has failed
 
@@ -102,8 +102,8 @@ def _response(version: int, found: list[Coordinator]) -> FindCoordinatorResponse
 
 
 TOPIC_OF: dict[int, Callable[[Broker], CoordinatorTopic]] = {
-    GROUP: lambda broker: broker.group_log,
-    TRANSACTION: lambda broker: broker.transaction_log,
-    SHARE: lambda broker: broker.share_state_log,
+    GROUP: lambda broker: broker.coordinators.groups,
+    TRANSACTION: lambda broker: broker.coordinators.transactions,
+    SHARE: lambda broker: broker.coordinators.share,
 }
 """Types of keys (``CoordinatorType``)."""

@@ -5,6 +5,7 @@ Knows nothing of how a group rebalances.
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
+from barnabas.errors import KafkaError
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
@@ -12,7 +13,10 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
     """List those in the states and of the types that are asked for; all where none are."""
     broker = context.broker
-    groups = broker.groups.list_groups(request.states_filter, request.types_filter)
+    try:
+        groups = broker.groups.list_groups(request.states_filter, request.types_filter)
+    except KafkaError as error:
+        return ListGroupsResponse(error_code=error.code, groups=[])
     return ListGroupsResponse(
         groups=[
             ListGroupsResponse.ListedGroup(

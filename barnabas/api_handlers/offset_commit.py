@@ -53,7 +53,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
             answer([refusal.code] * len(commit.offsets))
 
     if context.api_version < ASKS_FOR_COORDINATOR:
-        broker.group_log.create_topic(commit_offsets)
+        broker.coordinators.groups.create_topic(commit_offsets)
     else:
         commit_offsets()
     return later

@@ -56,7 +56,7 @@ def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchRe
         except KafkaError as refusal:
             resolve_with_error(later, request, refusal, version)
 
-    context.broker.group_log.create_topic(created)
+    context.broker.coordinators.groups.create_topic(created)
     return later
 
 

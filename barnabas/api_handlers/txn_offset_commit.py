@@ -8,9 +8,9 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.offsets_to_commit import Codes, look_up, told
 from barnabas.api_handlers.registry import api
-from barnabas.broker.coordinator_log import COORDINATOR_ERRORS
 from barnabas.broker.transactional import Errors, Operation, ensure_in_transaction
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
+from barnabas.coordinators.shard import COORDINATOR_ERRORS
 from barnabas.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
@@ -76,7 +76,7 @@ def txn_offset_commit(
     if not request.group_id:
         refuse(InvalidGroupId())
         return later
-    kept_in = TopicPartition(CONSUMER_OFFSETS, broker.group_log.index_of(request.group_id))
+    kept_in = TopicPartition(CONSUMER_OFFSETS, broker.coordinators.groups.partition_of(request.group_id))
     producer = ProducerIdentity(
         request.transactional_id, request.producer_id, request.producer_epoch, context.session.number, Path.GROUPS
     )

@@ -11,13 +11,12 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.fetch_sessions import FetchSessions
-from barnabas.broker.group_log import GroupLog
 from barnabas.broker.hosting import Hosting
 from barnabas.broker.marker_sender import MarkerSender
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
-from barnabas.broker.transaction_log import TransactionLog
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.commands import (
     AllocateProducerIds,
@@ -42,7 +41,7 @@ from barnabas.cluster.partition import Partition
 from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
 from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
 from barnabas.cluster.snapshot_generator import SnapshotLimits
-from barnabas.cluster.topic_names import CLUSTER_METADATA, SHARE_GROUP_STATE
+from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
 from barnabas.config.endpoints import Endpoint
@@ -63,7 +62,6 @@ from barnabas.wire.schema import Versions
 if TYPE_CHECKING:
     from barnabas.broker.persister import Persister
     from barnabas.broker.share_partitions import SharePartitions
-    from barnabas.broker.share_state_log import ShareStateLog
     from barnabas.share.coordinator import ShareCoordinator
 
 logger = logging.getLogger(__name__)
@@ -124,9 +122,7 @@ class Broker:
         self.hosting = Hosting(self.node_id, self.log_manager)
         self.partitions = self.hosting.partitions
         self.metadata: NodeMetadata
-        self.group_log: GroupLog
-        self.transaction_log: TransactionLog
-        self._share_state_log: ShareStateLog | None = None
+        self.coordinators: Coordinators
         self._persister: Persister | None = None
         self._share_partitions: SharePartitions | None = None
         self.marker_sender = MarkerSender(peers, lambda: self.image)
@@ -166,8 +162,12 @@ class Broker:
             )
             self.hosting.host_all(image, self.config)
             self.metadata.loader.publishers.append(self._follow)
-            self.group_log = GroupLog(self)
-            self.transaction_log = TransactionLog(self)
+            self.coordinators = Coordinators(
+                self,
+                persister=lambda: self.persister,
+                send_markers=self.marker_sender.send,
+                next_producer_id=self.producer_ids.next,
+            )
         except BaseException:
             self.log_manager.close()
             raise
@@ -221,10 +221,7 @@ class Broker:
     def _registered(self, done: Done) -> None:
         self._is_registered = True
         self._record_directories()
-        self.group_log.start()
-        self.transaction_log.start()
-        if SHARE_GROUP_STATE in self.image.topics_by_name:
-            _ = self.share_state_log
+        self.coordinators.start()
         self.metadata.snapshots.spare_the_next_start()
         done(None, None)
 
@@ -235,10 +232,7 @@ class Broker:
             self._share_partitions.close()
         if self._persister is not None:
             self._persister.close()
-        if self._share_state_log is not None:
-            self._share_state_log.stop()
-        self.transaction_log.stop()
-        self.group_log.stop()
+        self.coordinators.stop()
         # Committed, at the latest, by the flush that closing the logs begins with.
         self.controller.submit(ShutDownBroker(self.node_id), logged("the controlled shutdown"))
         registered = self.image.brokers.get(self.node_id)
@@ -279,23 +273,13 @@ class Broker:
         metadata.open()
         return metadata
 
-    def forget_coordinators(self) -> None:
-        """Drops all groups, transactions and share state, and starts empty coordinators."""
+    def forget_share_partitions(self) -> None:
+        """Drops what share groups have acquired, and their sessions."""
         if self._share_partitions is not None:
             self._share_partitions.close()
             self._share_partitions = None
         if self._persister is not None:
             self._persister.close()
-        if self._share_state_log is not None:
-            self._share_state_log.stop()
-            self._share_state_log = None
-        self.transactions.resign()
-        self.transaction_log.stop()
-        self.groups.resign()
-        self.group_log.stop()
-        self.group_log, self.transaction_log = GroupLog(self), TransactionLog(self)
-        self.group_log.start()
-        self.transaction_log.start()
 
     # ------------------------------------------------------------ following the metadata
 
@@ -305,10 +289,7 @@ class Broker:
         if all_changed or self.config.single_node != is_single_node(image, self.node_id):
             self._take_dynamic_configs()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
-        self.group_log.on_image(delta)
-        self.transaction_log.on_image(delta)
-        if self._share_state_log is not None:
-            self._share_state_log.on_image(delta)
+        self.coordinators.on_image(delta)
         if self._share_partitions is not None:
             self._share_partitions.on_image(delta)
         if self._is_registered:
@@ -405,25 +386,15 @@ class Broker:
 
     @property
     def groups(self) -> GroupCoordinator:
-        return self.group_log.coordinator
+        return self.coordinators.groups.coordinator
 
     @property
     def transactions(self) -> TransactionCoordinator:
-        return self.transaction_log.coordinator
-
-    @property
-    def share_state_log(self) -> "ShareStateLog":
-        """The share coordinator's log: made, and read, when somebody first asks for it, or at start if it is there."""
-        if self._share_state_log is None:
-            from barnabas.broker.share_state_log import ShareStateLog
-
-            self._share_state_log = ShareStateLog(self)
-            self._share_state_log.start()
-        return self._share_state_log
+        return self.coordinators.transactions.coordinator
 
     @property
     def share_state(self) -> "ShareCoordinator":
-        return self.share_state_log.coordinator
+        return self.coordinators.share.coordinator
 
     @property
     def persister(self) -> "Persister":

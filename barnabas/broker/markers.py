@@ -4,22 +4,35 @@ Knows nothing of what the coordinator makes of it. Bytes and rules of Apache Kaf
 ``KafkaApis.handleWriteTxnMarkersRequest`` (KIP-98, KIP-1228).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from barnabas.broker.coordinators import Coordinators
+from barnabas.clock import Clock
 from barnabas.cluster.partition import ACKS_ALL, Partition
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
-from barnabas.errors import KafkaError, UnknownServerError, UnknownTopicOrPartition
+from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownServerError, UnknownTopicOrPartition
 from barnabas.log.producer_state import BUMPS_EPOCH
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch, sign
 from barnabas.records.control import ControlType, control_key
 from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+
+class Node(Protocol):
+    """What is needed of this node."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def partitions(self) -> Mapping[tuple[str, int], Partition]: ...
+
+    @property
+    def coordinators(self) -> Coordinators: ...
+
 
 _VALUE: Final = Struct(">hi")  # version, coordinator epoch
 VALUE_VERSION: Final = 0
@@ -48,7 +61,7 @@ def end_marker(marker: Marker, now_ms: int) -> RecordBatch:
 
 
 def write_markers(
-    broker: "Broker",
+    node: Node,
     marker: Marker,
     partitions: Sequence[TopicPartition],
     done: Callable[[PartitionErrors], object],
@@ -58,14 +71,17 @@ def write_markers(
     The batch is built once, and stamped for each. Errors: UnknownTopicOrPartition where there is none, or its disk has
     failed; what :meth:`ProducerState.check` and :meth:`ProducerState.check_end` refuse.
     """
-    now_ms = broker.clock.time_ms()
+    now_ms = node.clock.time_ms()
     batch = end_marker(marker, now_ms)
     errors: dict[TopicPartition, type[KafkaError] | None] = {}
     unsafe: list[tuple[TopicPartition, Partition, int]] = []
     for place in partitions:
-        partition = broker.partitions.get(place)
+        partition = node.partitions.get(place)
         if partition is None or partition.log.is_offline:
             errors[place] = UnknownTopicOrPartition
+            continue
+        if place.topic == CONSUMER_OFFSETS and not node.coordinators.groups.is_active(place.partition):
+            errors[place] = NotLeaderOrFollower  # its group coordinator is being loaded: the sender tries again
             continue
         try:
             last_offset = _append(partition, marker, batch, now_ms)
@@ -74,7 +90,7 @@ def write_markers(
             continue
         errors[place] = None
         if place.topic == CONSUMER_OFFSETS:
-            broker.group_log.transaction_ended(place.partition, marker.producer_id, marker.is_commit)
+            node.coordinators.groups.transaction_ended(place.partition, marker.producer_id, marker.is_commit)
         if not partition.is_safe(last_offset + 1, ACKS_ALL):
             unsafe.append((place, partition, last_offset + 1))
     if unsafe:

@@ -7,9 +7,9 @@ the partitions that were taken in by the time these are enough: often with one, 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from barnabas.broker.share_partitions import CachedSharePartition
+from barnabas.broker.share_partitions import CachedSharePartition, SharePartitions
 from barnabas.clock import Scheduler
 from barnabas.cluster.delayed_fetch import DelayedFetch
 from barnabas.cluster.partition import READ_COMMITTED
@@ -21,8 +21,15 @@ from barnabas.share.acquiring import Acquired, Wanted, acquire, without_aborted
 from barnabas.share.messages import TopicPartition
 from barnabas.share.partition import SharePartition
 
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
+
+class Node(Protocol):
+    """What is needed of this node."""
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+    @property
+    def share_partitions(self) -> SharePartitions: ...
 
 
 FIRST_READ, MORE = 65_536, 16
@@ -54,20 +61,20 @@ class ShareFetching:
 
     def __init__(
         self,
-        broker: "Broker",
+        node: Node,
         group_id: str,
         wanted: Wanted,
         limits: FetchLimits,
         partitions: Sequence[TopicPartition],
         done: Done,
     ) -> None:
-        self._broker = broker
+        self._node = node
         self._group_id = group_id
         self._wanted = wanted
         self._limits = limits
         self._asked = partitions
         self._done = done
-        self._isolation_level = broker.share_partitions.of_group(group_id).isolation_level
+        self._isolation_level = node.share_partitions.of_group(group_id).isolation_level
         self._led: dict[TopicPartition, CachedSharePartition] = {}
         self._loading: list[TopicPartition] = []  #: partitions that this fetch is the first to read, not taken in yet
         self._results: Results = {}
@@ -75,7 +82,7 @@ class ShareFetching:
 
     def start(self) -> None:
         """Lead what is to be read, and answer if that can be done already."""
-        share_partitions = self._broker.share_partitions
+        share_partitions = self._node.share_partitions
         for at in self._asked:
             known = share_partitions.find(self._group_id, at)
             try:
@@ -93,7 +100,7 @@ class ShareFetching:
             self.expire()
         else:
             self._delayed = DelayedShareFetch(
-                self, self._broker.scheduler, self._led.values(), self._isolation_level, self._limits.max_wait_ms
+                self, self._node.scheduler, self._led.values(), self._isolation_level, self._limits.max_wait_ms
             )
 
     # ------------------------------------------------------------ waiting

@@ -7,8 +7,10 @@ groups make of it; the state is read from, and written to, the share coordinator
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
+from barnabas.broker.environment import NodeEnvironment
+from barnabas.broker.persister import Persister
 from barnabas.broker.share_sessions import SessionKey, ShareSession, ShareSessions
 from barnabas.cluster.features import SHARE_VERSION
 from barnabas.cluster.image import MetadataDelta
@@ -31,9 +33,6 @@ from barnabas.errors import (
 )
 from barnabas.share.messages import UNKNOWN_START_OFFSET, Outcome, Outcomes, StateBatch, TopicPartition
 from barnabas.share.partition import Acknowledgement, Done, Limits, SharePartition
-
-if TYPE_CHECKING:
-    from barnabas.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
 
@@ -89,22 +88,32 @@ class CachedSharePartition:
             waiter()
 
 
+class Node(NodeEnvironment, Protocol):
+    """What is needed of this node."""
+
+    @property
+    def persister(self) -> Persister: ...
+
+    def topic_name(self, topic_id: bytes, /) -> str | None:
+        """Returns the name of the topic with that id, None if there is none."""
+
+
 class SharePartitions:
     """All of a broker, with the sessions of those who read them."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
-        self.sessions = ShareSessions(lambda: broker.config["group.share.max.share.sessions"])
-        self._deadlines = Deadlines(broker.clock, broker.scheduler)
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.sessions = ShareSessions(lambda: node.config["group.share.max.share.sessions"])
+        self._deadlines = Deadlines(node.clock, node.scheduler)
         self._led: dict[tuple[str, bytes, int], CachedSharePartition] = {}
         self._group_limits: dict[str, GroupLimits] = {}
-        broker.persister.on_change = self.begun_anew
+        node.persister.on_change = self.begun_anew
 
     def of_group(self, group_id: str) -> GroupLimits:
         """What the group is set to, now."""
         found = self._group_limits.get(group_id)
         if found is None:
-            settings = GroupSettings(self._broker.config, self._broker.image.configs_of(GROUP_RESOURCE, group_id))
+            settings = GroupSettings(self._node.config, self._node.image.configs_of(GROUP_RESOURCE, group_id))
             lock_ms: int = settings["share.record.lock.duration.ms"]
             is_committed = settings["share.isolation.level"] == "read_committed"
             if len(self._group_limits) >= MOST_LIMITS:
@@ -125,7 +134,8 @@ class SharePartitions:
     # ------------------------------------------------------------ leading
 
     def find(self, group_id: str, at: TopicPartition) -> CachedSharePartition | None:
-        """What is led of the group's, if any member has read it."""
+        """What is led of the group's, if any member has read it. Locks that are due have ended by then."""
+        self._deadlines.run_due()
         return self._led.get((group_id, *at))
 
     def lead(self, group_id: str, at: TopicPartition) -> CachedSharePartition:
@@ -133,16 +143,17 @@ class SharePartitions:
 
         :raises KafkaError: this node does not lead the partition
         """
+        self._deadlines.run_due()
         key = (group_id, *at)
         led = self._led.get(key)
         if led is None:
-            name = self._broker.topic_name(at[0])
+            name = self._node.topic_name(at[0])
             if name is None:
                 raise UnknownTopicOrPartition
-            partition = self._broker.partition(name, at[1])
+            partition = self._node.partition(name, at[1])
             partition.check_leader()
             led = self._led[key] = CachedSharePartition(group_id, partition)
-            self._broker.persister.read(group_id, *at, led.leader_epoch, partial(self._read, key, led))
+            self._node.persister.read(group_id, *at, led.leader_epoch, partial(self._read, key, led))
         return led
 
     def _read(self, key: tuple[str, bytes, int], led: CachedSharePartition, outcomes: Outcomes) -> None:
@@ -162,7 +173,7 @@ class SharePartitions:
                 outcome.state,
                 start_offset,
                 limits=lambda: self.of_group(led.group_id).limits,
-                clock=self._broker.clock,
+                clock=self._node.clock,
                 deadlines=self._deadlines,
                 write=partial(self._write, key, led),
                 changed=led.wake,
@@ -181,7 +192,7 @@ class SharePartitions:
             return log.log_start_offset
         if reset == "latest":
             return log.high_watermark
-        since = self._broker.clock.time_ms() - duration_ms(reset.partition(":")[2])
+        since = self._node.clock.time_ms() - duration_ms(reset.partition(":")[2])
         found = log.offset_for_timestamp(since, log.high_watermark)
         if found is None:
             raise OffsetNotAvailable
@@ -202,7 +213,7 @@ class SharePartitions:
                 self._give_up(key, error)
             done(error)
 
-        self._broker.persister.write(
+        self._node.persister.write(
             *key, led.state_epoch, led.leader_epoch, start_offset, delivery_complete_count, batches, written
         )
 
@@ -272,7 +283,7 @@ class SharePartitions:
         """Leadership, topics and settings may be other ones now."""
         if delta.configs:
             self._group_limits.clear()
-        if SHARE_VERSION in delta.features and not self._broker.image.features.get(SHARE_VERSION):
+        if SHARE_VERSION in delta.features and not self._node.image.features.get(SHARE_VERSION):
             self._give_up_all()
         for key, led in list(self._led.items()):
             _, topic_id, index = key

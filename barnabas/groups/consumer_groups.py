@@ -5,9 +5,7 @@ Knows nothing of requests and logs. Follows the parts of Apache Kafka's ``GroupM
 
 from collections.abc import Collection, Mapping
 
-from barnabas.errors import InvalidGroupId, KafkaError
-from barnabas.groups.assigning import names_of
-from barnabas.groups.consumer import checks
+from barnabas.errors import KafkaError
 from barnabas.groups.consumer.directory import Directory
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.leaving import Leaving
@@ -50,7 +48,6 @@ class ConsumerGroups:
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """Handles a ConsumerGroupHeartbeat. Replies once its records are durable."""
         try:
-            checks.check_shape(request, names_of(self._environment.config()["group.consumer.assignors"]))
             if request.member_epoch in (LEAVING, LEAVING_STATIC):
                 self.leaving.leave(request, reply)
             else:
@@ -66,8 +63,6 @@ class ConsumerGroups:
 
         :raises GroupIdNotFound: there is no consumer group with that id
         """
-        if not group_id:
-            raise InvalidGroupId
         group = self.directory.require(group_id)
         return DescribedGroup(
             group.state_name,

@@ -98,8 +98,6 @@ class Environment:
     clock: Clock
     deadlines: Deadlines
     new_uuid: Callable[[], str]
-    is_coordinator: Callable[[str], bool]
-    """Whether a group of that name would be here."""
     image: Callable[[], ClusterView]
     config: Callable[[], Settings]
     """The broker's configs as they are now, by their dotted names."""

@@ -4,7 +4,7 @@ Knows nothing of rebalances and logs. Whether a member may commit is decided by 
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
@@ -13,7 +13,6 @@ from barnabas.errors import (
     GroupIdNotFound,
     GroupSubscribedToTopic,
     IllegalGeneration,
-    InvalidGroupId,
     KafkaError,
     NonEmptyGroup,
     NotCoordinator,
@@ -55,9 +54,9 @@ class OffsetKeeping:
         ledger: Ledger,
         *,
         write: Write,
-        is_coordinator: Callable[[str], bool],
-        partition_of: Callable[[str], int],
+        index: int,
     ) -> None:
+        """:param index: the partition of ``__consumer_offsets``"""
         self.config = config
         self.offsets = GroupOffsets()
         self._groups: dict[str, Group] = {}
@@ -68,18 +67,10 @@ class OffsetKeeping:
         self._deadlines = deadlines
         self._ledger = ledger
         self._append = write
-        self._is_coordinator = is_coordinator
-        self._partition_of = partition_of
+        self._index = index
         self._retention_check = Deadline(self._check_retention)
 
     # ----------------------------------------------------------------- groups
-
-    def _find(self, group_id: str) -> Group | None:
-        """The group, or None where there is none; NOT_COORDINATOR where it would not be here."""
-        group = self._groups.get(group_id)
-        if group is None and not self._is_coordinator(group_id):
-            raise NotCoordinator
-        return group
 
     def _create(self, group_id: str) -> ClassicGroup:
         if not has_place_for(group_id):
@@ -190,15 +181,11 @@ class OffsetKeeping:
         if producer is None:
             self.offsets.put(group_id, *taken)
         else:
-            self.offsets.put_pending(Transaction(self._partition_of(group_id), producer.id), group_id, *taken)
-
-    def transaction_ended(self, partition: int, producer_id: int, is_commit: bool) -> None:
-        """A producer's marker is in that partition of ``__consumer_offsets``: its offsets there count, or are gone."""
-        self.offsets.end(Transaction(partition, producer_id), is_commit)
+            self.offsets.put_pending(Transaction(self._index, producer.id), group_id, *taken)
 
     def _committing(self, commit: OffsetCommit) -> Group:
         """Returns the group of a commit. A simple consumer's first commit creates it."""
-        group = self._find(commit.group_id)
+        group = self._groups.get(commit.group_id)
         if group is None:
             if commit.generation_id >= 0:
                 raise GroupIdNotFound if commit.knows_group_id_not_found else IllegalGeneration
@@ -215,9 +202,9 @@ class OffsetKeeping:
         """OffsetFetch: all that the group has committed, nothing for one that is not there. Not to be changed.
 
         A member of a newer kind says who it is, and in which epoch it believes to be. KafkaError where it is wrong
-        about that; NOT_COORDINATOR where the group would not be here.
+        about that.
         """
-        group = self._find(group_id)
+        group = self._groups.get(group_id)
         if group is not None:
             group.validate_offset_fetch(member_id, member_epoch)
         return self.offsets.of(group_id)
@@ -228,9 +215,7 @@ class OffsetKeeping:
 
     def delete_offsets(self, group_id: str, positions: Sequence[tuple[str, int]], reply: ErrorsReply) -> None:
         """OffsetDelete, of (topic, partition)s that exist: a code for each; KafkaError for all of them."""
-        if not group_id:
-            raise InvalidGroupId
-        group = self._find(group_id)
+        group = self._groups.get(group_id)
         if group is None or group.type == SHARE:
             raise GroupIdNotFound
         if not group.is_empty and not group.is_consumer_group:

@@ -14,7 +14,6 @@ class Kept:
 
     __slots__ = (
         "created_ms",
-        "index",
         "is_settled",
         "max_leader_epoch",
         "max_state_epoch",
@@ -25,8 +24,7 @@ class Kept:
         "written_ms",
     )
 
-    def __init__(self, index: int) -> None:
-        self.index = index  #: the partition of the log that keeps it
+    def __init__(self) -> None:
         self.offset = 0  #: of its newest snapshot
         self.state = SharePartitionState()
         self.is_settled = True  #: of its batches no two that touch say the same

@@ -36,7 +36,7 @@ def reset(broker: Broker, features: Mapping[str, int], done: Callable[[], object
     controller.submit(AlterConfigs(at_start), logged("the configs"))
 
     def deleted(result: Any, error: KafkaError | None) -> None:
-        broker.forget_coordinators()
+        broker.forget_share_partitions()
         broker.fetch_sessions.clear()
         done()
 

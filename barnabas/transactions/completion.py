@@ -1,13 +1,14 @@
-"""Ends what has been decided: a marker to each partition, then the record that says that all have it.
+"""Completes decided transactions: a marker to each partition, then the record that the transaction is complete.
 
-Knows nothing of clients, who have their answer already. Kafka's ``TransactionMarkerChannelManager`` and
+Knows nothing of clients, who have been answered by then. Kafka's ``TransactionMarkerChannelManager`` and
 ``TransactionMarkerRequestCompletionHandler``.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable
 
-from barnabas.clock import Clock, Scheduler, Timer
+from barnabas.clock import Clock
+from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import (
     InvalidProducerEpoch,
     KafkaError,
@@ -26,42 +27,41 @@ from barnabas.transactions.writing import Writer
 logger = logging.getLogger(__name__)
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.1, 3.2
-"""Seconds until what could not be written is tried again, for all of them at once; twice as many each time."""
+"""Seconds until all failed writes are retried, doubled each time."""
 
 NOT_NEEDED = frozenset({
-    UnknownTopicOrPartition,  # deleted since; nothing is left there that would have to end
-    UnsupportedForMessageFormat,  # it can't have taken anything of the transaction
+    UnknownTopicOrPartition,  # it was deleted
+    UnsupportedForMessageFormat,  # it cannot have records of a transaction
     UnsupportedVersion,
-    InvalidProducerEpoch,  # it has heard of a later epoch, and has ended what was open before
+    InvalidProducerEpoch,  # it knows a later epoch, and has ended what was open before
     ProducerFenced,
 })  # fmt: skip
-"""With these a partition is done, too."""
+"""After these errors a partition needs no marker."""
 
 
 class Completion:
-    """The transactions that are decided, and not yet complete."""
+    """The transactions that are decided, and not complete yet."""
 
     def __init__(
         self,
         clock: Clock,
-        scheduler: Scheduler,
+        deadlines: Deadlines,
         writer: Writer,
         send_markers: SendMarkers,
-        coordinator_epoch: Callable[[str], int],
+        coordinator_epoch: Callable[[], int],
     ) -> None:
         self._clock = clock
-        self._scheduler = scheduler
+        self._deadlines = deadlines
         self._writer = writer
         self._send_markers = send_markers
         self._coordinator_epoch = coordinator_epoch
         self._late: dict[Transaction, Collection[TopicPartition]] = {}
-        """To be tried again, with the partitions that need a marker; without any, only the record is missing."""
-        self._timer: Timer | None = None
+        """To be retried, with the partitions that need a marker; without any, only the record is missing."""
+        self._retries = Deadline(self._again)
         self._wait = SHORTEST_WAIT
-        self._is_closed = False
 
     def begin(self, transaction: Transaction) -> Facts:
-        """The decision is written: tell the partitions. What it is when they all know, which may be later."""
+        """Sends the markers of a decided transaction. Returns what it is once all partitions have theirs."""
         target = transaction.completing = transaction.complete(self._clock.time_ms())
         if transaction.facts.partitions:
             self._send(transaction, tuple(transaction.facts.partitions))
@@ -70,46 +70,36 @@ class Completion:
         return target
 
     def forget(self, transaction: Transaction) -> None:
-        """Another node sees to it from here on."""
+        """Leaves the transaction to another coordinator."""
         transaction.completing = None
         self._late.pop(transaction, None)
 
     def topics_deleted(self, transactions: Iterable[Transaction], topics: Collection[str]) -> None:
-        """Partitions of these topics need no marker any more."""
+        """Stops waiting for markers in partitions of these topics."""
         for transaction in transactions:
             if transaction.completing is not None:
                 gone = [each for each in transaction.facts.partitions if each.topic in topics]
                 if gone:
-                    self._told(transaction, transaction.completing, dict.fromkeys(gone, UnknownTopicOrPartition))
-
-    def close(self) -> None:
-        """Nothing more is written, whatever is still being written: the next start goes on with it."""
-        self._is_closed = True
-        self._late.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+                    self._answered(transaction, transaction.completing, dict.fromkeys(gone, UnknownTopicOrPartition))
 
     # ---------------------------------------------------------------- markers
 
     def _send(self, transaction: Transaction, partitions: Collection[TopicPartition]) -> None:
-        if self._is_closed:
-            return
         facts, target = transaction.facts, transaction.completing
         assert target is not None
         marker = Marker(
             facts.producer_id,
             facts.producer_epoch,
-            self._coordinator_epoch(transaction.transactional_id),
+            self._coordinator_epoch(),
             facts.state is State.PREPARE_COMMIT,
             facts.client_version,
         )
-        self._send_markers(marker, tuple(partitions), lambda errors: self._told(transaction, target, errors))
+        self._send_markers(marker, tuple(partitions), lambda errors: self._answered(transaction, target, errors))
 
-    def _told(self, transaction: Transaction, target: Facts, errors: PartitionErrors) -> None:
-        """What became of some markers."""
-        if self._is_closed or transaction.completing is not target:
-            return  # the next start's or another node's business by now, or complete without these
+    def _answered(self, transaction: Transaction, target: Facts, errors: PartitionErrors) -> None:
+        """Takes in the results of some markers."""
+        if transaction.completing is not target:
+            return  # another coordinator completes it by now, or it is complete without these
         remaining = dict(transaction.facts.partitions)
         late: list[TopicPartition] = []
         for partition, error in errors.items():
@@ -119,28 +109,26 @@ class Completion:
                 del remaining[partition]
             elif error is TransactionCoordinatorFenced:
                 logger.warning(
-                    "%s: %s-%d has a marker of a later coordinator; this one leaves the transaction to it",
+                    "%s: %s-%d has a marker of a later coordinator, which completes the transaction",
                     transaction.transactional_id,
                     *partition,
                 )
                 self.forget(transaction)
                 return
             elif error in NOT_NEEDED:
-                logger.info("%s: no marker for %s-%d: %s", transaction.transactional_id, *partition, error.__name__)
+                logger.info("%s: %s-%d needs no marker: %s", transaction.transactional_id, *partition, error.__name__)
                 del remaining[partition]
             else:
                 late.append(partition)
         transaction.facts = transaction.facts._replace(partitions=remaining)
         if late:
-            logger.info("%s: %d markers have to be written again", transaction.transactional_id, len(late))
+            logger.info("%s: retrying %d markers", transaction.transactional_id, len(late))
             self._retry(transaction, late)
         elif not remaining:
             self._finish(transaction)
 
     def _finish(self, transaction: Transaction) -> None:
-        """All markers are written: say so in the log."""
-        if self._is_closed:
-            return
+        """Writes that the transaction is complete."""
         target = transaction.completing
         assert target is not None
         self._late.pop(transaction, None)
@@ -150,9 +138,9 @@ class Completion:
                 transaction.completing = None
             elif error is NotCoordinator:
                 self.forget(transaction)
-            elif not self._is_closed:
+            else:
                 logger.warning(
-                    "%s: it cannot be written that its transaction is complete: %s",
+                    "%s: cannot write that the transaction is complete: %s",
                     transaction.transactional_id,
                     error.__name__,
                 )
@@ -161,15 +149,14 @@ class Completion:
 
         self._writer.write(transaction, target, written)
 
-    # ------------------------------------------------------------------ again
+    # ---------------------------------------------------------------- retries
 
     def _retry(self, transaction: Transaction, partitions: Collection[TopicPartition]) -> None:
         self._late[transaction] = {**dict.fromkeys(self._late.get(transaction, ())), **dict.fromkeys(partitions)}
-        if self._timer is None:
-            self._timer = self._scheduler.call_later(self._wait, self._again)
+        if not self._retries.is_set:
+            self._deadlines.set(self._retries, self._wait)
 
     def _again(self) -> None:
-        self._timer = None
         self._wait = min(self._wait * 2, LONGEST_WAIT)
         late, self._late = self._late, {}
         for transaction, partitions in late.items():

@@ -1,4 +1,4 @@
-"""What administrators are shown: one transactional id, or those that they look for.
+"""What DescribeTransactions and ListTransactions return of transactional ids.
 
 Knows nothing of how transactions come about.
 """
@@ -6,13 +6,13 @@ Knows nothing of how transactions come about.
 from collections.abc import Iterable
 
 from barnabas.patterns import matcher
-from barnabas.transactions.messages import DescribedTransaction, ListedTransaction, Listing
+from barnabas.transactions.messages import DescribedTransaction, ListedTransaction
 from barnabas.transactions.states import BY_TITLE
 from barnabas.transactions.transaction import Transaction
 
 
 def described(transaction: Transaction) -> DescribedTransaction:
-    """As DescribeTransactions shows it."""
+    """Returns what DescribeTransactions shows of a transactional id."""
     facts = transaction.facts
     return DescribedTransaction(
         transaction.transactional_id,
@@ -26,9 +26,9 @@ def described(transaction: Transaction) -> DescribedTransaction:
 
 
 class Filter:
-    """What ListTransactions asks for; a filter that is empty, or below 0, lets everything through.
+    """The filters of a ListTransactions request. One that is empty, or below 0, lets everything through.
 
-    :raises InvalidRegularExpression: ``pattern`` is none (KIP-1152)
+    :raises InvalidRegularExpression: ``pattern`` is not one (KIP-1152)
     """
 
     def __init__(
@@ -42,19 +42,18 @@ class Filter:
         names = tuple(states)
         self._any_state = not names
         self._states = {BY_TITLE[name] for name in names if name in BY_TITLE}
-        self._unknown_states = [name for name in names if name not in BY_TITLE]
+        self.unknown_states = [name for name in names if name not in BY_TITLE]
         self._producer_ids = frozenset(producer_ids)
         self._began_before_ms = now_ms - duration_ms if duration_ms >= 0 else None
         self._matches = matcher(pattern) if pattern else None
 
-    def listing(self, transactions: Iterable[Transaction]) -> Listing:
-        """Those of them that are asked for."""
-        found = [
+    def of(self, transactions: Iterable[Transaction]) -> list[ListedTransaction]:
+        """Returns those that pass all filters."""
+        return [
             ListedTransaction(each.transactional_id, each.facts.producer_id, each.facts.state.title)
             for each in transactions
             if self._lets_through(each)
         ]
-        return Listing(self._unknown_states, found)
 
     def _lets_through(self, transaction: Transaction) -> bool:
         facts = transaction.facts

@@ -1,11 +1,10 @@
-"""A transactional id as a record of ``__transaction_state``, there and back.
+"""Encodes and decodes the records of ``__transaction_state``.
 
 Knows nothing of logs or batches.
 """
 
-import logging
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from barnabas.errors import MalformedMessage
 from barnabas.transactions.messages import Record, TopicPartition
@@ -13,27 +12,24 @@ from barnabas.transactions.states import State
 from barnabas.transactions.transaction import NOTHING, Facts
 from barnabas.wire.messages.transaction_records import (
     TransactionLogValue,
-    decode_key,
     decode_value,
     encode_key,
     encode_value,
 )
 
-logger = logging.getLogger(__name__)
-
 OLDEST_VERSION, VERSION = 0, 1
-"""Of the value; the newer one has the ids to either side, and is written from transaction.version 1 on."""
+"""Of the value. The newer one also has the previous and the next producer id; transaction.version 1 and up write it."""
 
 KNOWN_VERSIONS = tuple(struct.pack(">h", version) for version in (OLDEST_VERSION, VERSION))
 
 STATES = frozenset(State)
 
 LONGEST_ID = (1 << 15) - 1
-"""Bytes of UTF-8; requests may bring longer ones, for which a record's key has no place."""
+"""Bytes of UTF-8 of a transactional id. Requests may have longer ones, for which the key of a record has no place."""
 
 
 def record_of(transactional_id: str, facts: Facts, transaction_version: int) -> Record:
-    """The record that keeps these facts, as it is written at a level of transaction.version."""
+    """Returns the record of these facts, as it is written at that level of transaction.version."""
     value = TransactionLogValue(
         producer_id=facts.producer_id,
         previous_producer_id=facts.previous_producer_id,
@@ -50,34 +46,17 @@ def record_of(transactional_id: str, facts: Facts, transaction_version: int) -> 
 
 
 def tombstone(transactional_id: str) -> Record:
-    """The record that takes a transactional id away."""
+    """Returns the tombstone of a transactional id."""
     return encode_key(transactional_id), None
 
 
-def latest(records: Iterable[Record]) -> Iterator[tuple[str, Facts | None]]:
-    """Each transactional id with what was kept of it last, or None where it was taken away.
-
-    Only the last record of each is decoded. What a newer broker wrote is passed over: records of other kinds, and
-    values of versions that aren't known here.
-    :raises MalformedMessage: a record is none
-    """
-    last: dict[bytes, bytes | None] = {}
-    unknown = 0
-    for key, value in records:
-        if value is None or value[:2] in KNOWN_VERSIONS:
-            last[key] = value
-        else:
-            unknown += 1
-    if unknown:
-        logger.warning("%d records are of a newer broker's version, and passed over", unknown)
-    for key, value in last.items():
-        transactional_id = decode_key(key)
-        if transactional_id is not None:
-            yield transactional_id, None if value is None else facts_of(value)
+def is_known(value: bytes) -> bool:
+    """Returns whether the value is of a version that this broker can decode."""
+    return value[:2] in KNOWN_VERSIONS
 
 
 def facts_of(value: bytes) -> Facts:
-    """What a record's value says. :raises MalformedMessage: it is none"""
+    """Decodes the value of a record. :raises MalformedMessage: it is not one"""
     kept = decode_value(value)
     if kept.transaction_status not in STATES:
         raise MalformedMessage(f"a transaction has no state {kept.transaction_status}")

@@ -1,6 +1,6 @@
-"""Writes what is to become of a transactional id, and lets it come true when that is safe.
+"""Appends a state record, and applies it once it is durable.
 
-Knows nothing of why. Kafka's ``TransactionStateManager.appendTransactionToLog``.
+Knows nothing of why a state changes. Kafka's ``TransactionStateManager.appendTransactionToLog``.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from barnabas.transactions.transaction import Facts, Transaction
 
 
 class Writing:
-    """One record on its way; called with None when it is safe, or with why it cannot be."""
+    """One record that is being written. Called with None once it is durable, or with the error."""
 
     __slots__ = ("_facts", "_then", "_transaction")
 
@@ -25,7 +25,7 @@ class Writing:
     def __call__(self, error: type[KafkaError] | None) -> None:
         transaction = self._transaction
         if transaction.writing is not self:
-            return  # another node's business by now, and whoever waited has been told
+            return  # the shard was unloaded, and whoever waited has been answered
         transaction.writing = transaction.pending = None
         if error is None and self._facts is not None:
             transaction.facts = self._facts
@@ -33,18 +33,18 @@ class Writing:
 
 
 class Writer:
-    """Writes records, at the level of transaction.version at hand."""
+    """Writes state records in the format of the current transaction.version."""
 
     def __init__(self, write: Write, transaction_version: Callable[[], int]) -> None:
         self._append = write
         self._transaction_version = transaction_version
 
     def write(self, transaction: Transaction, facts: Facts, then: Written) -> None:
-        """Write what was prepared. It is so when ``then`` is called with None; given up when it is with an error."""
+        """Writes prepared facts, which take effect before ``then`` is called with None; an error drops them."""
         self._write(transaction, facts, then)
 
-    def bury(self, transaction: Transaction, then: Written) -> None:
-        """Write that the transactional id is no more."""
+    def write_tombstone(self, transaction: Transaction, then: Written) -> None:
+        """Writes the tombstone of the transactional id."""
         transaction.pending = State.DEAD
         self._write(transaction, None, then)
 

@@ -224,7 +224,7 @@ class GroupNode(QuietNode):
 def group_node():
     """:class:`GroupNode`, which somebody has asked for a coordinator."""
     node = GroupNode()
-    node.broker.group_log.create_topic(ready)
+    node.broker.coordinators.groups.create_topic(ready)
     return node
 
 

@@ -97,12 +97,12 @@ def described(node, transactional_id):
 def test_who_is_no_coordinator_says_so(node):
     assert described(node, "one").error_code == NotCoordinator.code
     assert described(node, "").error_code == InvalidRequest.code
-    node.broker.transaction_log.create_topic(ready)
+    node.broker.coordinators.transactions.create_topic(ready)
     assert described(node, "one").error_code == TransactionalIdNotFound.code
 
 
 def test_the_life_of_a_transaction(node):
-    node.broker.transaction_log.create_topic(ready)
+    node.broker.coordinators.transactions.create_topic(ready)
     node.create_topic("t", 2)
     transactions, made, answers = node.broker.transactions, [], []
     transactions.init_producer_id(InitProducer("one", 60_000), made.append)

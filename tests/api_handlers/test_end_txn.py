@@ -25,7 +25,7 @@ Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
 @pytest.fixture
 def node(group_node):
-    group_node.broker.transaction_log.create_topic(ready)
+    group_node.broker.coordinators.transactions.create_topic(ready)
     return group_node
 
 
@@ -169,7 +169,7 @@ def test_a_group_is_its_partition(node, producer, version):
         transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], group_id="g"
     )
     assert node.call(request, version).error_code == NONE
-    index = node.broker.group_log.index_of("g")
+    index = node.broker.coordinators.groups.partition_of("g")
     assert list(node.broker.transactions.describe("x").partitions) == [("__consumer_offsets", index)]
 
 

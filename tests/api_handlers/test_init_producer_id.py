@@ -101,14 +101,14 @@ def test_nobody_has_asked_for_the_coordinator(group_node, version):
 
 @pytest.mark.parametrize("version", range(6))
 def test_a_transactional_id_has_one_producer_id_and_a_new_epoch_each_time(group_node, version):
-    group_node.broker.transaction_log.create_topic(ready)
+    group_node.broker.coordinators.transactions.create_topic(ready)
     assert [transactional(group_node, version) for _ in range(3)] == [(NONE, 0, epoch) for epoch in range(3)]
     assert transactional(group_node, version, "another") == (NONE, 1, 0)
 
 
 @pytest.mark.parametrize("version", range(3, 6))
 def test_an_older_incarnation_is_fenced(group_node, version):
-    group_node.broker.transaction_log.create_topic(ready)
+    group_node.broker.coordinators.transactions.create_topic(ready)
     for _ in range(3):
         transactional(group_node, version)
     fenced = ProducerFenced if version >= 4 else InvalidProducerEpoch
@@ -117,7 +117,7 @@ def test_an_older_incarnation_is_fenced(group_node, version):
 
 def test_the_longest_transaction_is_a_config(group_node):
     node = type(group_node)(**{"transaction.max.timeout.ms": "5000"})
-    node.broker.transaction_log.create_topic(ready)
+    node.broker.coordinators.transactions.create_topic(ready)
     assert transactional(node, 5, timeout=5000)[0] == NONE
     assert transactional(node, 5, timeout=5001)[0] == InvalidTransactionTimeout.code
 

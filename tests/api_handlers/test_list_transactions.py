@@ -85,7 +85,7 @@ def test_beside_an_error_stands_nothing(ask, error):
 def coordinator(quiet_node):
     """A node whose transaction coordinator is ready."""
     node = quiet_node(**{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
-    node.broker.transaction_log.create_topic(ready)
+    node.broker.coordinators.transactions.create_topic(ready)
 
     def initialize(*transactional_ids):
         made = []

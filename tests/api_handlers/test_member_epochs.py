@@ -160,7 +160,7 @@ def test_a_share_group_has_read_nothing(share_node):
     ],
 )
 def test_commit_in_a_transaction(node, version, epoch, code):
-    node.broker.transaction_log.create_topic(ready)
+    node.broker.coordinators.transactions.create_topic(ready)
     producer = node.call(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 2)
     Topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     row = Topic.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
@@ -187,7 +187,8 @@ def test_commit_in_a_transaction(node, version, epoch, code):
 
 def forget_soon(node):
     """Offsets are kept for a minute."""
-    node.broker.groups.config = node.broker.groups.config._replace(offsets_retention_minutes=1)
+    for shard in node.broker.coordinators.groups.shards():
+        shard.config = shard.config._replace(offsets_retention_minutes=1)
 
 
 def listed(node):

@@ -31,7 +31,7 @@ class Producing:
         self.node, self.broker, self.clock = node, node.broker, node.clock
         create_topic(self.broker, "t", 3, {})
         create_topic(self.broker, "u", 1, {})
-        self.broker.transaction_log.create_topic(ready)
+        self.broker.coordinators.transactions.create_topic(ready)
         self.coordinator = self.broker.transactions
         self.id, self.epoch = self.init("x")
 

@@ -243,9 +243,8 @@ def test_a_restart_changes_nothing(ask):
     epoch = ask.joined("t")
     broker = ask.node.broker
     ask.node.clock.advance(1)
-    broker.groups.resign()
-    broker.group_log.stop()
-    broker.group_log.start()
+    broker.coordinators.stop()
+    broker.coordinators.start()
     assert ask.beat(epoch).member_epoch == epoch
     (group,) = ask.where(("g", None))
     assert [each[0] for each in starts(group.topics[0])] == [0, 1, 2]

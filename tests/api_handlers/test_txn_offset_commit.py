@@ -106,7 +106,7 @@ class Producer:
 
 @pytest.fixture
 def node(group_node):
-    group_node.broker.transaction_log.create_topic(ready)
+    group_node.broker.coordinators.transactions.create_topic(ready)
     return group_node
 
 
@@ -374,7 +374,7 @@ def test_the_records_of_a_transaction(node, producer, version):
     t = node.topic_id("t")
     producer.commit(version, (t if version >= BY_ID else "t", {0: 5, 1: 6}))
     producer.end()
-    log = node.broker.partition(CONSUMER_OFFSETS, node.broker.group_log.index_of("g")).log
+    log = node.broker.partition(CONSUMER_OFFSETS, node.broker.coordinators.groups.partition_of("g")).log
     written, marker = batches(log.read(0, 1 << 20, up_to=log.log_end_offset, minimum_one=True))
     assert (written.producer_id, written.producer_epoch, written.base_sequence) == (producer.id, producer.epoch, 0)
     assert (written.is_transactional, written.is_control, marker.is_control) == (True, False, True)

@@ -33,7 +33,7 @@ class Life:
         self.files = MemoryFiles(self.clock)
         self.start()
         create_topic(self.broker, "t", 2, {})
-        self.broker.group_log.create_topic(ready)
+        self.broker.coordinators.groups.create_topic(ready)
 
     def start(self) -> None:
         self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
@@ -69,7 +69,7 @@ class Life:
         """The marker, in the partition that keeps the group; what became of it."""
         told = []
         marker = Marker(producer.id, producer.epoch, 0, is_commit, 1)
-        place = TopicPartition(CONSUMER_OFFSETS, self.broker.group_log.index_of(group_id))
+        place = TopicPartition(CONSUMER_OFFSETS, self.broker.coordinators.groups.partition_of(group_id))
         write_markers(self.broker, marker, [place], lambda errors: told.append(errors[place]))
         return told
 

@@ -31,7 +31,7 @@ class Promised:
 class Node(TransactionalNode):
     def prepare(self):
         create_topic(self.broker, "t", len(PARTITIONS), {"segment.bytes": "1048576"})
-        self.broker.transaction_log.create_topic(ready)
+        self.broker.coordinators.transactions.create_topic(ready)
         self.init()
 
     def write(self, name, partition):

@@ -174,7 +174,7 @@ def test_an_error_of_the_log_is_told_as_a_coordinators(life, monkeypatch, error,
 
 def test_the_topic_is_made_once(life):
     made = life.broker.image.topics_by_name[CONSUMER_OFFSETS]
-    life.broker.group_log.create_topic(ready)
+    life.broker.coordinators.groups.create_topic(ready)
     assert life.broker.image.topics_by_name[CONSUMER_OFFSETS] == made
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.cluster.commands import DeleteTopics
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
-from barnabas.errors import GroupIdNotFound, InvalidProducerEpoch
+from barnabas.errors import GroupIdNotFound, InvalidProducerEpoch, NotCoordinator
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
 from barnabas.offsets.pending import Producer
 from tests.broker.group_life import Life, offsets, unstable
@@ -139,20 +139,22 @@ def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeyp
 def test_without_its_topic_nothing_is_pending(life):
     life.commit(offset=5, producer=ONE)
     submitted(life.broker.controller, DeleteTopics([(CONSUMER_OFFSETS, bytes(16))]))
-    assert unstable(life, "g") == set()
-    life.broker.group_log.create_topic(ready)
+    with pytest.raises(NotCoordinator):
+        unstable(life, "g")
+    life.broker.coordinators.groups.create_topic(ready)
     life.commit(offset=1)
     assert life.end(ONE) == [None]
     assert offsets(life, "g") == {("t", 0): 1}
 
 
-def test_what_another_coordinates_is_not_pending_here(life, monkeypatch):
+def test_what_another_coordinates_is_not_pending_here(life):
     for group_id in ("g", "h"):
         life.commit(group_id, 5, producer=ONE)
-    groups = life.broker.groups
-    monkeypatch.setattr(groups, "_is_coordinator", lambda group_id: group_id != "g")
-    groups.resign_lost()
-    assert (unstable(life, "g"), unstable(life, "h")) == (set(), {("t", 0)})
+    groups = life.broker.coordinators.groups
+    groups.resign(groups.partition_of("g"))
+    with pytest.raises(NotCoordinator):
+        unstable(life, "g")
+    assert unstable(life, "h") == {("t", 0)}
 
 
 def replayed(model, life):

@@ -45,7 +45,7 @@ class Overtaking(RuleBasedStateMachine):
         }
         self.broker = opened(BrokerConfig.from_properties(properties), MemoryFiles(self.clock), self.clock)
         create_topic(self.broker, "t", PARTITIONS, {})
-        self.broker.transaction_log.create_topic(ready)
+        self.broker.coordinators.transactions.create_topic(ready)
         self.coordinator = self.broker.transactions
         self.held = []
         self.hold = None

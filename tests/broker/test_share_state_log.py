@@ -204,7 +204,7 @@ def test_reset_forgets_it_all(node):
 
 def test_a_broker_without_share_groups_has_no_coordinator_of_them(node):
     node.kill()
-    assert node.broker._share_state_log is None
+    assert node.broker.coordinators._share is None
     node.summary(0)
     node.kill()
-    assert node.broker._share_state_log is not None
+    assert node.broker.coordinators._share is not None

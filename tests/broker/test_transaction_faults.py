@@ -25,8 +25,8 @@ class Promised:
 class Node(TransactionalNode):
     def prepare(self):
         create_topic(self.broker, "t", 2, {})
-        self.broker.group_log.create_topic(ready)
-        self.broker.transaction_log.create_topic(ready)
+        self.broker.coordinators.groups.create_topic(ready)
+        self.broker.coordinators.transactions.create_topic(ready)
         self.init()
 
     def commit(self, value):

@@ -46,7 +46,7 @@ class Life:
         self.files = MemoryFiles(self.clock)
         self.start()
         create_topic(self.broker, "t", 2, {})
-        self.broker.transaction_log.create_topic(ready)
+        self.broker.coordinators.transactions.create_topic(ready)
 
     def start(self) -> None:
         self.broker = opened(BrokerConfig.from_properties(self.properties), self.files, self.clock)
@@ -195,15 +195,15 @@ def test_without_its_topic_nobody_is_the_coordinator(life: Life) -> None:
     submitted(life.broker.controller, DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
     assert life.add(producer, T0) is NotCoordinator
     assert life.init().error is NotCoordinator
-    life.broker.transaction_log.create_topic(ready)
+    life.broker.coordinators.transactions.create_topic(ready)
     assert life.init().error is None
 
 
 def test_without_its_disk_nobody_is_the_coordinator(life: Life) -> None:
     """Even before the metadata says so, or where it has no place for that."""
-    assert life.broker.transaction_log.is_coordinator("x")
+    assert life.broker.coordinators.transactions.leads("x")
     life.broker.partition(TRANSACTION_STATE, X).log.go_offline("on fire")
-    assert not life.broker.transaction_log.is_coordinator("x")
+    assert not life.broker.coordinators.transactions.leads("x")
     assert life.init().error is NotCoordinator
 
 
@@ -261,7 +261,7 @@ def test_an_error_of_the_log_is_told_as_a_coordinators(
 def test_a_reset_forgets_transactions(life: Life) -> None:
     producer = life.init()
     reset_to_start(life.broker)
-    life.broker.transaction_log.create_topic(ready)
+    life.broker.coordinators.transactions.create_topic(ready)
     with pytest.raises(KafkaError):
         life.broker.transactions.describe("x")
     assert life.add(producer, T0) is not None
@@ -271,7 +271,7 @@ def test_the_partition_of_an_id_is_known_before_the_topic() -> None:
     life = Life(**{"transaction.state.log.num.partitions": "7"})
     submitted(life.broker.controller, DeleteTopics([(TRANSACTION_STATE, bytes(16))]))
     life.init()
-    life.broker.transaction_log.create_topic(ready)
+    life.broker.coordinators.transactions.create_topic(ready)
     life.init()
     assert life.records(120 % 7) == [("x", EMPTY)]
 

@@ -39,7 +39,7 @@ class Life:
         self.clock = ManualClock()
         self.broker = opened(BrokerConfig.from_properties(PROPERTIES), MemoryFiles(self.clock), self.clock)
         create_topic(self.broker, "t", 3, {})
-        self.broker.transaction_log.create_topic(ready)
+        self.broker.coordinators.transactions.create_topic(ready)
         self.peers = UnreliablePeers(self.broker.peers, self.clock, Random(seed), **unreliability)
         self.broker.peers = self.peers
         self.broker.marker_sender._peers = self.peers

@@ -235,10 +235,11 @@ class Walker:
         now = self.world.coordinator
         here = {each.group_id: now.describe(each.group_id) for each in now.list_groups()}
         after = self.world.replayed()
+        offsets = now.fetch_offsets(GROUP)
         for group_id, group in here.items():
             if group.state in ("Stable", "Empty"):
                 assert after.describe(group_id) == group, (after.describe(group_id), group)
-        assert after.offsets.of(GROUP) == now.offsets.of(GROUP)
+        assert after.fetch_offsets(GROUP) == offsets
 
     # --------------------------------------------------------------- settling
 

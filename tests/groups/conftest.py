@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
@@ -25,11 +26,10 @@ from barnabas.groups.messages import (
     Sync,
     SyncResult,
 )
-from barnabas.offsets.pending import Producer, Transaction
+from barnabas.groups.shard import GroupShard
+from barnabas.offsets.pending import Producer
 from barnabas.wire.messages.group_records import GroupMetadataKey, OffsetCommitKey, decode_key, decode_value
-
-PARTITION = 0
-"""Of ``__consumer_offsets``: all groups here are kept in one."""
+from tests.coordinators.fake_runtime import FakeRuntime
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -87,7 +87,7 @@ class World:
         self.ids = 0
         self.is_broken = False
         self.held: list[Callable[[], None]] | None = None
-        self.coordinator = self.new_coordinator()
+        self.new_coordinator()
 
     def command(self, line: str) -> str:
         """Do what one line says; what it printed."""
@@ -102,9 +102,16 @@ class World:
 
     # ---------------------------------------------------------------- around
 
-    def new_coordinator(self) -> GroupCoordinator:
+    def new_coordinator(self) -> None:
         config = GroupConfig(**self.settings)
-        return GroupCoordinator(config, self.clock, self.clock, write=self.write, new_uuid=self.new_uuid)
+        self.runtime = FakeRuntime(
+            self.clock,
+            lambda index, deadlines: GroupShard(
+                config, self.clock, deadlines, write=self.write, new_uuid=self.new_uuid, index=index
+            ),
+        )
+        self.runtime.start()
+        self.coordinator = GroupCoordinator(config, self.runtime)
 
     def new_uuid(self) -> str:
         self.ids += 1
@@ -123,6 +130,7 @@ class World:
         if self.held is None:
             written(None)
         else:
+            written = self.runtime.guarded(written)
             self.held.append(lambda: written(None))
 
     @staticmethod
@@ -144,31 +152,35 @@ class World:
 
     def do_config(self, _, options) -> None:
         self.settings.update({name.replace(".", "_"): int(value) for name, value in options.items()})
-        self.coordinator = self.new_coordinator()
+        self.new_coordinator()
 
     def do_advance(self, words, _) -> None:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, *_) -> None:
         """Stop without a word, and come back with what the log has."""
-        self.coordinator.stop()
-        self.coordinator = self.replayed()
-        self.coordinator.start()
+        self.runtime.kill()
+        self.replay(self.runtime.add())
+        self.runtime.activate()
 
-    def replayed(self) -> GroupCoordinator:
-        """A coordinator that has read the log, and does nothing yet."""
-        coordinator = self.new_coordinator()
-        for each in self.log:
+    def replayed(self) -> GroupShard:
+        """Returns a shard that has read the log, and does nothing."""
+        config = GroupConfig(**self.settings)
+        deadlines = Deadlines(self.clock, self.clock)
+        shard = GroupShard(config, self.clock, deadlines, write=self.write, new_uuid=self.new_uuid)
+        self.replay(shard)
+        return shard
+
+    def replay(self, shard: GroupShard) -> None:
+        for offset, each in enumerate(self.log):
             if isinstance(each, Ended):
-                coordinator.transaction_ended(PARTITION, *each)
+                shard.replay_end_marker(*each)
             else:
-                transaction = Transaction(PARTITION, each.producer.id) if each.producer else None
-                coordinator.load([(each.key, each.value)], transaction)
-        return coordinator
+                shard.replay(offset, each.producer.id if each.producer else -1, each.key, each.value)
 
     def do_resign(self, *_) -> None:
         """Another node is the coordinator from here on."""
-        self.coordinator.resign()
+        self.runtime.resign()
 
     def do_break(self, *_) -> None:
         """The log takes nothing from here on."""
@@ -346,7 +358,11 @@ class World:
 
     def do_offsets(self, words, _) -> None:
         for group_id in words or ["g"]:
-            offsets = self.coordinator.fetch_offsets(group_id)
+            try:
+                offsets = self.coordinator.fetch_offsets(group_id)
+            except KafkaError as error:
+                self.say(error_name(error.code))
+                continue
             told = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
             told += [f"{topic}-{p} unstable" for topic, p in self.coordinator.unstable_offsets(group_id)]
             self.say(f"{group_id}: {', '.join(told) or 'nothing'}")
@@ -358,9 +374,9 @@ class World:
         self.log.append(ended)
         self.say(f"log: {how} of {producer}")
         if self.held is None:
-            self.coordinator.transaction_ended(PARTITION, *ended)
+            self.runtime.only.replay_end_marker(*ended)
         else:
-            self.held.append(lambda: self.coordinator.transaction_ended(PARTITION, *ended))
+            self.held.append(lambda: self.runtime.only.replay_end_marker(*ended))
 
     def do_forget(self, words, options) -> None:
         """OffsetDelete: ``forget t-0 t-1``."""
@@ -374,7 +390,7 @@ class World:
 
     def do_drop(self, words, _) -> None:
         """Those topics are deleted."""
-        self.coordinator.topics_deleted(words)
+        self.runtime.only.topics_deleted(words)
 
 
 @pytest.fixture

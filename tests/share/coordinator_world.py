@@ -9,13 +9,17 @@ the order in which it happens; ``log 0@3`` is offset 3 of the log's partition 0.
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
 from barnabas.share.config import ShareCoordinatorConfig
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.messages import Outcome, SharePartitionKey, StateBatch
+from barnabas.share.shard import ShareShard
 from barnabas.wire.messages.share_records import ShareSnapshotValue, decode_key, decode_value
+from tests.coordinators.fake_runtime import FakeRuntime
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 ERRORS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper(): error for error in KafkaError.by_code.values()}
@@ -62,12 +66,12 @@ class World:
         self.topics = {"t", "u"}
         self.log: dict[int, list[tuple[bytes, bytes | None]]] = {0: [], 1: []}
         self.starts = {0: 0, 1: 0}
-        self.led = {0, 1}
         self.printed: list[str] = []
         self.log_error: type[KafkaError] | None = None
         self.held: list[Callable[[], object]] | None = None
-        self.coordinator = self.new_coordinator()
-        self.coordinator.start()
+        self.runtime = FakeRuntime(self.clock, self.new_shard, self.index_of)
+        self.coordinator = ShareCoordinator(self.runtime)
+        self.load(self.log)
 
     def command(self, line: str) -> str:
         """Do what one line says; what it printed."""
@@ -82,34 +86,33 @@ class World:
 
     # ---------------------------------------------------------------- around
 
-    def new_coordinator(self) -> ShareCoordinator:
-        return ShareCoordinator(
+    def new_shard(self, index: int, deadlines: Deadlines) -> ShareShard:
+        return ShareShard(
             ShareCoordinatorConfig(**self.settings),
             self.clock,
-            self.clock,
-            append=self.append,
-            is_coordinator=lambda key: self.index_of(key) in self.led,
+            deadlines,
+            append=partial(self.append, index),
             has_partition=lambda topic, index: topic in map(topic_id, self.topics) and index in PARTITIONS,
-            prune=self.prune,
+            prune=partial(self.prune, index),
         )
 
     @staticmethod
     def index_of(key: str) -> int:
         return int(key.rpartition(":")[2]) % 2
 
-    def append(self, key, record_key, value, appended, written) -> None:
+    def append(self, index, record_key, value, appended, written) -> None:
         if self.log_error is not None:
             self.say("log: refused")
             written(self.log_error)
             return
-        index = self.index_of(key)
         self.log[index].append((record_key, value))
         offset = len(self.log[index]) - 1
         self.say(f"log {index}@{offset}: {self.record(record_key, value)}")
-        appended(index, offset)
+        appended(offset)
         if self.held is None:
             written(None)
         else:
+            written = self.runtime.guarded(written, index)
             self.held.append(lambda: written(None))
 
     def record(self, record_key: bytes, value: bytes | None) -> str:
@@ -149,20 +152,26 @@ class World:
 
     def do_restart(self, *_) -> None:
         """Stop without a word, and come back with what the log has."""
-        self.coordinator.stop()
         self.held = None
-        self.coordinator = self.new_coordinator()
-        self.load(self.led)
-        self.coordinator.start()
+        led = self.led()
+        for index in led:
+            self.runtime.kill(index)
+        self.load(led)
+
+    def led(self) -> list[int]:
+        return [index for index in self.log if self.runtime.has(index)]
 
     def load(self, indexes) -> None:
-        for index in sorted(indexes):
-            records = [(offset, *record) for offset, record in enumerate(self.log[index])]
-            self.coordinator.load(index, records[self.starts[index] :])
+        for index in indexes:
+            self.runtime.start(self.log[index][self.starts[index] :], index, self.starts[index])
 
     def do_stop(self, *_) -> None:
         """The broker is about to close its logs."""
-        self.coordinator.stop()
+        self.give_up(self.led())
+
+    def give_up(self, indexes) -> None:
+        for index in indexes:
+            self.runtime.resign(index)
 
     def do_strange(self, words: Words, _) -> None:
         """Records that a newer broker may write: ``strange 0``, into that partition of the log."""
@@ -186,18 +195,19 @@ class World:
 
     def do_lose(self, words: Words, _) -> None:
         """A partition of the log is led elsewhere from here on: ``lose 0``."""
-        self.led.discard(int(words[0]))
-        self.coordinator.resign_lost()
+        self.give_up([int(words[0])])
 
     def do_resign(self, *_) -> None:
         """The topic is deleted, and made again."""
-        self.coordinator.resign()
+        self.give_up(self.led())
         self.log, self.starts = {0: [], 1: []}, {0: 0, 1: 0}
+        self.load(self.log)
 
     def do_drop(self, words: Words, _) -> None:
         """Those topics are deleted."""
         self.topics -= set(words)
-        self.coordinator.topics_deleted({topic_id(name) for name in words})
+        for shard in self.runtime.shards():
+            shard.topics_deleted({topic_id(name) for name in words})
 
     # ---------------------------------------------------------------- asking
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadlines
 from barnabas.errors import CoordinatorLoadInProgress, KafkaError, NotEnoughReplicas
 from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
@@ -29,9 +30,11 @@ from barnabas.transactions.messages import (
     TopicPartition,
 )
 from barnabas.transactions.records import record_of
+from barnabas.transactions.shard import TransactionShard
 from barnabas.transactions.states import BY_TITLE, State
 from barnabas.transactions.transaction import Facts
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
+from tests.coordinators.fake_runtime import FakeRuntime
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 ERRORS = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper(): error for error in KafkaError.by_code.values()}
@@ -70,12 +73,11 @@ class World:
         self.log: list[Record] = []
         self.printed: list[str] = []
         self.next_id = 1000
-        self.leads = True
         self.log_error: type[KafkaError] | None = None
         self.marker_errors: dict[TopicPartition, type[KafkaError]] = {}
         self.held: dict[str, list[Callable[[], None]]] = {}
-        self.coordinator = self.new_coordinator()
-        self.coordinator.start()
+        self.runtime = FakeRuntime(self.clock, self.new_shard)
+        self.do_lead()
 
     def command(self, line: str) -> str:
         """Do what one line says; what it printed."""
@@ -90,16 +92,15 @@ class World:
 
     # ---------------------------------------------------------------- around
 
-    def new_coordinator(self) -> TransactionCoordinator:
-        return TransactionCoordinator(
+    def new_shard(self, index: int, deadlines: Deadlines) -> TransactionShard:
+        return TransactionShard(
             TransactionConfig(**self.settings),
             self.clock,
-            self.clock,
+            deadlines,
             write=self.write,
             send_markers=self.send_markers,
             next_producer_id=self.next_producer_id,
-            coordinator_epoch=lambda transactional_id: 7,
-            is_coordinator=lambda transactional_id: self.leads,
+            coordinator_epoch=lambda: 7,
             transaction_version=lambda: self.level,
         )
 
@@ -117,6 +118,7 @@ class World:
             return
         self.log.append(record)
         self.say(f"log: {self.record(*record)}")
+        written = self.runtime.guarded(written)
         self.later("log", lambda: written(None))
 
     @staticmethod
@@ -173,15 +175,14 @@ class World:
 
     def do_restart(self, *_) -> None:
         """Stop without a word, and come back with what the log has."""
-        self.coordinator.stop()
+        if self.runtime.has(0):
+            self.runtime.kill()
         self.held.clear()
-        self.coordinator = self.new_coordinator()
-        self.coordinator.load(self.log)
-        self.coordinator.start()
+        self.do_lead()
 
     def do_stop(self, *_) -> None:
         """The broker is about to close its logs."""
-        self.coordinator.stop()
+        self.runtime.resign()
 
     def do_break(self, words: Words, _) -> None:
         """The log takes nothing from here on: ``break``, or ``break NOT_COORDINATOR``."""
@@ -201,22 +202,23 @@ class World:
         producer_id, epoch = int(options["producer"]), int(options["epoch"])
         facts = Facts(BY_TITLE[state], producer_id, epoch, 60_000, previous_producer_id=producer_id, client_version=2)
         self.next_id = producer_id + 1
-        self.coordinator.load([record_of(transactional_id, facts, self.level)])
+        self.log.append(record_of(transactional_id, facts, self.level))
+        self.do_restart()
 
     def do_lose(self, *_) -> None:
         """Another node leads the partition of ``__transaction_state`` from here on."""
-        self.leads = False
-        self.coordinator.resign_lost()
+        self.runtime.resign()
 
     def do_resign(self, *_) -> None:
-        """The topic ``__transaction_state`` is deleted."""
-        self.coordinator.resign()
+        """The topic ``__transaction_state`` is deleted, and created again."""
+        self.runtime.resign()
+        self.log.clear()
+        self.do_lead()
 
     def do_lead(self, *_) -> None:
-        """This node leads that partition again, and has its log."""
-        self.leads = True
-        self.coordinator.load(self.log)
-        self.coordinator.start()
+        """This node leads that partition, and has its log."""
+        self.runtime.start(self.log)
+        self.coordinator = TransactionCoordinator(TransactionConfig(**self.settings), self.runtime, self.clock.time_ms)
 
     def do_ids(self, words: Words, _) -> None:
         """``ids gone``: there are no producer ids to be had; ``ids 2000``: the next one."""
@@ -224,7 +226,7 @@ class World:
 
     def do_drop(self, words: Words, _) -> None:
         """Those topics are deleted."""
-        self.coordinator.topics_deleted(words)
+        self.runtime.only.topics_deleted(words)
 
     # --------------------------------------------------------------- clients
 

@@ -25,9 +25,11 @@ from barnabas.transactions.config import TransactionConfig
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.transactions.messages import InitProducer, Marker, ProducerIdentity, TopicPartition
 from barnabas.transactions.records import facts_of, record_of
+from barnabas.transactions.shard import TransactionShard
 from barnabas.transactions.states import DECIDED, FROM, IDLE, State
 from barnabas.transactions.transaction import LAST_EPOCH, Facts
 from barnabas.wire.messages.transaction_records import decode_key
+from tests.coordinators.fake_runtime import FakeRuntime
 
 IDS = ("t", "u")
 PARTITIONS = [TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)]
@@ -68,17 +70,20 @@ class Walk(RuleBasedStateMachine):
     # ------------------------------------------------------------ its world
 
     def start(self) -> None:
-        self.coordinator = TransactionCoordinator(
-            TransactionConfig(),
+        self.runtime = FakeRuntime(
             self.clock,
-            self.clock,
-            write=self.write,
-            send_markers=self.send_markers,
-            next_producer_id=self.next_producer_id,
-            transaction_version=lambda: self.level,
+            lambda index, deadlines: TransactionShard(
+                TransactionConfig(),
+                self.clock,
+                deadlines,
+                write=self.write,
+                send_markers=self.send_markers,
+                next_producer_id=self.next_producer_id,
+                transaction_version=lambda: self.level,
+            ),
         )
-        self.coordinator.load(self.records)
-        self.coordinator.start()
+        self.coordinator = TransactionCoordinator(TransactionConfig(), self.runtime, self.clock.time_ms)
+        self.runtime.start(self.records)
 
     def next_producer_id(self) -> int:
         self.ids += 1
@@ -98,7 +103,7 @@ class Walk(RuleBasedStateMachine):
         if self.held_log is None:
             written(None)
         else:
-            self.held_log.append(written)
+            self.held_log.append(self.runtime.guarded(written))
 
     def check_step(self, transactional_id: str, former: Facts | None, facts: Facts) -> None:
         """What may follow upon what, in the log."""
@@ -313,7 +318,7 @@ class Walk(RuleBasedStateMachine):
 
     def restart(self) -> None:
         """What was not safe in the log yet may be there all the same; nobody who waits is answered."""
-        self.coordinator.stop()
+        self.runtime.kill()
         self.held_log = self.held_markers = None
         self.waiting = 0
         self.fenced_in_vain.clear()
@@ -321,14 +326,13 @@ class Walk(RuleBasedStateMachine):
 
     def resign(self) -> None:
         """Another node has it for a while; here everybody is told, and what comes later counts for nothing."""
-        self.coordinator.resign()
+        self.runtime.resign()
         assert self.waiting == 0, "somebody waits for an answer that never comes"
         self.log_catches_up()
         self.markers_catch_up()
         assert not self.coordinator.list_transactions().transactions
         self.fenced_in_vain.clear()
-        self.coordinator.load(self.records)
-        self.coordinator.start()
+        self.runtime.start(self.records)
 
     # --------------------------------------------------------- what must hold
 

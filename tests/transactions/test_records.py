@@ -4,9 +4,14 @@ import logging
 
 import pytest
 
+from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadlines
 from barnabas.errors import MalformedMessage
+from barnabas.transactions.config import TransactionConfig
+from barnabas.transactions.listing import Filter
 from barnabas.transactions.messages import TopicPartition
-from barnabas.transactions.records import facts_of, latest, record_of, tombstone
+from barnabas.transactions.records import facts_of, record_of, tombstone
+from barnabas.transactions.shard import TransactionShard
 from barnabas.transactions.states import State
 from barnabas.transactions.transaction import Facts
 
@@ -24,6 +29,25 @@ VALUE = bytes.fromhex(
     "03" "02" "78" "03" "00000002" "00000001" "00" "02" "79" "02" "00000000" "00" "0000018bcfe56805" "0000018bcfe56800"
     "02" "00" "08" "00000000000003e8" "02" "02" "0002"  # tags: previous producer id, the client's generation
 )  # fmt: skip
+
+EVERYTHING = Filter((), (), -1, None, 0)
+
+
+def loaded(records):
+    """A shard that has read these."""
+    clock = ManualClock()
+    shard = TransactionShard(
+        TransactionConfig(),
+        clock,
+        Deadlines(clock, clock),
+        write=lambda *arguments: None,
+        send_markers=lambda *arguments: None,
+        next_producer_id=lambda: 1000,
+    )
+    for offset, (key, value) in enumerate(records):
+        shard.replay(offset, -1, key, value)
+    shard.loaded()
+    return shard
 
 
 @pytest.mark.parametrize(("level", "value"), [(0, OLD_VALUE), (1, VALUE), (2, VALUE)])
@@ -52,14 +76,16 @@ def test_only_the_last_record_of_an_id_counts():
         record_of("t", OPEN, 2),
         tombstone("gone"),
     ]
-    assert dict(latest(records)) == {"t": OPEN, "u": other, "gone": None}
+    shard = loaded(records)
+    assert shard.describe("t").producer_id == OPEN.producer_id
+    assert [each.transactional_id for each in shard.list_transactions(EVERYTHING)] == ["t", "u"]
 
 
 def test_what_a_newer_broker_wrote_is_passed_over(caplog):
     caplog.set_level(logging.WARNING)
     newer_key, newer_value = b"\0\1" + KEY[2:], b"\0\2" + VALUE[2:]
     records = [(KEY, VALUE), (newer_key, VALUE), (KEY, newer_value), (KEY, newer_value)]
-    assert dict(latest(records)) == {"t": OPEN}
+    assert [each.transactional_id for each in loaded(records).list_transactions(EVERYTHING)] == ["t"]
     assert "2 records" in caplog.text
 
 
@@ -70,4 +96,4 @@ def test_what_a_newer_broker_wrote_is_passed_over(caplog):
 )
 def test_what_is_no_record_is_told(key, value):
     with pytest.raises(MalformedMessage):
-        dict(latest([(key, value)]))
+        loaded([(key, value)])

@@ -3,7 +3,7 @@
 Knows nothing of what happens in a group.
 """
 
-from barnabas.errors import GroupIdNotFound, NotCoordinator
+from barnabas.errors import GroupIdNotFound
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.subscriptions import Topics
 from barnabas.groups.environment import Environment
@@ -31,8 +31,6 @@ class Directory:
             return group
         if group is not None:
             raise wrong_kind(group_id)
-        if not self.environment.is_coordinator(group_id):
-            raise NotCoordinator
         raise GroupIdNotFound(f"{kind} {group_id} not found.")
 
     def all(self) -> list[ConsumerGroup]:

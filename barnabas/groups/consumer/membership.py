@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from barnabas.errors import KafkaError, NotCoordinator
+from barnabas.errors import KafkaError
 from barnabas.groups.assigning import ASSIGNORS, names_of
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer import checks, records, regexes
@@ -121,8 +121,6 @@ class Membership:
         if isinstance(group, ConsumerGroup):
             return group
         if group is None:
-            if not self.environment.is_coordinator(group_id):
-                raise NotCoordinator
             return self.directory.new_group(group_id)
         if isinstance(group, ClassicGroup):
             if not group.is_empty:

@@ -12,10 +12,8 @@ from barnabas.errors import (
     FencedMemberEpoch,
     GroupIdNotFound,
     GroupMaxSizeReached,
-    InvalidGroupId,
     InvalidRequest,
     KafkaError,
-    NotCoordinator,
     UnknownMemberId,
 )
 from barnabas.groups.environment import Environment
@@ -65,7 +63,6 @@ class ShareGroups:
 
         :raises KafkaError: the request is refused
         """
-        _check_shape(request)
         if request.member_epoch == LEAVE_EPOCH:
             self._leave(request, reply)
         else:
@@ -104,8 +101,6 @@ class ShareGroups:
     def _group_to_join(self, request: Heartbeat) -> ShareGroup:
         """Returns the group of a heartbeat, which may be new."""
         if request.member_epoch == JOIN_EPOCH and request.group_id not in self._groups:
-            if not self._environment.is_coordinator(request.group_id):
-                raise NotCoordinator
             group = ShareGroup(request.group_id)
         else:
             group = self.find(request.group_id, "Share group")
@@ -218,17 +213,13 @@ class ShareGroups:
         """Returns the group.
 
         :param kind: what the error calls a missing group
-        :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND or NOT_COORDINATOR
+        :raises GroupIdNotFound: there is no share group of that id
         """
-        if not group_id:
-            raise InvalidGroupId
         group: Group | None = self._groups.get(group_id)
         if isinstance(group, ShareGroup):
             return group
         if group is not None:
             raise GroupIdNotFound(f"Group {group_id} is not a share group.")
-        if not self._environment.is_coordinator(group_id):
-            raise NotCoordinator
         raise GroupIdNotFound(f"{kind} {group_id} not found.")
 
     def _share_group(self, group_id: str) -> ShareGroup | None:
@@ -313,7 +304,7 @@ class _HeartbeatUpdate:
             self.records.append(records.assigned_record(self._group.group_id, self.updated))
 
 
-def _check_shape(request: Heartbeat) -> None:
+def check_shape(request: Heartbeat) -> None:
     """Checks the fields of a heartbeat, without looking at its group.
 
     :raises InvalidRequest: a field is missing or has an invalid value

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from barnabas.errors import (
     GroupIdNotFound,
-    InvalidGroupId,
     KafkaError,
     NonEmptyGroup,
     UnknownTopicOrPartition,
@@ -19,7 +18,6 @@ from barnabas.groups.environment import Environment
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Written, log_failure
 from barnabas.groups.persister import Done, Outcome, TopicPartition
-from barnabas.groups.records import has_place_for
 from barnabas.groups.share import records
 from barnabas.groups.share.messages import PartitionErrors, TopicErrors
 from barnabas.groups.share.share_group import ShareGroup
@@ -158,10 +156,7 @@ class StateManager:
     # -------------------------------------------------------------- offsets
 
     def initialized(self, group_id: str) -> dict[bytes, list[int]]:
-        """Returns the initialized partitions of a group by topic id; empty if the group does not exist.
-
-        :raises NotCoordinator: this node is not the group's coordinator
-        """
+        """Returns the initialized partitions of a group by topic id; empty if the group does not exist."""
         try:
             group = self._find(group_id)
         except GroupIdNotFound:
@@ -172,7 +167,7 @@ class StateManager:
     def alter_offsets(self, group_id: str, starts: Mapping[bytes, Mapping[int, int]], reply: PartitionsReply) -> None:
         """Sets start offsets (AlterShareGroupOffsets) of partitions that exist. Creates the group if it does not exist.
 
-        :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND if the group has another type, NON_EMPTY_GROUP
+        :raises KafkaError: GROUP_ID_NOT_FOUND if the group has another type, NON_EMPTY_GROUP
         """
         group = self._group_to_alter(group_id)
         by_id = self._environment.image().topics_by_id
@@ -206,8 +201,6 @@ class StateManager:
 
     def _group_to_alter(self, group_id: str) -> ShareGroup:
         """Returns the group, which must be empty. It may be new."""
-        if not has_place_for(group_id):
-            raise InvalidGroupId("Group ids of that length cannot be kept.")
         try:
             group = self._find(group_id)
         except GroupIdNotFound:
@@ -221,7 +214,7 @@ class StateManager:
     def delete_offsets(self, group_id: str, topic_ids: Collection[bytes], reply: TopicsReply) -> None:
         """Deletes the state of topics (DeleteShareGroupOffsets): UNKNOWN_TOPIC_OR_PARTITION for topics without state.
 
-        :raises KafkaError: INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
+        :raises KafkaError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
         """
         group = self._find(group_id)
         if not group.is_empty:

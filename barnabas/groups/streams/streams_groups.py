@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from barnabas.deadlines import Deadline
-from barnabas.errors import GroupIdNotFound, InvalidRequest, KafkaError, NotCoordinator
+from barnabas.errors import GroupIdNotFound, InvalidRequest, KafkaError
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.environment import Environment, TopicToMake
 from barnabas.groups.ledger import Applier, Pair, log_failure
@@ -34,7 +34,6 @@ from barnabas.groups.streams.records import group_record, member_tombstones
 from barnabas.groups.streams.states import Status
 from barnabas.groups.streams.tasks import Tasks, TasksWithEpochs
 from barnabas.groups.streams.topology import Topology
-from barnabas.groups.streams.validating import validate
 from barnabas.wire.coordinator_records import CoordinatorKey
 
 logger = logging.getLogger(__name__)
@@ -64,7 +63,6 @@ class StreamsGroups:
     def heartbeat(self, request: Heartbeat, reply: HeartbeatReply) -> None:
         """Handles a StreamsGroupHeartbeat. Replies once its records are durable."""
         try:
-            validate(request)
             if request.member_epoch in (LEAVING, LEAVING_STATIC):
                 self._leave(request, reply)
             else:
@@ -143,8 +141,6 @@ class StreamsGroups:
         if isinstance(group, StreamsGroup):
             return group, []
         if group is None:
-            if not self._environment.is_coordinator(group_id):
-                raise NotCoordinator
             return StreamsGroup(group_id), []
         if isinstance(group, ClassicGroup) and group.is_empty:
             logger.info("group %s: replaces an empty classic group by a streams group", group_id)
@@ -155,15 +151,13 @@ class StreamsGroups:
         """Returns the streams group.
 
         :param kind: what the error calls a group that there is not
-        :raises KafkaError: GROUP_ID_NOT_FOUND or NOT_COORDINATOR
+        :raises GroupIdNotFound: there is no streams group of that id
         """
         group = self._groups.get(group_id)
         if isinstance(group, StreamsGroup):
             return group
         if group is not None:
             raise GroupIdNotFound(f"Group {group_id} is not a streams group.")
-        if not self._environment.is_coordinator(group_id):
-            raise NotCoordinator
         raise GroupIdNotFound(f"{kind} {group_id} not found.")
 
     def _context(self, group: StreamsGroup) -> HeartbeatContext:
@@ -339,10 +333,7 @@ class StreamsGroups:
     # ------------------------------------------------------------- inspection
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Describes one group.
-
-        :raises KafkaError: GROUP_ID_NOT_FOUND or NOT_COORDINATOR
-        """
+        """Describes one group. :raises GroupIdNotFound: there is no streams group of that id"""
         return self._find(group_id).describe()
 
     def describe_topology(self, group_id: str, member_id: str, topology_epoch: int, description: object) -> None:

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.config.group import GroupSettings
+from barnabas.deadlines import Deadlines
 from barnabas.errors import NotEnoughReplicas
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.shard import GroupShard
+from tests.coordinators.fake_runtime import FakeRuntime
 
 
 class Partition(NamedTuple):
@@ -56,15 +59,19 @@ class Machine:
         self.settings.update(settings)
         self.config = BrokerConfig.from_properties({"log.dirs": "/nowhere", **self.settings})
         if not hasattr(self, "coordinator"):
-            self.coordinator = self._new_coordinator()
+            self.runtime = FakeRuntime(self.clock, self._new_shard)
+            self.runtime.start()
+            config = GroupConfig.from_settings(self.config)
+            self.coordinator = GroupCoordinator(config, self.runtime, lambda: self.config)
 
-    def _new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(
+    def _new_shard(self, index: int, deadlines: Deadlines) -> GroupShard:
+        return GroupShard(
             GroupConfig.from_settings(self.config),
             self.clock,
-            self.clock,
+            deadlines,
             write=self._write,
             new_uuid=self._new_uuid,
+            index=index,
             image=lambda: self.image,
             settings=lambda: self.config,
             group_settings=lambda group_id: GroupSettings(self.config, self.own_settings.get(group_id, {})),
@@ -94,7 +101,7 @@ class Machine:
             self.held.append(lambda: written(None))
 
     def group(self, group_id: str = "g") -> ConsumerGroup | None:
-        return self.coordinator.consumer.directory.find(group_id)
+        return self.runtime.only.consumer.directory.find(group_id)
 
     # ------------------------------------------------------------ the cluster
 
@@ -107,18 +114,16 @@ class Machine:
             topic_id = former.id if former else uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {offset}").bytes
             topics[name] = Topic(name, topic_id, {index: Partition((1,)) for index in range(partitions)})
         self.image = Image(offset, topics)
-        self.coordinator.topics_changed({name})
+        self.runtime.only.topics_changed({name})
 
     # ---------------------------------------------------------- start and stop
 
     def restart(self, *, compacted: bool = False) -> None:
         """Stop without a word, and come back with what the log has."""
-        self.coordinator.stop()
+        self.runtime.kill()
         self.held = None
-        self.coordinator = self._new_coordinator()
         records = [record for batch in self.log for record in batch]
         if compacted:
             last = {key: at for at, (key, _) in enumerate(records)}
             records = [record for at, record in enumerate(records) if last[record[0]] == at]
-        self.coordinator.load(records)
-        self.coordinator.start()
+        self.runtime.start(records)

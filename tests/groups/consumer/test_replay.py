@@ -24,8 +24,9 @@ def machine() -> Machine:
 def load(machine: Machine, *pairs) -> ConsumerGroup | None:
     encoded = [(encode_key(key), None if value is None else encode_value(value, 0)) for key, value in pairs]
     machine.log.append(encoded)
-    machine.coordinator.load(encoded)
-    machine.coordinator.start()
+    for offset, (key, value) in enumerate(encoded):
+        machine.runtime.only.replay(offset, -1, key, value)
+    machine.runtime.activate()
     return machine.group()
 
 

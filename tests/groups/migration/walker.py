@@ -248,7 +248,7 @@ class Walker(ConsumerWalker):
 
     @property
     def group(self) -> ConsumerGroup | ClassicGroup | None:
-        return self.machine.coordinator._groups.get(GROUP)
+        return self.machine.runtime.only._groups.get(GROUP)
 
     def change(self, consumer: Any) -> None:
         if isinstance(consumer, Consumer):

@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadlines
 from barnabas.errors import CoordinatorNotAvailable, KafkaError, NotEnoughReplicas
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.messages import Join, OffsetCommit, OffsetToCommit
+from barnabas.groups.shard import GroupShard
 from barnabas.groups.share.messages import Heartbeat, HeartbeatResult
 from barnabas.groups.share.share_group import ShareGroup
 from barnabas.wire.messages import group_records
 from barnabas.wire.messages.group_records import decode_key, decode_value
+from tests.coordinators.fake_runtime import FakeRuntime
 from tests.groups.conftest import error_name, milliseconds
 
 DEFAULTS = {
@@ -137,8 +140,9 @@ class World:
         self.is_broken = False
         self.held: list[Callable[[], None]] | None = None
         self.persister = FakePersister(self)
-        self.coordinator = self.new_coordinator()
-        self.coordinator.start()
+        self.runtime = FakeRuntime(self.clock, self.new_shard)
+        self.runtime.start()
+        self.coordinator = GroupCoordinator(GroupConfig(), self.runtime, lambda: self.settings)
 
     def command(self, line: str) -> str:
         """Do what one line says; what it printed."""
@@ -157,13 +161,14 @@ class World:
 
     # ---------------------------------------------------------------- around
 
-    def new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(
+    def new_shard(self, index: int, deadlines: Deadlines) -> GroupShard:
+        return GroupShard(
             GroupConfig(),
             self.clock,
-            self.clock,
+            deadlines,
             write=self.write,
             new_uuid=lambda: "uuid",
+            index=index,
             image=lambda: self.image,
             settings=lambda: self.settings,
             group_settings=lambda group_id: self.settings,
@@ -231,14 +236,17 @@ class World:
 
     def do_restart(self, *_) -> None:
         """Stop without a word, and come back with what the log has. Nobody answers what was asked before."""
-        self.coordinator.stop()
+        self.runtime.kill()
         if self.held is not None:
             self.held = []
         if self.persister.held is not None:
             self.persister.held = []
-        self.coordinator = self.new_coordinator()
-        self.coordinator.load(self.log)
-        self.coordinator.start()
+        self.runtime.start(self.log)
+
+    def replay(self, log: list[tuple[bytes, bytes | None]]) -> None:
+        """Reads that log, too, into the shard."""
+        for offset, (key, value) in enumerate(log):
+            self.runtime.only.replay(offset, -1, key, value)
 
     def do_break(self, *_) -> None:
         """The log takes nothing from here on."""
@@ -283,12 +291,12 @@ class World:
             self.names[self.image.topics_by_name[name].id] = name
         else:
             self.image.put(there._replace(partitions=dict.fromkeys(range(count), Partition())))
-        self.coordinator.topics_changed({name})
+        self.runtime.only.topics_changed({name})
 
     def do_drop(self, words, _) -> None:
         for name in words:
             self.image.drop(name)
-        self.coordinator.topics_changed(set(words))
+        self.runtime.only.topics_changed(set(words))
 
     # --------------------------------------------------------------- members
 
@@ -351,14 +359,14 @@ class World:
             self.coordinator.delete(group_id, lambda code: self.say(error_name(code) if code else "deleted"))
 
     def do_expire(self, *_) -> None:
-        self.coordinator.expire_offsets()
+        self.runtime.only.expire_offsets()
 
     # --------------------------------------------------------------- offsets
 
     def do_kept(self, words, _) -> None:
         """What share partitions the group has, and what the share coordinator keeps."""
         for group_id in words or ["g"]:
-            kept = self.coordinator.share.states.initialized(group_id)
+            kept = self.coordinator.share.initialized(group_id)
             has = [f"{self.names[each]}:{','.join(map(str, p))}" for each, p in kept.items()]
             self.say(f"{group_id} has [{' '.join(sorted(has))}]")
         for (group_id, *at), (epoch, start) in sorted(self.persister.kept.items()):
@@ -371,7 +379,7 @@ class World:
             name, _, index = place.rpartition("-")
             if name:
                 starts.setdefault(self.image.topics_by_name[name].id, {})[int(index)] = int(start)
-        self.coordinator.share.states.alter_offsets(options.get("group", "g"), starts, self.altered)
+        self.coordinator.share.alter_offsets(options.get("group", "g"), starts, self.altered)
 
     def altered(self, found) -> None:
         if not isinstance(found, dict):
@@ -382,7 +390,7 @@ class World:
 
     def do_forget(self, words, options) -> None:
         ids = [self.image.topics_by_name[name].id for name in words]
-        self.coordinator.share.states.delete_offsets(options.get("group", "g"), ids, self.forgotten)
+        self.coordinator.share.delete_offsets(options.get("group", "g"), ids, self.forgotten)
 
     def forgotten(self, found) -> None:
         if not isinstance(found, dict):
@@ -407,7 +415,7 @@ class World:
 
     def group(self, group_id: str = "g") -> ShareGroup | None:
         try:
-            return self.coordinator.share.find(group_id)
+            return self.runtime.only.share.find(group_id)
         except KafkaError:
             return None
 

@@ -91,7 +91,7 @@ class Walker:
         """What the log says is what there is."""
         again = World(quiet=True)
         again.image, again.names = self.world.image, self.world.names
-        again.coordinator.load(self.world.log)
+        again.replay(self.world.log)
         now, then = self.world.group(), again.group()
         assert (now is None) == (then is None)
         if now is not None and then is not None:

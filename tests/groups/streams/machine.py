@@ -11,11 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from barnabas.clock import ManualClock
+from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.environment import TopicsMade, TopicToMake
 from barnabas.groups.messages import OffsetCommit, OffsetToCommit
+from barnabas.groups.shard import GroupShard
 from barnabas.groups.streams.group import StreamsGroup
 from barnabas.groups.streams.member import Endpoint, Member
 from barnabas.groups.streams.messages import Heartbeat, HeartbeatResult
@@ -32,6 +34,7 @@ from barnabas.wire.messages.group_records import (
     decode_key,
     decode_value,
 )
+from tests.coordinators.fake_runtime import FakeRuntime
 
 GROUP = "g"
 UNITS = {"ms": 1, "s": 1000, "m": 60_000}
@@ -105,16 +108,18 @@ class World:
         self.printed: list[str] = []
         self.is_broken = self.is_barren = False
         self.held: list[Callable[[], object]] | None = None
-        self.coordinator = self.new_coordinator()
-        self.coordinator.start()
+        self.runtime = FakeRuntime(self.clock, self.new_shard)
+        self.runtime.start()
+        self.coordinator = GroupCoordinator(GroupConfig(), self.runtime, lambda: self.settings)
 
-    def new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(
+    def new_shard(self, index: int, deadlines: Deadlines) -> GroupShard:
+        return GroupShard(
             GroupConfig(),
             self.clock,
-            self.clock,
+            deadlines,
             write=self.write,
             new_uuid=lambda: "an id",
+            index=index,
             image=lambda: self.image,
             settings=lambda: self.settings,
             group_settings=lambda group_id: self.settings,
@@ -170,7 +175,7 @@ class World:
         self.image.topics_by_name[name] = Topic(
             name, name.encode().ljust(16), dict.fromkeys(range(partitions), Partition())
         )
-        self.coordinator.topics_changed([name])
+        self.runtime.only.topics_changed([name])
 
     def client(self, name: str) -> Client:
         return self.clients.setdefault(name, Client(name))
@@ -189,7 +194,7 @@ class World:
 
     def do_drop(self, words, _) -> None:
         del self.image.topics_by_name[words[0]]
-        self.coordinator.topics_changed([words[0]])
+        self.runtime.only.topics_changed([words[0]])
 
     def do_subtopology(self, words, options) -> None:
         """One more: what it reads (``from=``, or ``read=`` what another writes), writes and keeps."""
@@ -249,19 +254,21 @@ class World:
         """The broker is killed, and reads its log, whole or cleaned; what comes out is what was there."""
         before = self.state()
         self.held = None
-        self.coordinator.stop()
+        self.runtime.kill()
         last = {key: at for at, (key, _) in enumerate(self.log)}
         cleaned = [(key, value) for at, (key, value) in enumerate(self.log) if last[key] == at]
         for log in (cleaned, self.log):
-            self.coordinator = self.new_coordinator()
-            self.coordinator.load(log)
+            shard = self.runtime.add()
+            for offset, (key, value) in enumerate(log):
+                shard.replay(offset, -1, key, value)
             assert self.state() == before
-        self.coordinator.start()
+        self.runtime.activate()
 
     def do_resign(self, _, __) -> None:
         """The log is gone, and with it all groups."""
         self.log.clear()
-        self.coordinator.resign()
+        self.runtime.resign()
+        self.runtime.start()
 
     # --------------------------------------------------------------- members
 
@@ -371,7 +378,7 @@ class World:
 
     @property
     def group(self) -> StreamsGroup | None:
-        group = self.coordinator._groups.get(GROUP)
+        group = self.runtime.only._groups.get(GROUP)
         return group if isinstance(group, StreamsGroup) else None
 
     def state(self) -> Any:

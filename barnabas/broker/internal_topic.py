@@ -1,0 +1,75 @@
+"""An internal topic as its coordinator's runtime uses it: its creation, and which partition keeps a key.
+
+Knows nothing of what the records say.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from barnabas.broker.environment import NodeEnvironment
+from barnabas.cluster.commands import CreatedTopic, CreateTopics
+from barnabas.cluster.internal_topics import new_internal_topic
+from barnabas.cluster.partition import Partition
+from barnabas.coordinators.environment import Environment
+from barnabas.errors import CoordinatorNotAvailable, KafkaError, TopicAlreadyExists
+from barnabas.groups.java_hash import partition_of
+from barnabas.log_limit import LogLimit
+
+logger = logging.getLogger(__name__)
+
+BASE_SEQUENCE = 0
+"""Of the batches of the group and the share coordinator, with a producer id or without."""
+
+
+def runtime_environment(node: NodeEnvironment, topic: str, load_buffer_size: str) -> Environment:
+    """Returns what the runtime of that internal topic needs.
+
+    :param load_buffer_size: the name of the config with the bytes to read at a time
+    """
+    internal = InternalTopic(node, topic)
+    return Environment(
+        node.clock,
+        node.scheduler,
+        internal.partition,
+        internal.partition_of,
+        internal.create,
+        lambda: int(node.config[load_buffer_size]),
+    )
+
+
+class InternalTopic:
+    """One of them."""
+
+    def __init__(self, node: NodeEnvironment, name: str) -> None:
+        self._node = node
+        self._name = name
+        self._creation_failures = LogLimit(node.clock)
+
+    def create(self, done: Callable[[KafkaError | None], object]) -> None:
+        """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
+        node, name = self._node, self._name
+        if name in node.image.topics_by_name:
+            done(None)
+            return
+
+        def created(results: Sequence[CreatedTopic] | None, error: KafkaError | None) -> None:
+            why = error if results is None else results[0].error
+            if why is None or isinstance(why, TopicAlreadyExists):
+                done(None)
+            else:
+                if self._creation_failures.is_due(why):
+                    logger.warning("Cannot create %s: %s", name, why)
+                done(CoordinatorNotAvailable())
+
+        node.controller.submit(CreateTopics([new_internal_topic(name, node.config)]), created)
+
+    def partition_of(self, key: str) -> int:
+        """Returns the index of the partition that keeps ``key``, or will once the topic exists."""
+        topic = self._node.image.topics_by_name.get(self._name)
+        if topic is not None:
+            return partition_of(key, len(topic.partitions))
+        return partition_of(key, new_internal_topic(self._name, self._node.config).num_partitions)
+
+    def partition(self, index: int) -> Partition:
+        """Returns the partition with that index. :raises KafkaError: this node does not host it"""
+        return self._node.partition(self._name, index)

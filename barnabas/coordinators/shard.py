@@ -1,0 +1,169 @@
+"""A shard: the part of a coordinator's state that one partition of its internal topic keeps.
+
+Knows nothing of what the state is. :class:`Shard` is what a coordinator implements (Kafka's ``CoordinatorShard``);
+:class:`ShardContext` is what the runtime knows of a shard: its state, its log, its deadlines (``CoordinatorContext``).
+"""
+
+import logging
+from collections.abc import Callable
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+from barnabas.coordinators.environment import ACKS_ALL, Done, Partition
+from barnabas.deadlines import Deadlines
+from barnabas.errors import (
+    CoordinatorNotAvailable,
+    KafkaError,
+    KafkaStorageError,
+    MessageTooLarge,
+    NotCoordinator,
+    NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
+    NotLeaderOrFollower,
+    RecordListTooLarge,
+    RequestTimedOut,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from barnabas.records.batch import RecordBatch
+
+logger = logging.getLogger(__name__)
+
+COORDINATOR_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
+    UnknownTopicOrPartition: CoordinatorNotAvailable,
+    NotEnoughReplicas: CoordinatorNotAvailable,
+    NotEnoughReplicasAfterAppend: CoordinatorNotAvailable,
+    RequestTimedOut: CoordinatorNotAvailable,
+    NotLeaderOrFollower: NotCoordinator,
+    KafkaStorageError: NotCoordinator,
+    MessageTooLarge: UnknownServerError,
+    RecordListTooLarge: UnknownServerError,
+}
+"""Errors of the partition as a client is told them: it knows the coordinator, not the coordinator's partition."""
+
+
+class Shard(Protocol):
+    """What a coordinator implements. All records are replayed, in the order of the log, before :meth:`loaded`."""
+
+    def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
+        """Applies one record of the log.
+
+        :param producer_id: of the transaction that the record is part of; -1 if it is part of none
+        :raises MalformedMessage: it is not a record of this coordinator
+        """
+
+    def replay_end_marker(self, producer_id: int, is_commit: bool) -> None:
+        """Applies the end of the transaction that the producer has had open in this partition."""
+
+    def loaded(self) -> None:
+        """Begins to serve: the whole log has been replayed. :raises MalformedMessage: a record makes no sense"""
+
+    def unloaded(self) -> None:
+        """Ends to serve: whoever waits is answered NOT_COORDINATOR."""
+
+
+S = TypeVar("S", bound=Shard)
+
+
+class State(Enum):
+    """Where a shard stands. One that is not on this node has no context."""
+
+    LOADING = "loading"
+    """Elected; the log is being replayed. Commands are answered COORDINATOR_LOAD_IN_PROGRESS."""
+    ACTIVE = "active"
+    """Serves commands."""
+    FAILED = "failed"
+    """The log cannot be replayed. Commands are answered NOT_COORDINATOR until the next election."""
+    CLOSED = "closed"
+    """Resigned. What still holds the shard can neither write nor set deadlines."""
+
+
+class ShardContext(Generic[S]):
+    """One shard on this node, from its election to its resignation."""
+
+    shard: S
+    partition: Partition
+    """Set when loading begins."""
+
+    def __init__(self, topic: str, index: int, epoch: int, deadlines: Deadlines) -> None:
+        self.topic = topic
+        self.index = index
+        self.epoch = epoch
+        """The leader epoch in which this node was elected."""
+        self.deadlines = deadlines
+        self.state = State.LOADING
+        self.deferred: list[Callable[[S], object]] = []
+        """What is to be done once the shard is active."""
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    # ------------------------------------------------------------ states
+
+    def activate(self) -> None:
+        self.state = State.ACTIVE
+        self.shard.loaded()
+        deferred, self.deferred = self.deferred, []
+        for command in deferred:
+            command(self.shard)
+
+    def fail(self) -> None:
+        self.state = State.FAILED
+        self._drop()
+
+    def close(self) -> None:
+        was_active, self.state = self.state is State.ACTIVE, State.CLOSED
+        if was_active:
+            self.shard.unloaded()
+        self._drop()
+
+    def _drop(self) -> None:
+        self.deadlines.close()
+        self.deferred.clear()
+
+    # ------------------------------------------------------------ writing
+
+    def append(
+        self,
+        batch: bytes | bytearray,
+        now_ms: int,
+        written: Done,
+        *,
+        by_coordinator: bool = False,
+        appended: Callable[[int], object] | None = None,
+    ) -> None:
+        """Appends a batch. ``written`` is called when it is safe, or cannot be, in the order of the log.
+
+        :param appended: called with the last offset as soon as the batch is in the log, before anything follows it
+        :param by_coordinator: the batch is of a producer whose sequences the coordinator does not know
+        """
+        if self.state is not State.ACTIVE:
+            written(NotCoordinator)
+            return
+        try:
+            last_offset = self.partition.append(
+                RecordBatch.parse(batch), now_ms, acks=ACKS_ALL, by_coordinator=by_coordinator
+            ).last_offset
+        except KafkaError as error:
+            logger.warning("%s: cannot append: %s", self, error)
+            written(COORDINATOR_ERRORS.get(type(error), type(error)))
+            return
+        if appended is not None:
+            appended(last_offset)
+        self._when_safe(last_offset + 1, written)
+
+    def when_safe(self, done: Done) -> None:
+        """Calls ``done`` when everything that the log holds by now is safe, after all that was appended before."""
+        if self.state is State.ACTIVE:
+            self._when_safe(self.partition.log.log_end_offset, done)
+        else:
+            done(NotCoordinator)
+
+    def _when_safe(self, offset: int, done: Done) -> None:
+        def told(error: type[KafkaError] | None) -> None:
+            if self.state is not State.ACTIVE:
+                done(NotCoordinator)
+            else:
+                done(None if error is None else COORDINATOR_ERRORS.get(error, error))
+
+        self.partition.when_safe(offset, ACKS_ALL, told)

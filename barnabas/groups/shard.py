@@ -1,0 +1,306 @@
+"""One shard of the group coordinator: the groups and offsets that one partition of ``__consumer_offsets`` keeps.
+
+Does no I/O and knows no requests: commands come as calls, answers go to callbacks (or are returned, where nothing has
+to be waited for), records go out through one function, and come back through :meth:`GroupShard.replay`. Classic groups
+are served here; the newer kinds by themselves (:attr:`consumer`, :attr:`share`, :attr:`streams`). Apache Kafka's
+``GroupCoordinatorShard``.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.clock import Clock
+from barnabas.deadlines import Deadlines
+from barnabas.errors import (
+    NONE,
+    GroupIdNotFound,
+    InconsistentGroupProtocol,
+    KafkaError,
+    NonEmptyGroup,
+    NotCoordinator,
+    UnknownMemberId,
+)
+from barnabas.groups.classic_group import ClassicGroup, State
+from barnabas.groups.config import GroupConfig, Settings
+from barnabas.groups.environment import ClusterView, CreateTopics, Environment, no_persister, no_topics
+from barnabas.groups.group import Group
+from barnabas.groups.joining import Joining
+from barnabas.groups.kinds import Kinds
+from barnabas.groups.ledger import Applier, Ledger, Write
+from barnabas.groups.messages import (
+    DescribedGroup,
+    ErrorReply,
+    Join,
+    JoinReply,
+    JoinResult,
+    Leaver,
+    Left,
+    ListedGroup,
+    Sync,
+    SyncReply,
+    SyncResult,
+)
+from barnabas.groups.offset_keeping import CONSUMER, SHARE, OffsetKeeping
+from barnabas.groups.persister import Persister
+from barnabas.groups.rebalance import Rebalance
+from barnabas.groups.records import new_group_pair, new_group_record
+from barnabas.groups.replay import Replay
+from barnabas.offsets.pending import Transaction
+from barnabas.wire.coordinator_records import CoordinatorKey
+
+if TYPE_CHECKING:
+    from barnabas.groups.consumer_groups import ConsumerGroups
+    from barnabas.groups.share.share_groups import ShareGroups
+    from barnabas.groups.streams.streams_groups import StreamsGroups
+
+logger = logging.getLogger(__name__)
+
+GIVING_WAY = (CONSUMER, "streams")
+"""Kinds of which an empty group makes room for a classic one."""
+
+NO_PRODUCER_ID = -1
+
+
+class GroupShard(OffsetKeeping):
+    """The groups of one partition. Every command names a group that this partition keeps, or would keep.
+
+    >>> from barnabas.clock import ManualClock
+    >>> clock = ManualClock()
+    >>> shard = GroupShard(
+    ...     GroupConfig(),
+    ...     clock,
+    ...     Deadlines(clock, clock),
+    ...     write=lambda group_id, records, written, producer, appended: written(None),
+    ...     new_uuid=lambda: "1",
+    ... )
+    >>> shard.heartbeat("readers", "me", None, generation_id=1) == UnknownMemberId.code
+    True
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        clock: Clock,
+        deadlines: Deadlines,
+        *,
+        write: Write,
+        new_uuid: Callable[[], str],
+        index: int = 0,
+        image: Callable[[], ClusterView] | None = None,
+        settings: Callable[[], Settings] | None = None,
+        group_settings: Callable[[str], Settings] | None = None,
+        persister: Callable[[], Persister] = no_persister,
+        create_topics: CreateTopics = no_topics,
+    ) -> None:
+        """The last five are for groups of the newer kinds: see :class:`Environment`.
+
+        :param index: the partition of ``__consumer_offsets``
+        """
+        ledger = Ledger(write, self._applier_of)
+        super().__init__(config, clock, deadlines, ledger, write=write, index=index)
+        self._rebalance = Rebalance(config, clock, deadlines, self._write)
+        self._joining = Joining(self._rebalance, new_uuid)
+        self._replay = Replay(self._groups, self.offsets, self._rebalance, clock, ledger)
+
+        def environment() -> Environment:
+            assert image is not None and settings is not None and group_settings is not None
+            return Environment(
+                self._groups,
+                ledger,
+                clock,
+                deadlines,
+                new_uuid,
+                image,
+                settings,
+                group_settings,
+                self._rebalance,
+                persister,
+                create_topics,
+            )
+
+        self._kinds = Kinds(environment)
+
+    # ------------------------------------------------------------------ kinds
+
+    @property
+    def consumer(self) -> "ConsumerGroups":
+        """The consumer groups (KIP-848)."""
+        kind: ConsumerGroups = self._kinds.of("consumer")
+        return kind
+
+    @property
+    def share(self) -> "ShareGroups":
+        """The share groups (KIP-932)."""
+        kind: ShareGroups = self._kinds.of("share")
+        return kind
+
+    @property
+    def streams(self) -> "StreamsGroups":
+        """The streams groups (KIP-1071)."""
+        kind: StreamsGroups = self._kinds.of("streams")
+        return kind
+
+    def _applier_of(self, key: type[CoordinatorKey]) -> Applier | None:
+        return self._replay.appliers.get(key) or self._kinds.applier_of(key)
+
+    def topics_changed(self, names: Collection[str]) -> None:
+        """Topics of these names were made, deleted, or have more partitions."""
+        self._kinds.topics_changed(names)
+
+    # ---------------------------------------------------------------- members
+
+    def join(self, join: Join, reply: JoinReply) -> None:
+        """JoinGroup: replies when the group is complete."""
+        group = self._groups.get(join.group_id)
+        if isinstance(group, ClassicGroup):
+            self._joining.join(group, join, reply)
+        elif group is not None:
+            self._join_newer(group, join, reply)
+        elif join.member_id:
+            reply(JoinResult.refused(UnknownMemberId, join.member_id))
+        else:
+            self._join_first(join, reply)
+
+    def _join_newer(self, group: Group, join: Join, reply: JoinReply) -> None:
+        """Consumer groups take members of the classic protocol; when empty, they and streams groups give way."""
+        if group.type == CONSUMER and not group.is_empty:
+            self.consumer.classic.join(join, reply)
+        elif group.type not in GIVING_WAY or not group.is_empty:
+            reply(JoinResult.refused(InconsistentGroupProtocol, ""))
+        elif join.member_id:
+            reply(JoinResult.refused(UnknownMemberId, join.member_id))
+        else:
+            self._join_instead(group, join, reply)
+
+    def _join_instead(self, group: Group, join: Join, reply: JoinReply) -> None:
+        """Put a classic group in the place of one that is empty; offsets stay."""
+        successor = ClassicGroup(group.group_id, self._clock.time_ms())
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is None:
+                self.join(join, reply)
+            else:
+                reply(JoinResult.refused(error, join.member_id))
+
+        self._ledger.commit(group.group_id, [*group.tombstones(), new_group_pair(successor)], written)
+
+    def _join_first(self, join: Join, reply: JoinReply) -> None:
+        """Make the group, and write that it is there before anybody hears of it."""
+        group = self._create(join.group_id)
+
+        def written(error: type[KafkaError] | None) -> None:
+            if error is None:
+                self.join(join, reply)  # to the group that is there now: this one may be deleted already
+                return
+            reply(JoinResult.refused(error, join.member_id))
+            if self._groups.get(group.group_id) is group:
+                del self._groups[group.group_id]
+                self._rebalance.abandon(group, error)
+
+        self._write(group.group_id, [new_group_record(group)], written)
+
+    def sync(self, sync: Sync, reply: SyncReply) -> None:
+        """SyncGroup: replies when the leader has assigned."""
+        group = self._groups.get(sync.group_id)
+        if isinstance(group, ClassicGroup):
+            self._rebalance.sync(group, sync, reply)
+        elif group is not None and group.type == CONSUMER:
+            self.consumer.classic.sync(sync, reply)
+        else:
+            reply(SyncResult.refused(UnknownMemberId))
+
+    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
+        """Heartbeat: returns the error code of the response."""
+        group = self._groups.get(group_id)
+        if group is not None and group.type == CONSUMER:
+            return self.consumer.classic.heartbeat(group_id, member_id, group_instance_id, generation_id)
+        if not isinstance(group, ClassicGroup):
+            return UnknownMemberId.code
+        return self._rebalance.heartbeat(group, member_id, group_instance_id, generation_id)
+
+    def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
+        """LeaveGroup: returns the result of each member."""
+        group = self._groups.get(group_id)
+        if group is not None and group.type == CONSUMER:
+            return self.consumer.classic.leave(group_id, leavers)
+        if not isinstance(group, ClassicGroup):
+            return [Left(each.member_id, each.group_instance_id, UnknownMemberId.code) for each in leavers]
+        return self._rebalance.leave(group, leavers)
+
+    # ----------------------------------------------------------------- groups
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """DescribeGroups, one of them. :raises GroupIdNotFound: there is no classic group of that id"""
+        group = self._groups.get(group_id)
+        if group is None or not group.is_written:
+            raise GroupIdNotFound(f"Group {group_id} not found.")
+        if not isinstance(group, ClassicGroup):
+            raise GroupIdNotFound(f"Group {group_id} is not a classic group.")
+        return group.describe()
+
+    def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
+        """ListGroups: returns the groups in these states and of these types, in any case; all where none are given."""
+        wanted_states = {state.lower() for state in states}
+        wanted_types = {each.lower() for each in types}
+        return [
+            ListedGroup(group.group_id, group.protocol_type or "", group.state_name, group.type)
+            for group in self._groups.values()
+            if group.is_written
+            and (not wanted_states or group.state_name.lower() in wanted_states)
+            and (not wanted_types or group.type in wanted_types)
+        ]
+
+    def delete(self, group_id: str, reply: ErrorReply) -> None:
+        """DeleteGroups, one of them, with its offsets: replies when that is written."""
+        group = self._groups.get(group_id)
+        if group is None:
+            reply(GroupIdNotFound.code)
+        elif not group.is_empty:
+            reply(NonEmptyGroup.code)
+        else:
+            # The state of a share group's partitions goes before the group does.
+            delete = self.share.delete if group.type == SHARE else self._delete
+            delete(group, lambda error: reply(NONE if error is None else error.code))
+
+    # ------------------------------------------------------------ the log
+
+    def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
+        """Applies a record of ``__consumer_offsets``.
+
+        :param producer_id: of the transaction that the record is part of; -1 if it is part of none
+        :raises MalformedMessage: it is not such a record
+        """
+        transaction = None if producer_id == NO_PRODUCER_ID else Transaction(self._index, producer_id)
+        self._replay.replay(key, value, transaction)
+
+    def replay_end_marker(self, producer_id: int, is_commit: bool) -> None:
+        """Applies the end of the producer's transaction: its offsets count now, or are dropped."""
+        self.offsets.end(Transaction(self._index, producer_id), is_commit)
+
+    def loaded(self) -> None:
+        """Starts the sessions of all members, and the regular check for expired offsets."""
+        for group in list(self._groups.values()):
+            if isinstance(group, ClassicGroup):
+                self._rebalance.loaded(group)
+        self._kinds.start()
+        self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
+
+    def unloaded(self) -> None:
+        """Drops all groups, and answers NOT_COORDINATOR to whoever waits in them."""
+        groups = list(self._groups.values())
+        self._groups.clear()
+        self.offsets.clear()
+        self._unsafe.clear()
+        for group in groups:
+            if isinstance(group, ClassicGroup):
+                self._rebalance.abandon(group, NotCoordinator)
+            else:
+                group.bury()
+
+    def _heard_of(self, group: Group, member_id: str) -> None:
+        """A commit is as good as a heartbeat of a classic member."""
+        if isinstance(group, ClassicGroup) and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+            member = group.members.get(member_id)
+            if member is not None:
+                self._rebalance.expect_heartbeat(member)
