@@ -84,8 +84,8 @@ class BrokerNotAvailable(KafkaError, code=8):
 
 class ReplicaNotAvailable(KafkaError, code=9, retriable=True):
     """The replica is not available for the requested topic-partition. Produce/Fetch requests and other requests
-    intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the topic-
-    partition."""
+    intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the
+    topic-partition."""
 
 
 class MessageTooLarge(KafkaError, code=10):
