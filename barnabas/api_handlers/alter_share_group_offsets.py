@@ -1,6 +1,6 @@
-"""AlterShareGroupOffsets (API key 91): let a share group that nobody is in begin elsewhere (KIP-932).
+"""AlterShareGroupOffsets (API key 91): sets the start offsets of an empty share group (KIP-932).
 
-Knows nothing of how the share coordinator keeps it.
+Knows nothing of how the share coordinator stores them.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from barnabas.wire.messages.alter_share_group_offsets import (
 )
 from barnabas.wire.types import ZERO_UUID
 
-AskedTopic = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
+RequestTopic = AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic
 Topic = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic
 Partition = Topic.AlterShareGroupOffsetsResponsePartition
 Answer = AlterShareGroupOffsetsResponse | Later[AlterShareGroupOffsetsResponse]
@@ -25,15 +25,17 @@ Answer = AlterShareGroupOffsetsResponse | Later[AlterShareGroupOffsetsResponse]
 
 @api(AlterShareGroupOffsetsRequest)
 def alter_share_group_offsets(request: AlterShareGroupOffsetsRequest, context: Context) -> Answer:
-    """Begin the share partitions anew, each at its offset; answered when that is kept."""
+    """Initializes the share partitions with these start offsets. Responds once that is durable."""
     topics = context.broker.image.topics_by_name
     ids = {each.topic_name: topics[each.topic_name].id for each in request.topics if each.topic_name in topics}
     starts: dict[bytes, dict[int, int]] = {}
-    for asked in request.topics:
-        if asked.topic_name in ids:
-            there = topics[asked.topic_name].partitions
-            begun = starts.setdefault(ids[asked.topic_name], {})
-            begun.update((p.partition_index, p.start_offset) for p in asked.partitions if p.partition_index in there)
+    for topic in request.topics:
+        if topic.topic_name in ids:
+            there = topics[topic.topic_name].partitions
+            start_offsets = starts.setdefault(ids[topic.topic_name], {})
+            start_offsets.update(
+                (p.partition_index, p.start_offset) for p in topic.partitions if p.partition_index in there
+            )
     later: Later[AlterShareGroupOffsetsResponse] = Later()
 
     def altered(found: PartitionErrors | type[KafkaError]) -> None:
@@ -41,7 +43,7 @@ def alter_share_group_offsets(request: AlterShareGroupOffsetsRequest, context: C
 
     try:
         require_protocol(SHARE, context)
-        wanted = {topic_id: begun for topic_id, begun in starts.items() if begun}
+        wanted = {topic_id: start_offsets for topic_id, start_offsets in starts.items() if start_offsets}
         context.broker.groups.share.alter_offsets(request.group_id, wanted, altered)
     except KafkaError as error:
         return _refused(error)
@@ -51,20 +53,20 @@ def alter_share_group_offsets(request: AlterShareGroupOffsetsRequest, context: C
 def _answer(
     request: AlterShareGroupOffsetsRequest, ids: Mapping[str, bytes], found: PartitionErrors
 ) -> AlterShareGroupOffsetsResponse:
-    """Topics that there are not come first."""
-    in_order = sorted(request.topics, key=lambda asked: asked.topic_name in ids)
+    """Returns the response. Topics that do not exist come first."""
+    in_order = sorted(request.topics, key=lambda topic: topic.topic_name in ids)
     return AlterShareGroupOffsetsResponse(
-        responses=[_topic(asked, ids.get(asked.topic_name, ZERO_UUID), found) for asked in in_order]
+        responses=[_topic(topic, ids.get(topic.topic_name, ZERO_UUID), found) for topic in in_order]
     )
 
 
-def _topic(asked: AskedTopic, topic_id: bytes, found: PartitionErrors) -> Topic:
+def _topic(topic: RequestTopic, topic_id: bytes, found: PartitionErrors) -> Topic:
     return Topic(
-        topic_name=asked.topic_name,
+        topic_name=topic.topic_name,
         topic_id=topic_id,
         partitions=[
             _partition(each.partition_index, found.get((topic_id, each.partition_index), UnknownTopicOrPartition))
-            for each in asked.partitions
+            for each in topic.partitions
         ],
     )
 

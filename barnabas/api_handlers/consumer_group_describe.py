@@ -1,6 +1,6 @@
-"""ConsumerGroupDescribe (API key 69): the members of consumer groups, and what each reads and is to read (KIP-848).
+"""ConsumerGroupDescribe (API key 69): the members of consumer groups, their assignments and targets (KIP-848).
 
-Knows nothing of how partitions are given out.
+Knows nothing of how partitions are assigned.
 """
 
 from barnabas.api_handlers.context import Context
@@ -16,7 +16,7 @@ Described = ConsumerGroupDescribeResponse.DescribedGroup
 Assignment = ConsumerGroupDescribeResponse.Assignment
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
-"""Which protocol a member speaks (KIP-1099)."""
+"""The protocol of a member (KIP-1099)."""
 
 
 @api(ConsumerGroupDescribeRequest)

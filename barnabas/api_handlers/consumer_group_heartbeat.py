@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat (API key 68): be a member of a consumer group, and hear what to read (KIP-848).
+"""ConsumerGroupHeartbeat (API key 68): a member joins, stays or leaves, and gets its assignment (KIP-848).
 
-Knows nothing of how partitions are given out.
+Knows nothing of how partitions are assigned.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 Response = ConsumerGroupHeartbeatResponse
 
 BRINGS_ID = 1
-"""From this version on a member makes its id itself (KIP-1082)."""
+"""From this version on a member generates its id (KIP-1082)."""
 
 
 @api(ConsumerGroupHeartbeatRequest)
 def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Response | Later[Response]:
-    """Note that the member lives, and tell it what is new for it."""
+    """Handles the heartbeat. Responds once its records are durable."""
     try:
         require_protocol(CONSUMER, context)
     except KafkaError as error:

@@ -1,4 +1,4 @@
-"""DeleteGroups (API key 42): groups that nobody is in go, with the offsets that they have committed.
+"""DeleteGroups (API key 42): deletes empty groups and their offsets.
 
 Knows nothing of what makes a group empty.
 """
@@ -14,7 +14,7 @@ Result = DeleteGroupsResponse.DeletableGroupResult
 
 @api(DeleteGroupsRequest)
 def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroupsResponse | Later[DeleteGroupsResponse]:
-    """Deletes each group, and answers once the last tombstone is durable."""
+    """Deletes each group. Responds once all tombstones are durable."""
     later: Later[DeleteGroupsResponse] = Later()
     group_ids = list(dict.fromkeys(request.groups_names))
     codes: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""DeleteShareGroupOffsets (API key 92): let a share group that nobody is in forget topics (KIP-932).
+"""DeleteShareGroupOffsets (API key 92): deletes the state of topics in an empty share group (KIP-932).
 
-Knows nothing of how the share coordinator keeps them.
+Knows nothing of how the share coordinator stores it.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ NOTHING_KEPT = "There is no offset information to delete."
 
 @api(DeleteShareGroupOffsetsRequest)
 def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context: Context) -> Answer:
-    """Forget what is kept of the topics; answered when that is gone."""
+    """Deletes the state of the topics. Responds once that is durable."""
     image = context.broker.image
     names = list(dict.fromkeys(each.topic_name for each in request.topics))
     ids = {name: image.topics_by_name[name].id for name in names if name in image.topics_by_name}
@@ -47,7 +47,7 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
 
 
 def _topics(ids: Mapping[str, bytes], found: TopicErrors) -> list[Topic]:
-    """Those of which there was nothing come first, and without an id."""
+    """Returns the topics of the response. Those without state come first, without an id."""
     nothing = [
         _unknown(name, NOTHING_KEPT) for name, topic_id in ids.items() if found[topic_id] is UnknownTopicOrPartition
     ]

@@ -1,6 +1,6 @@
-"""DeleteShareGroupState (API key 86): forget what is kept of share partitions (KIP-932).
+"""DeleteShareGroupState (API key 86): deletes the state of share partitions (KIP-932).
 
-Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+Knows nothing of how the state is stored. Brokers send this request; without an authorizer every client may.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -15,7 +15,7 @@ Answer = DeleteShareGroupStateResponse | Later[DeleteShareGroupStateResponse]
 
 @api(DeleteShareGroupStateRequest)
 def delete_share_group_state(request: DeleteShareGroupStateRequest, context: Context) -> Answer:
-    """Forget the state of each partition; where there is none, nothing is wrong either."""
+    """Deletes the state of each partition. It is no error if there is none."""
     delete = context.broker.share_state.delete
     asks = [((topic_id, each.partition), delete) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)

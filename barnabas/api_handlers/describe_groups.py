@@ -1,4 +1,4 @@
-"""DescribeGroups (API key 15): the state of classic groups, and who is in them.
+"""DescribeGroups (API key 15): the state and the members of classic groups.
 
 Knows nothing of how a group rebalances.
 """
@@ -12,12 +12,12 @@ from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, Descri
 Described = DescribeGroupsResponse.DescribedGroup
 
 KNOWS_NOT_FOUND = 6
-"""From this version on a group that is not there is an error (KIP-1043); before, it is a dead group."""
+"""From this version on a group that does not exist is an error (KIP-1043). Older versions have state Dead."""
 
 DEAD = "Dead"
 
 GROUP_OPERATIONS = bits(READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-"""Without an authorizer everybody may do whatever can be done to a group (``AclEntry.supportedOperations``)."""
+"""The authorized operations without an authorizer: all operations of groups (``AclEntry.supportedOperations``)."""
 
 
 @api(DescribeGroupsRequest)
@@ -35,7 +35,7 @@ def _describe(group_id: str, operations: int, context: Context) -> Described:
         described = _empty(group_id, DEAD)
         described.error_code = error.code if knows else 0
         described.error_message = str(error) if knows else None
-        # Of a group that is not there nothing may be done, where that can be said.
+        # Newer versions have no authorized operations for a group that does not exist.
         described.authorized_operations = NOT_ASKED if knows else operations
         return described
     except KafkaError as error:

@@ -1,6 +1,6 @@
-"""DescribeShareGroupOffsets (API key 90): where the partitions of share groups begin, and what is left (KIP-932).
+"""DescribeShareGroupOffsets (API key 90): the start offsets and the lag of share groups (KIP-932).
 
-Knows nothing of how the share coordinator keeps it.
+Knows nothing of how the share coordinator stores them.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,19 @@ from barnabas.wire.messages.describe_share_group_offsets import (
 )
 from barnabas.wire.types import ZERO_UUID
 
-Asked = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
+RequestGroup = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
 Group = DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup
 Topic = Group.DescribeShareGroupOffsetsResponseTopic
 Partition = Topic.DescribeShareGroupOffsetsResponsePartition
 Answer = DescribeShareGroupOffsetsResponse | Later[DescribeShareGroupOffsetsResponse]
 
 NOTHING = -1
-"""No start offset, no lag: nobody has read there yet, or it is not known."""
+"""There is no start offset, or the lag is unknown."""
 
 
 @api(DescribeShareGroupOffsetsRequest)
 def describe_share_group_offsets(request: DescribeShareGroupOffsetsRequest, context: Context) -> Answer:
-    """Tell of the partitions asked for, or of all that a group has; answered when the last of the groups is."""
+    """Describes the requested partitions, or all of a group. Responds when all groups are described."""
     later: Later[DescribeShareGroupOffsetsResponse] = Later()
     found: dict[int, Group] = {}
 
@@ -39,57 +39,59 @@ def describe_share_group_offsets(request: DescribeShareGroupOffsetsRequest, cont
         if len(found) == len(request.groups):
             later.resolve(DescribeShareGroupOffsetsResponse(groups=[found[each] for each in sorted(found)]))
 
-    def describe(index: int, asked: Asked) -> None:
+    def describe(index: int, group: RequestGroup) -> None:
         try:
             require_protocol(SHARE, context)
         except KafkaError as error:
-            described(index, Group(group_id=asked.group_id, topics=[], error_code=error.code))
+            described(index, Group(group_id=group.group_id, topics=[], error_code=error.code))
             return
         try:
-            _describe(asked, context, lambda group: described(index, group))
+            _describe(group, context, lambda group: described(index, group))
         except KafkaError as error:
-            refused = Group(group_id=asked.group_id, topics=[], error_code=error.code, error_message=str(error))
+            refused = Group(group_id=group.group_id, topics=[], error_code=error.code, error_message=str(error))
             described(index, refused)
 
-    for index, asked in enumerate(request.groups):
-        describe(index, asked)
+    for index, group in enumerate(request.groups):
+        describe(index, group)
     return later if request.groups else DescribeShareGroupOffsetsResponse(groups=[])
 
 
-def _describe(asked: Asked, context: Context, reply: Callable[[Group], object]) -> None:
-    """Ask for one group. Whether there is such a group does not matter: what nobody has begun begins nowhere."""
+def _describe(group: RequestGroup, context: Context, reply: Callable[[Group], object]) -> None:
+    """Describes one group. A group that does not exist has no start offsets."""
     partitions: list[TopicPartition] = []
     lacking: Outcomes = {}
     unknown: list[Topic] = []
-    if asked.topics is not None:
-        if not asked.group_id:
+    if group.topics is not None:
+        if not group.group_id:
             raise InvalidGroupId
-        partitions, lacking, unknown = _known(asked.topics, context)
-    elif asked.group_id:
-        kept = context.broker.groups.share.initialized(asked.group_id)
-        partitions = [(topic_id, index) for topic_id, indexes in kept.items() for index in indexes]
+        partitions, lacking, unknown = _known(group.topics, context)
+    elif group.group_id:
+        initialized = context.broker.groups.share.initialized(group.group_id)
+        partitions = [(topic_id, index) for topic_id, indexes in initialized.items() for index in indexes]
 
     def found(outcomes: Outcomes) -> None:
         topics = [_topic(*each, context) for each in by_topic({**outcomes, **lacking})]
-        reply(Group(group_id=asked.group_id, topics=topics + unknown))
+        reply(Group(group_id=group.group_id, topics=topics + unknown))
 
-    context.broker.persister.summary(asked.group_id, partitions, found)
+    context.broker.persister.summary(group.group_id, partitions, found)
 
 
 def _known(
-    topics: Sequence[Asked.DescribeShareGroupOffsetsRequestTopic], context: Context
+    topics: Sequence[RequestGroup.DescribeShareGroupOffsetsRequestTopic], context: Context
 ) -> tuple[list[TopicPartition], Outcomes, list[Topic]]:
-    """The partitions that there are, those that their topics lack, and answers about topics that there are not."""
+    """Returns the partitions that exist, outcomes of those that their topics lack, and topics that do not exist."""
     partitions: list[TopicPartition] = []
     lacking: Outcomes = {}
     unknown = []
-    for asked in topics:
-        topic = context.broker.image.topics_by_name.get(asked.topic_name)
+    for requested in topics:
+        topic = context.broker.image.topics_by_name.get(requested.topic_name)
         if topic is None:
-            rows = [Partition(partition_index=each, start_offset=NOTHING, leader_epoch=0) for each in asked.partitions]
-            unknown.append(Topic(topic_name=asked.topic_name, topic_id=ZERO_UUID, partitions=rows))
+            rows = [
+                Partition(partition_index=each, start_offset=NOTHING, leader_epoch=0) for each in requested.partitions
+            ]
+            unknown.append(Topic(topic_name=requested.topic_name, topic_id=ZERO_UUID, partitions=rows))
             continue
-        for index in asked.partitions:
+        for index in requested.partitions:
             if index in topic.partitions:
                 partitions.append((topic.id, index))
             else:
@@ -122,7 +124,7 @@ def _partition(topic: str, index: int, outcome: Outcome, context: Context) -> Pa
 
 
 def _lag(topic: str, index: int, outcome: Outcome, context: Context) -> int:
-    """How many records the group has yet to deal with (KIP-1226)."""
+    """Returns how many records the group has not completed yet (KIP-1226)."""
     start_offset, done = outcome.state.start_offset, outcome.state.delivery_complete_count
     if start_offset == NOTHING or done == NOTHING:
         return NOTHING

@@ -1,4 +1,4 @@
-"""Heartbeat (API key 12): a member of a classic group lives, and learns whether it has to join again.
+"""Heartbeat (API key 12): keeps the session of a member of a classic group, and tells it whether it has to rejoin.
 
 Knows nothing of how a group rebalances.
 """
@@ -10,7 +10,7 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 @api(HeartbeatRequest)
 def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
-    """Note that the member lives."""
+    """Restarts the member's session."""
     code = context.broker.groups.heartbeat(
         request.group_id, request.member_id, request.group_instance_id, request.generation_id
     )

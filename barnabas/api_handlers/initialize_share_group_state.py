@@ -1,6 +1,6 @@
-"""InitializeShareGroupState (API key 83): let the state of share partitions begin, anew if there is one (KIP-932).
+"""InitializeShareGroupState (API key 83): initializes the state of share partitions, or replaces it (KIP-932).
 
-Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+Knows nothing of how the state is stored. Brokers send this request; without an authorizer every client may.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -14,14 +14,14 @@ from barnabas.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateResponse,
 )
 
-Asked = InitializeShareGroupStateRequest.InitializeStateData.PartitionData
+PartitionData = InitializeShareGroupStateRequest.InitializeStateData.PartitionData
 Result = InitializeShareGroupStateResponse.InitializeStateResult
 Answer = InitializeShareGroupStateResponse | Later[InitializeShareGroupStateResponse]
 
 
 @api(InitializeShareGroupStateRequest)
 def initialize_share_group_state(request: InitializeShareGroupStateRequest, context: Context) -> Answer:
-    """Begin the state of each partition."""
+    """Initializes the state of each partition."""
     coordinator = context.broker.share_state
     asks = [
         ((topic.topic_id, each.partition), _ask(coordinator, each))
@@ -31,8 +31,8 @@ def initialize_share_group_state(request: InitializeShareGroupStateRequest, cont
     return ask_each(request.group_id, asks, _answer)
 
 
-def _ask(coordinator: ShareCoordinator, asked: Asked) -> Ask:
-    return lambda key, reply: coordinator.initialize(key, asked.state_epoch, asked.start_offset, reply)
+def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
+    return lambda key, reply: coordinator.initialize(key, data.state_epoch, data.start_offset, reply)
 
 
 def _answer(found: ByTopic) -> InitializeShareGroupStateResponse:

@@ -1,4 +1,4 @@
-"""JoinGroup (API key 11): become a member of a classic group, and wait with the others for the next generation.
+"""JoinGroup (API key 11): a member joins a classic group, and waits for the next generation.
 
 Knows nothing of how a group rebalances.
 """
@@ -15,13 +15,13 @@ from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRespons
 TELLS_REBALANCE_TIMEOUT = 1
 REQUIRES_MEMBER_ID = 4
 NAMES_NO_PROTOCOL = 7
-"""From this version on the name of the protocol may be null; before, it is empty then."""
+"""From this version on the protocol name may be null. Older versions have an empty string instead."""
 SKIPS_ASSIGNMENT = 9
 
 
 @api(JoinGroupRequest)
 def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupResponse]:
-    """Join; the answer comes when the group is complete, or its time is up."""
+    """Joins the member. Responds when the rebalance is complete."""
     version = context.api_version
     later: Later[JoinGroupResponse] = Later()
     timeout_ms = request.rebalance_timeout_ms if version >= TELLS_REBALANCE_TIMEOUT else request.session_timeout_ms

@@ -1,4 +1,4 @@
-"""LeaveGroup (API key 13): members go, by themselves or because an administrator wants it.
+"""LeaveGroup (API key 13): members leave a group, or an administrator removes them.
 
 Knows nothing of how a group rebalances.
 """
@@ -9,12 +9,12 @@ from barnabas.groups.messages import Leaver
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 SEVERAL = 3
-"""From this version on several members leave at once, and each has its own error (KIP-345)."""
+"""From this version on a request has several members, each with its own error (KIP-345)."""
 
 
 @api(LeaveGroupRequest)
 def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
-    """Take the members out, and tell what became of each."""
+    """Removes the members, and responds with the result of each."""
     if context.api_version >= SEVERAL:
         leavers = [Leaver(each.member_id, each.group_instance_id, each.reason) for each in request.members]
     else:

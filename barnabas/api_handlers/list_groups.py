@@ -1,4 +1,4 @@
-"""ListGroups (API key 16): the groups whose coordinator is asked.
+"""ListGroups (API key 16): the groups of this coordinator.
 
 Knows nothing of how a group rebalances.
 """
@@ -11,7 +11,7 @@ from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 
 @api(ListGroupsRequest)
 def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
-    """List those in the states and of the types that are asked for; all where none are."""
+    """Lists the groups with one of the states and types; without a filter all of them."""
     broker = context.broker
     try:
         groups = broker.groups.list_groups(request.states_filter, request.types_filter)

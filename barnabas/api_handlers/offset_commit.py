@@ -1,13 +1,13 @@
-"""OffsetCommit (API key 8): a group keeps how far it has read.
+"""OffsetCommit (API key 8): a group commits offsets.
 
-Knows nothing of who may commit, which the group says; only that a topic has to be there, which is looked at first.
-Versions 0 and 1, which Apache Kafka 4 has dropped, are taken for what they say: a simple consumer's, and a member's.
-Version 0 kept offsets in ZooKeeper; they are kept here, where Kafka 3 without ZooKeeper refused them.
+Knows nothing of who may commit. Partitions that do not exist are refused before the group is asked. Apache Kafka 4 has
+dropped versions 0 and 1. Here they are the commits of a simple consumer and of a member. Version 0 stored offsets in
+ZooKeeper, and Kafka 3 without ZooKeeper refused it; here they are stored like all others.
 """
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.offsets_to_commit import Codes, look_up, told
+from barnabas.api_handlers.offsets_to_commit import Results, look_up, response_topics
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.groups.messages import OffsetCommit
@@ -16,7 +16,7 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetComm
 Topic = OffsetCommitResponse.OffsetCommitResponseTopic
 
 ASKS_FOR_COORDINATOR = 1
-"""Clients that speak an earlier version never ask who coordinates their group."""
+"""Clients of older versions never look for the coordinator."""
 
 KNOWS_GROUP_ID_NOT_FOUND = KNOWS_MEMBER_EPOCHS = 9
 BY_ID = 10
@@ -24,15 +24,15 @@ BY_ID = 10
 
 @api(OffsetCommitRequest)
 def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommitResponse | Later[OffsetCommitResponse]:
-    """Commit what is about partitions that there are; answered when it is written."""
+    """Commits the offsets of partitions that exist. Responds once they are durable."""
     broker = context.broker
-    asked = look_up(request.topics, broker.image, by_id=context.api_version >= BY_ID)
-    if not asked.taken:
-        return _response(asked.answers([]))
+    requested = look_up(request.topics, broker.image, by_id=context.api_version >= BY_ID)
+    if not requested.existing:
+        return _response(requested.results([]))
     later: Later[OffsetCommitResponse] = Later()
     commit = OffsetCommit(
         request.group_id,
-        asked.offsets,
+        requested.offsets,
         request.generation_id_or_member_epoch,
         request.member_id,
         request.group_instance_id,
@@ -42,7 +42,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
     )
 
     def answer(codes: list[int]) -> None:
-        later.resolve(_response(asked.answers(codes)))
+        later.resolve(_response(requested.results(codes)))
 
     def commit_offsets(error: KafkaError | None = None) -> None:
         try:
@@ -59,5 +59,5 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
     return later
 
 
-def _response(answers: Codes) -> OffsetCommitResponse:
-    return OffsetCommitResponse(topics=told(answers, Topic, Topic.OffsetCommitResponsePartition))
+def _response(answers: Results) -> OffsetCommitResponse:
+    return OffsetCommitResponse(topics=response_topics(answers, Topic, Topic.OffsetCommitResponsePartition))

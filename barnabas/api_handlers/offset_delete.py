@@ -1,6 +1,6 @@
-"""OffsetDelete (API key 47): a group forgets how far it has read topics that it no longer reads (KIP-496).
+"""OffsetDelete (API key 47): removes committed offsets of topics without subscribers (KIP-496).
 
-Knows nothing of which topics a group reads.
+Knows nothing of subscriptions.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -16,7 +16,8 @@ Partition = Topic.OffsetDeleteResponsePartition
 
 @api(OffsetDeleteRequest)
 def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse | Later[OffsetDeleteResponse]:
-    """Forget the offsets of partitions that there are; unlike commits, an error of the group comes before all else."""
+    """Removes the offsets of partitions that exist. An error of the group precedes all others, unlike in
+    OffsetCommit."""
     refused: list[tuple[str, tuple[int, int]]] = []
     taken: list[tuple[str, list[int]]] = []
     image = context.broker.image

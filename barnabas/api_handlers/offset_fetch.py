@@ -1,8 +1,7 @@
-"""OffsetFetch (API key 9): how far groups have read.
+"""OffsetFetch (API key 9): the committed offsets of groups.
 
-Knows nothing of groups, who say whether a member may ask: what nobody has committed is offset -1 without an error,
-whether or not the group or the partition is there. Version 0, which Apache Kafka 4 has dropped, is answered as
-version 1 is.
+Knows nothing of who may fetch them. A partition without a committed offset has offset -1 and no error, even if the
+partition or the group does not exist. Apache Kafka 4 has dropped version 0, which is handled like version 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,13 +16,13 @@ from barnabas.offsets.committed import NO_LEADER_EPOCH, NO_OFFSET, CommittedOffs
 from barnabas.wire.message import Response
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
-AskedGroup = OffsetFetchRequest.OffsetFetchRequestGroup
+RequestGroup = OffsetFetchRequest.OffsetFetchRequestGroup
 Group = OffsetFetchResponse.OffsetFetchResponseGroup
 GroupTopic = Group.OffsetFetchResponseTopics
 Topic = OffsetFetchResponse.OffsetFetchResponseTopic
 
 ASKS_FOR_COORDINATOR = 1
-"""Clients that speak an earlier version never ask who coordinates their group."""
+"""Clients of older versions never look for the coordinator."""
 
 SEVERAL_GROUPS = 8
 BY_ID = 10
@@ -31,15 +30,15 @@ BY_ID = 10
 NOTHING = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
 
 UNSTABLE = CommittedOffset(NO_OFFSET, NO_LEADER_EPOCH, "", -1)
-"""Stands for an offset that is not told, as a transaction is about to change it."""
+"""Stands for the offset of a partition with a pending offset."""
 
 
 @api(OffsetFetchRequest)
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Later[OffsetFetchResponse]:
-    """Tell the offsets of each group, of the partitions that are asked for or of all.
+    """Responds with the offsets of each group: of the requested partitions, or of all.
 
-    What only a transaction has written that is still open, is not told; with ``require_stable``, neither is what such
-    a transaction would change: UNSTABLE_OFFSET_COMMIT, and the client asks again.
+    Pending offsets are not returned. With ``require_stable`` a partition with a pending offset has
+    UNSTABLE_OFFSET_COMMIT instead of its committed offset, and the client retries.
     """
     stable, version = request.require_stable, context.api_version
     if version >= SEVERAL_GROUPS:
@@ -65,30 +64,30 @@ def _of_one_group(request: OffsetFetchRequest, context: Context) -> OffsetFetchR
     stable = request.require_stable
     offsets = _offsets(context.broker.groups.fetch_offsets(request.group_id), request.group_id, stable, context)
     if request.topics is None:
-        asked = offsets.positions()
+        positions = offsets.positions()
     else:
-        asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
+        positions = [(topic.name, topic.partition_indexes) for topic in request.topics]
     return OffsetFetchResponse(
         topics=[
             Topic(name=name, partitions=_rows(Topic.OffsetFetchResponsePartition, indexes, offsets.of(name)))
-            for name, indexes in asked
+            for name, indexes in positions
         ]
     )
 
 
 class Offsets(NamedTuple):
-    """What a group has committed, and where a transaction is about to change that."""
+    """The committed offsets of a group, and its partitions with pending ones."""
 
     committed: Topics
     unstable: Mapping[str, Partitions]
-    """By topic, :data:`UNSTABLE` for each partition; empty unless the client wants to wait for it."""
+    """:data:`UNSTABLE` for each partition with a pending offset, by topic; empty without ``require_stable``."""
 
     def positions(self) -> list[tuple[str, Sequence[int]]]:
-        """All that is committed."""
+        """Returns all committed positions."""
         return [(name, list(partitions)) for name, partitions in self.committed.items()]
 
     def of(self, topic: str) -> Partitions:
-        """What there is to tell about a topic."""
+        """Returns the offsets of a topic, or UNSTABLE."""
         committed, unstable = self.committed.get(topic, {}), self.unstable.get(topic)
         return {**committed, **unstable} if unstable else committed
 
@@ -106,7 +105,7 @@ def _refused(request: OffsetFetchRequest, error: KafkaError, version: int) -> Re
     return derived(request, error, version, committed_offset=NO_OFFSET)
 
 
-def _group(group: AskedGroup, stable: bool, context: Context) -> Group:
+def _group(group: RequestGroup, stable: bool, context: Context) -> Group:
     try:
         committed = context.broker.groups.fetch_offsets(group.group_id, group.member_id, group.member_epoch)
     except KafkaError as error:
@@ -116,7 +115,7 @@ def _group(group: AskedGroup, stable: bool, context: Context) -> Group:
     if group.topics is None:
         topics = _all_topics(offsets, by_id, context)
     else:
-        topics = _asked_topics(group, offsets, by_id, context)
+        topics = _requested_topics(group, offsets, by_id, context)
     return Group(group_id=group.group_id, topics=topics)
 
 
@@ -127,12 +126,12 @@ def _all_topics(offsets: Offsets, by_id: bool, context: Context) -> list[GroupTo
         topic = image.topics_by_name.get(name)
         if not by_id:
             topics.append(_group_topic(indexes, offsets.of(name), name=name))
-        elif topic is not None:  # a topic that is not there has no id to be told by
+        elif topic is not None:  # a topic that does not exist has no id
             topics.append(_group_topic(indexes, offsets.of(name), topic_id=topic.id))
     return topics
 
 
-def _asked_topics(group: AskedGroup, offsets: Offsets, by_id: bool, context: Context) -> list[GroupTopic]:
+def _requested_topics(group: RequestGroup, offsets: Offsets, by_id: bool, context: Context) -> list[GroupTopic]:
     known, unknown = [], []
     for topic in group.topics or ():
         if not by_id:
@@ -152,7 +151,7 @@ def _group_topic(indexes: Sequence[int], committed: Partitions, code: int = NONE
 
 
 def _rows(row: Any, indexes: Sequence[int], committed: Partitions, code: int = NONE) -> list[Any]:
-    """The answers about partitions, as the struct ``row``, of which there are two that are alike."""
+    """Returns the partitions of a response, as instances of ``row``: two structs have the same fields."""
     rows = []
     for index in indexes:
         offset = committed.get(index, NOTHING)

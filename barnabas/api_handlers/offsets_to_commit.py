@@ -1,6 +1,6 @@
-"""What OffsetCommit and TxnOffsetCommit have in common: which of the offsets are about partitions that there are.
+"""The common part of OffsetCommit and TxnOffsetCommit: which partitions of the request exist.
 
-Knows nothing of groups and transactions, who say whether those may be committed.
+Knows nothing of groups and transactions, which decide whether the offsets may be committed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,61 +13,61 @@ from barnabas.groups.messages import OffsetToCommit
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
-AskedTopic = OffsetCommitRequest.OffsetCommitRequestTopic | TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+RequestTopic = OffsetCommitRequest.OffsetCommitRequestTopic | TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 
 
 class TopicKey(NamedTuple):
-    """A topic as the request names it: by its name, or in newer versions by its id."""
+    """A topic as the request names it: by name, or by id in newer versions."""
 
     name: str
     id: bytes
 
 
-Codes = Answers[TopicKey, tuple[int, int]]
-"""By topic: partitions, each with its error code."""
+Results = Answers[TopicKey, tuple[int, int]]
+"""Partitions and their error codes, by topic."""
 
 
-class AskedOffsets(NamedTuple):
-    """The partitions of a request: those that there are none of, with their errors, and those that there are."""
+class RequestedOffsets(NamedTuple):
+    """The partitions of a request: those that do not exist, with their error codes, and those that exist."""
 
     refused: list[tuple[TopicKey, tuple[int, int]]]
-    taken: list[tuple[TopicKey, list[OffsetToCommit]]]
+    existing: list[tuple[TopicKey, list[OffsetToCommit]]]
 
     @property
     def offsets(self) -> list[OffsetToCommit]:
-        """All that can be committed."""
-        return [each for _, of_topic in self.taken for each in of_topic]
+        """The offsets of partitions that exist."""
+        return [each for _, of_topic in self.existing for each in of_topic]
 
-    def answers(self, codes: Iterable[int]) -> Codes:
-        """With a code for each of :attr:`offsets`, what is to be answered about all that was asked."""
+    def results(self, codes: Iterable[int]) -> Results:
+        """Returns the error codes of all partitions, given one for each of :attr:`offsets`."""
         left = iter(codes)
         return merged(
             self.refused,
-            [(key, [(each.partition, next(left)) for each in of_topic]) for key, of_topic in self.taken],
+            [(key, [(each.partition, next(left)) for each in of_topic]) for key, of_topic in self.existing],
         )
 
 
-def look_up(topics: Sequence[AskedTopic], image: MetadataImage, *, by_id: bool) -> AskedOffsets:
-    """Look at the topics before anybody looks at the group."""
-    asked = AskedOffsets([], [])
+def look_up(topics: Sequence[RequestTopic], image: MetadataImage, *, by_id: bool) -> RequestedOffsets:
+    """Finds out which partitions exist, before the group is requested."""
+    requested = RequestedOffsets([], [])
     for topic in topics:
         found, missing = _topic(topic, image, by_id)
         key = TopicKey(topic.name, topic.topic_id)
-        taken = []
+        offsets = []
         for each in topic.partitions:
             index = each.partition_index
             if found is None or index not in found.partitions:
-                asked.refused.append((key, (index, missing.code)))
+                requested.refused.append((key, (index, missing.code)))
                 continue
             offset, epoch, metadata = each.committed_offset, each.committed_leader_epoch, each.committed_metadata
-            taken.append(OffsetToCommit(found.name, index, offset, epoch, metadata, found.id))
-        if taken:
-            asked.taken.append((key, taken))
-    return asked
+            offsets.append(OffsetToCommit(found.name, index, offset, epoch, metadata, found.id))
+        if offsets:
+            requested.existing.append((key, offsets))
+    return requested
 
 
-def told(codes: Codes, topic: Any, partition: Any) -> list[Any]:
-    """The answers, as the structs ``topic`` and ``partition``: there are two pairs of them, which are alike."""
+def response_topics(codes: Results, topic: Any, partition: Any) -> list[Any]:
+    """Returns the topics of a response, as instances of these two structs: both responses have the same fields."""
     return [
         topic(
             name=key.name,
@@ -78,8 +78,8 @@ def told(codes: Codes, topic: Any, partition: Any) -> list[Any]:
     ]
 
 
-def _topic(topic: AskedTopic, image: MetadataImage, by_id: bool) -> tuple[TopicImage | None, type[KafkaError]]:
-    """The topic, and what to say of partitions that are not there."""
+def _topic(topic: RequestTopic, image: MetadataImage, by_id: bool) -> tuple[TopicImage | None, type[KafkaError]]:
+    """Returns the topic, and the error of its partitions that do not exist."""
     if not by_id:
         return image.topics_by_name.get(topic.name), UnknownTopicOrPartition
     found = image.topics_by_id.get(topic.topic_id)

@@ -1,6 +1,6 @@
-"""ReadShareGroupState (API key 84): all that is kept of share partitions, for those that lead them (KIP-932).
+"""ReadShareGroupState (API key 84): the state of share partitions, for their leaders (KIP-932).
 
-Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+Knows nothing of how the state is stored. Brokers send this request; without an authorizer every client may.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -12,7 +12,7 @@ from barnabas.share.gathering import Ask
 from barnabas.share.messages import Outcome
 from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 
-Asked = ReadShareGroupStateRequest.ReadStateData.PartitionData
+PartitionData = ReadShareGroupStateRequest.ReadStateData.PartitionData
 Result = ReadShareGroupStateResponse.ReadStateResult
 PartitionResult = Result.PartitionResult
 Answer = ReadShareGroupStateResponse | Later[ReadShareGroupStateResponse]
@@ -20,14 +20,14 @@ Answer = ReadShareGroupStateResponse | Later[ReadShareGroupStateResponse]
 
 @api(ReadShareGroupStateRequest)
 def read_share_group_state(request: ReadShareGroupStateRequest, context: Context) -> Answer:
-    """Tell the state of each partition; a leader of a newer epoch fences those before it."""
+    """Returns the state of each partition. A newer leader epoch fences older ones."""
     coordinator = context.broker.share_state
     asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)
 
 
-def _ask(coordinator: ShareCoordinator, asked: Asked) -> Ask:
-    return lambda key, reply: coordinator.read(key, asked.leader_epoch, reply)
+def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
+    return lambda key, reply: coordinator.read(key, data.leader_epoch, reply)
 
 
 def _answer(found: ByTopic) -> ReadShareGroupStateResponse:

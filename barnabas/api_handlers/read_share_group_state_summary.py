@@ -1,6 +1,7 @@
-"""ReadShareGroupStateSummary (API key 87): where share partitions begin, and how much of them is done (KIP-932).
+"""ReadShareGroupStateSummary (API key 87): the start offsets and delivery-complete counts of share partitions
+(KIP-932).
 
-Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+Knows nothing of how the state is stored. Brokers send this request; without an authorizer every client may.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -20,7 +21,7 @@ Answer = ReadShareGroupStateSummaryResponse | Later[ReadShareGroupStateSummaryRe
 
 @api(ReadShareGroupStateSummaryRequest)
 def read_share_group_state_summary(request: ReadShareGroupStateSummaryRequest, context: Context) -> Answer:
-    """Tell of each partition all but what became of single records; by whatever leader epoch, nobody is fenced."""
+    """Returns the summary of each partition. Leader epochs do not matter."""
     coordinator = context.broker.share_state
 
     def ask(key: SharePartitionKey, reply: Reply) -> None:

@@ -1,6 +1,6 @@
-"""Which kinds of group this broker serves: those that its config names, and the cluster's features know.
+"""Which types of groups this broker serves: those in its config, if the cluster has their feature.
 
-Knows nothing of any kind's requests.
+Knows nothing of their requests.
 """
 
 from typing import Final
@@ -12,21 +12,17 @@ from barnabas.errors import UnsupportedVersion
 CONSUMER, SHARE, STREAMS = "consumer", "share", "streams"
 
 FEATURES: Final = {CONSUMER: "group.version", SHARE: SHARE_VERSION, STREAMS: "streams.version"}
-"""The feature that each kind comes with, at level 1."""
-
-
-def serves(kind: str, context: Context) -> bool:
-    """Whether groups of that kind are served (``KafkaApis.isStreamsGroupProtocolEnabled`` and its like).
-
-    For share groups the feature alone decides: since Apache Kafka 4.2 they need not be named in the config.
-    """
-    broker = context.broker
-    return (kind == SHARE or kind in broker.config["group.coordinator.rebalance.protocols"]) and bool(
-        broker.image.features.get(FEATURES[kind])
-    )
+"""The feature that each type needs at level 1."""
 
 
 def require_protocol(kind: str, context: Context) -> None:
-    """:raises UnsupportedVersion: groups of that kind are not served"""
-    if not serves(kind, context):
+    """Checks that groups of that type are served (``KafkaApis.isStreamsGroupProtocolEnabled`` and its like).
+
+    For share groups the feature alone decides: since Apache Kafka 4.2 they need not be named in the config.
+
+    :raises UnsupportedVersion: they are not
+    """
+    broker = context.broker
+    is_configured = kind == SHARE or kind in broker.config["group.coordinator.rebalance.protocols"]
+    if not is_configured or not broker.image.features.get(FEATURES[kind]):
         raise UnsupportedVersion

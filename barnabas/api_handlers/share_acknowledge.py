@@ -1,14 +1,14 @@
-"""ShareAcknowledge (API key 79): take in what a member of a share group says of records that it has.
+"""ShareAcknowledge (API key 79): a member of a share group acknowledges records that it has acquired.
 
-Knows nothing of what becomes of records. Rules of Apache Kafka's ``KafkaApis.handleShareAcknowledgeRequest`` (KIP-932;
-KIP-1222: more time for those that a member has).
+Knows nothing of the states of records. Follows Apache Kafka's ``KafkaApis.handleShareAcknowledgeRequest`` (KIP-932,
+KIP-1222).
 """
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_answers import acknowledgements, key_of, leader_of, message_of, nodes_told
+from barnabas.api_handlers.share_answers import acknowledgements, key_of, leader_endpoints, leader_of, message_of
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import InvalidShareSessionEpoch, KafkaError
@@ -23,7 +23,7 @@ PartitionData = TopicData.PartitionData
 def share_acknowledge(
     request: ShareAcknowledgeRequest, context: Context
 ) -> ShareAcknowledgeResponse | Later[ShareAcknowledgeResponse]:
-    """Each partition is answered for itself, once what became of its records is safe."""
+    """Acknowledges records of each partition. Responds once the new states are durable."""
     try:
         return answered(request, context)
     except KafkaError as error:
@@ -39,7 +39,7 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
         raise InvalidShareSessionEpoch
     is_final = request.share_session_epoch == FINAL_EPOCH
     session = shares.sessions.get(key) if is_final else shares.sessions.continue_(key, request.share_session_epoch)
-    said, refused = acknowledgements(request.topics, broker.image, is_renewal=request.is_renew_ack)
+    acknowledged_batches, refused = acknowledgements(request.topics, broker.image, is_renewal=request.is_renew_ack)
     later: Later[ShareAcknowledgeResponse] = Later()
 
     def answer(results: dict[TopicPartition, KafkaError | None]) -> None:
@@ -54,7 +54,7 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
                     ShareAcknowledgeResponse.NodeEndpoint(
                         node_id=node.id, host=node.host, port=node.port, rack=node.rack
                     )
-                    for node in nodes_told(answers.values(), context)
+                    for node in leader_endpoints(answers.values(), context)
                 ],
             )
         )
@@ -65,7 +65,7 @@ def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareA
         else:
             answer(results)
 
-    shares.acknowledge(key, said, acknowledged)
+    shares.acknowledge(key, acknowledged_batches, acknowledged)
     return later
 
 

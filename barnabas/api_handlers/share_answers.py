@@ -1,6 +1,6 @@
-"""What the answers of ShareFetch and ShareAcknowledge have in common: who asks, and what they say.
+"""The common parts of ShareFetch and ShareAcknowledge: sessions, acknowledgements and leaders.
 
-Knows nothing of either API's response but what both have.
+Knows nothing else of either API.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,18 +26,18 @@ from barnabas.share.states import GAP, REJECT, RENEW
 if TYPE_CHECKING:
     from barnabas.broker.nodes import Node
 
-LEADER_IS_TOLD: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
-"""Errors with which a member is told whom to ask."""
+WRONG_LEADER_ERRORS: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
+"""The errors with which the response names the leader."""
 
 
 class Leader(Protocol):
-    """Of a partition, in either response."""
+    """The leader of a partition, in either response."""
 
     leader_id: int
 
 
 class Answer(Protocol):
-    """What either response says of a partition."""
+    """A partition of either response."""
 
     error_code: int
 
@@ -45,7 +45,7 @@ class Answer(Protocol):
     def current_leader(self) -> Leader: ...
 
 
-class Said(Protocol):
+class AcknowledgementBatch(Protocol):
     """An acknowledgement batch of either request."""
 
     first_offset: int
@@ -59,7 +59,7 @@ class Partition(Protocol):
     partition_index: int
 
     @property
-    def acknowledgement_batches(self) -> Sequence[Said]: ...
+    def acknowledgement_batches(self) -> Sequence[AcknowledgementBatch]: ...
 
 
 class Topic(Protocol):
@@ -72,10 +72,10 @@ class Topic(Protocol):
 
 
 def key_of(group_id: str | None, member_id: str | None, context: Context) -> SessionKey:
-    """Whose session a request is about.
+    """Returns the key of the request's session.
 
-    :raises UnsupportedVersion: there are no share groups in this cluster
-    :raises InvalidRequest: it does not say
+    :raises UnsupportedVersion: the cluster has no share groups
+    :raises InvalidRequest: the group id is missing, or the member id is missing or too long
     """
     require_protocol(SHARE, context)
     if group_id is None or not member_id or len(member_id) > LONGEST_MEMBER_ID:
@@ -86,8 +86,8 @@ def key_of(group_id: str | None, member_id: str | None, context: Context) -> Ses
 def acknowledgements(
     topics: Iterable[Topic], image: MetadataImage, *, is_renewal: bool
 ) -> tuple[dict[TopicPartition, list[Acknowledgement]], dict[TopicPartition, KafkaError | None]]:
-    """What a request says of which partitions; and those of which it says something that cannot be."""
-    said: dict[TopicPartition, list[Acknowledgement]] = {}
+    """Returns the acknowledgements by partition, and the partitions whose acknowledgements are refused."""
+    acknowledged: dict[TopicPartition, list[Acknowledgement]] = {}
     refused: dict[TopicPartition, KafkaError | None] = {}
     for topic in topics:
         for partition in topic.partitions:
@@ -98,19 +98,19 @@ def acknowledgements(
             known = image.topics_by_id.get(topic.topic_id)
             if known is None:
                 refused[at] = UnknownTopicId()
-            elif not is_in_shape(batches, is_renewal=is_renewal):
+            elif not are_valid(batches, is_renewal=is_renewal):
                 refused[at] = InvalidRequest()
             elif partition.partition_index not in known.partitions:
                 refused[at] = UnknownTopicOrPartition()
             else:
-                said[at] = [
+                acknowledged[at] = [
                     Acknowledgement(each.first_offset, each.last_offset, each.acknowledge_types) for each in batches
                 ]
-    return said, refused
+    return acknowledged, refused
 
 
-def is_in_shape(batches: Sequence[Said], *, is_renewal: bool) -> bool:
-    """Whether acknowledgements can be right, whatever was acquired: in order, with types that are one."""
+def are_valid(batches: Sequence[AcknowledgementBatch], *, is_renewal: bool) -> bool:
+    """Returns whether acknowledgement batches are valid, whatever is acquired: their order, and their types."""
     last = -1
     for batch in batches:
         types, count = batch.acknowledge_types, batch.last_offset - batch.first_offset + 1
@@ -123,20 +123,20 @@ def is_in_shape(batches: Sequence[Said], *, is_renewal: bool) -> bool:
 
 
 def leader_of(at: TopicPartition, error: KafkaError | None, image: MetadataImage) -> tuple[int, int]:
-    """Who leads a partition, and in which epoch, for a member that asked the wrong one; else what stands for nobody."""
+    """Returns leader and leader epoch if the error is that of a wrong leader; 0 and 0 otherwise."""
     topic = image.topics_by_id.get(at[0])
     partition = topic.partitions.get(at[1]) if topic is not None else None
-    if error is None or error.code not in LEADER_IS_TOLD or partition is None:
+    if error is None or error.code not in WRONG_LEADER_ERRORS or partition is None:
         return 0, 0
     return partition.leader, partition.leader_epoch
 
 
-def nodes_told(answers: Iterable[Answer], context: Context) -> "list[Node]":
-    """The brokers that the answers name as leaders."""
-    leaders = {each.current_leader.leader_id for each in answers if each.error_code in LEADER_IS_TOLD}
+def leader_endpoints(answers: Iterable[Answer], context: Context) -> "list[Node]":
+    """Returns the endpoints of the leaders that the response names."""
+    leaders = {each.current_leader.leader_id for each in answers if each.error_code in WRONG_LEADER_ERRORS}
     return [node for node in context.broker.nodes.of(context.session.listener).values() if node.id in leaders]
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """What is said beside the error: only where somebody has said it."""
+    """Returns the error's text, if it was raised with one."""
     return str(error) if error is not None and error.args else None

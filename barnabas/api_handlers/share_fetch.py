@@ -1,7 +1,7 @@
-"""ShareFetch (API key 78): give a member of a share group records of its session's partitions, and hear of others.
+"""ShareFetch (API key 78): a member of a share group acknowledges records and acquires others.
 
-Knows nothing of files, nor of what becomes of records. Rules of Apache Kafka's ``KafkaApis.handleShareFetchRequest``
-(KIP-932; KIP-1206: how many records at a time; KIP-1222: more time for those that a member has).
+Knows nothing of files, nor of the states of records. Follows Apache Kafka's ``KafkaApis.handleShareFetchRequest``
+(KIP-932; KIP-1206: record limit; KIP-1222: renewal of locks).
 """
 
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import (
     acknowledgements,
     key_of,
+    leader_endpoints,
     leader_of,
     message_of,
-    nodes_told,
 )
 from barnabas.broker.share_fetching import Fetched, FetchLimits, ShareFetching
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey, ShareSession
@@ -44,7 +44,7 @@ Acknowledged = dict[TopicPartition, KafkaError | None]
 
 @api(ShareFetchRequest)
 def share_fetch(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
-    """Take in what the member says of records that it has, then give it others, as soon as there are some."""
+    """Acknowledges records, then acquires others. Responds as soon as there are some."""
     try:
         return answered(request, context)
     except KafkaError as error:
@@ -55,11 +55,11 @@ def answered(request: ShareFetchRequest, context: Context) -> ShareFetchResponse
     """The answer of one that can be answered. :raises KafkaError: it can't be"""
     key = key_of(request.group_id, request.member_id, context)
     if request.is_renew_ack and (request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms):
-        raise InvalidRequest  # who wants more time for records does not want more records
+        raise InvalidRequest  # a request that renews locks must not fetch
     try:
         session = enter(request, key, context)
     except ShareSessionLimitReached as error:
-        # Not at once: it would only ask again.
+        # The response is delayed, since the client would retry at once.
         later: Later[ShareFetchResponse] = Later()
         timer = context.broker.scheduler.call_later(max(request.max_wait_ms, 0) / 1000, later.resolve, refused(error))
         later.on_cancel = timer.cancel
@@ -70,14 +70,14 @@ def answered(request: ShareFetchRequest, context: Context) -> ShareFetchResponse
 
 
 def refused(error: KafkaError) -> ShareFetchResponse:
-    """Nothing of the request is served; nor does Apache Kafka say why in words."""
+    """Returns the response for an error of the whole request. Apache Kafka has no error text here either."""
     return ShareFetchResponse(error_code=error.code, acquisition_lock_timeout_ms=0, responses=[], node_endpoints=[])
 
 
 def enter(request: ShareFetchRequest, key: SessionKey, context: Context) -> ShareSession:
-    """The session that the request opens, goes on with, or closes; its partitions are up to date.
+    """Returns the session that the request opens, continues or closes, with its partitions updated.
 
-    :raises KafkaError: it has no such session, or may not have one
+    :raises KafkaError: the session does not exist, or may not be opened
     """
     sessions = context.broker.share_partitions.sessions
     wanted = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
@@ -98,7 +98,7 @@ def enter(request: ShareFetchRequest, key: SessionKey, context: Context) -> Shar
 
 
 class Answering:
-    """One request being answered: what was acknowledged, then what was fetched."""
+    """One request: first acknowledgements, then the fetch."""
 
     __slots__ = (
         "_acknowledged",
@@ -134,13 +134,13 @@ class Answering:
         self.broker.share_partitions.acknowledge(key, said, acknowledged)
 
     def _stop(self) -> None:
-        """The client has gone: what it would be given now nobody would give back."""
+        """Stops the fetch: the client has disconnected, and nobody would release what it acquires."""
         self._has_gone = True
         if self._fetching is not None:
             self._fetching.stop()
 
     def _fetch(self) -> None:
-        """Read what the session is about; who closes it, or wants more time, wants nothing else."""
+        """Fetches the session's partitions. A request that closes the session or renews locks fetches nothing."""
         if self._epoch == FINAL_EPOCH:
             self.broker.share_partitions.close_session(self._session, lambda: self._answer({}))
             return
@@ -165,7 +165,7 @@ class Answering:
         self._fetching.start()
 
     def _known(self) -> tuple[dict[TopicPartition, Fetched], list[TopicPartition]]:
-        """Which partitions of the session there are not, and which there are: another one first each time."""
+        """Returns the partitions that do not exist, and those that do, rotated by one with each request."""
         topics, failed = self.broker.image.topics_by_id, {}
         wanted = []
         for at in self._session.partitions:
@@ -182,18 +182,18 @@ class Answering:
     # ------------------------------------------------------------ the response
 
     def _answer(self, fetched: dict[TopicPartition, Fetched]) -> None:
-        self._fetching = None  # which knows us: see Later.resolve
+        self._fetching = None  # a reference cycle otherwise: see Later.resolve
         session, acknowledged = self._session, self._acknowledged
-        told = dict(fetched)
+        shown = dict(fetched)
         if self._epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-            told = {
+            shown = {
                 at: each
                 for at, each in fetched.items()
                 if session.must_tell(at, has_records=bool(each.records), has_failed=each.error is not None)
             }
         for at in acknowledged:
-            told.setdefault(at, Fetched())
-        answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in told.items()}
+            shown.setdefault(at, Fetched())
+        answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in shown.items()}
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
             responses=[
@@ -201,7 +201,7 @@ class Answering:
             ],
             node_endpoints=[
                 ShareFetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-                for node in nodes_told(answers.values(), self._context)
+                for node in leader_endpoints(answers.values(), self._context)
             ],
         )
         self.later.resolve(response)
@@ -212,7 +212,7 @@ class Answering:
         return PartitionData(
             partition_index=at[1],
             error_code=error.code if error is not None else 0,
-            # Apache Kafka says nothing beside these
+            # Apache Kafka has no error text here.
             acknowledge_error_code=acknowledge_error.code if acknowledge_error is not None else 0,
             acknowledge_error_message=message_of(acknowledge_error),
             current_leader=PartitionData.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch),

@@ -1,4 +1,4 @@
-"""ShareGroupDescribe (API key 77): the members of share groups, and what each reads (KIP-932).
+"""ShareGroupDescribe (API key 77): the members of share groups and their assignments (KIP-932).
 
 Knows nothing of how partitions are assigned.
 """

@@ -1,4 +1,4 @@
-"""ShareGroupHeartbeat (API key 76): be a member of a share group, and hear what to read (KIP-932).
+"""ShareGroupHeartbeat (API key 76): a member joins, stays or leaves, and gets its assignment (KIP-932).
 
 Knows nothing of how partitions are assigned.
 """
@@ -19,7 +19,7 @@ Answer = ShareGroupHeartbeatResponse | Later[ShareGroupHeartbeatResponse]
 
 @api(ShareGroupHeartbeatRequest)
 def share_group_heartbeat(request: ShareGroupHeartbeatRequest, context: Context) -> Answer:
-    """Join, stay or leave; answered when what that changes is written."""
+    """Handles the heartbeat. Responds once its records are durable."""
     names: Sequence[str] | None = request.subscribed_topic_names
     ask = Heartbeat(
         request.group_id,

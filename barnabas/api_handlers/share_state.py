@@ -1,6 +1,6 @@
-"""What the requests about the state of share partitions have in common: how partitions are asked about, and listed.
+"""The common parts of the requests for the state of share partitions.
 
-Knows nothing of what is asked.
+Knows nothing of what each request does.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ P = TypeVar("P", covariant=True)
 
 
 class Topic(Protocol[P]):
-    """A topic, and what is asked of its partitions."""
+    """A topic of a request, with its partitions."""
 
     @property
     def topic_id(self) -> bytes: ...
@@ -32,7 +32,7 @@ ByTopic = list[tuple[bytes, list[tuple[int, Outcome]]]]
 def ask_each(
     group_id: str, asks: Sequence[tuple[TopicPartition, Ask]], answer: Callable[[ByTopic], R]
 ) -> "Later[R] | R":
-    """Ask about each partition, and answer when all outcomes are there; a group without a name has nothing to ask."""
+    """Runs a command for each partition. Responds when all have an outcome; at once if the group id is empty."""
     if not asks or not group_id:
         return answer([])
     later: Later[R] = Later()
@@ -41,9 +41,9 @@ def ask_each(
 
 
 def partitions_of(topics: Sequence[Topic[P]]) -> list[tuple[bytes, P]]:
-    """What is asked of each partition, beside its topic's id. A topic without partitions spoils it: nothing is asked.
+    """Returns the partitions of a request with their topic ids; none if a topic has no partitions.
 
-    (Of ``ShareCoordinatorService`` this is all but ``initializeState``.)
+    (All methods of ``ShareCoordinatorService`` except ``initializeState`` do the same.)
     """
     if not all(topic.partitions for topic in topics):
         return []
@@ -51,7 +51,7 @@ def partitions_of(topics: Sequence[Topic[P]]) -> list[tuple[bytes, P]]:
 
 
 def by_topic(outcomes: Outcomes) -> ByTopic:
-    """Groups the outcomes by topic: (partition, outcome)s of each."""
+    """Groups (partition, outcome)s by topic."""
     topics: dict[bytes, list[tuple[int, Outcome]]] = {}
     for (topic_id, index), outcome in outcomes.items():
         topics.setdefault(topic_id, []).append((index, outcome))

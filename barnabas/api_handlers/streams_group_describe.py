@@ -1,4 +1,4 @@
-"""StreamsGroupDescribe (API key 89): the topology of streams groups, who is in them, and who runs what.
+"""StreamsGroupDescribe (API key 89): the topology of streams groups, their members and tasks (KIP-1071).
 
 Knows nothing of how tasks are assigned.
 """
@@ -23,7 +23,7 @@ Response = StreamsGroupDescribeResponse
 DescribedGroup = Response.DescribedGroup
 
 NOT_STORED, AVAILABLE = 1, 3
-"""What became of the wish to see the topology's description; 0 where there was none (KIP-1331)."""
+"""The status of the topology description; 0 if it was not requested (KIP-1331)."""
 
 ASSIGNOR = "sticky"
 
@@ -87,14 +87,14 @@ def _refused(group_id: str, error: KafkaError) -> DescribedGroup:
 
 def _topology(group: GroupDescription) -> DescribedGroup.Topology | None:
     if group.configured is not None:
-        return DescribedGroup.Topology(epoch=group.configured.epoch, subtopologies=_decided(group.configured))
+        return DescribedGroup.Topology(epoch=group.configured.epoch, subtopologies=_configured(group.configured))
     if group.topology is not None:
-        return DescribedGroup.Topology(epoch=group.topology.epoch, subtopologies=_asked(group.topology))
+        return DescribedGroup.Topology(epoch=group.topology.epoch, subtopologies=_unconfigured(group.topology))
     return None
 
 
-def _decided(configured: ConfiguredTopology) -> list[DescribedGroup.Topology.Subtopology]:
-    """As it runs, with the numbers of partitions that were decided."""
+def _configured(configured: ConfiguredTopology) -> list[DescribedGroup.Topology.Subtopology]:
+    """Returns the configured subtopologies, with their partition counts."""
     return [
         DescribedGroup.Topology.Subtopology(
             subtopology_id=subtopology_id,
@@ -114,8 +114,8 @@ def _internal(topics: Mapping[str, InternalTopic]) -> list[Response.TopicInfo]:
     ]
 
 
-def _asked(topology: Topology) -> list[DescribedGroup.Topology.Subtopology]:
-    """As the members have told it."""
+def _unconfigured(topology: Topology) -> list[DescribedGroup.Topology.Subtopology]:
+    """Returns the subtopologies as the members sent them."""
     return [
         DescribedGroup.Topology.Subtopology(
             subtopology_id=subtopology_id,

@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (API key 88): a member of a streams group joins, stays or leaves, and hears what to run.
+"""StreamsGroupHeartbeat (API key 88): a member joins, stays or leaves, and gets its tasks (KIP-1071).
 
 Knows nothing of how tasks are assigned.
 """
@@ -22,12 +22,12 @@ Response = StreamsGroupHeartbeatResponse
 Subtopology = StreamsGroupTopologyValue.Subtopology
 
 TAKES_OFFSETS = 1
-"""From this version on (Kafka 4.4) members may say how far their tasks are; Kafka 4.3 refuses that."""
+"""From this version on (Kafka 4.4) a request may have offsets of tasks. Kafka 4.3 refuses them."""
 
 
 @api(StreamsGroupHeartbeatRequest)
 def streams_group_heartbeat(request: Request, context: Context) -> Response | Later[Response]:
-    """Take the heartbeat; the answer comes when what it leads to is written."""
+    """Handles the heartbeat. Responds once its records are durable."""
     try:
         require_protocol(STREAMS, context)
         if request.topology is not None:
@@ -40,7 +40,10 @@ def streams_group_heartbeat(request: Request, context: Context) -> Response | La
 
 
 def _validate_names(topology: Request.Topology) -> None:
-    """:raises StreamsInvalidTopology: it reads or makes topics that there cannot be, or that are the brokers' own"""
+    """Validates the topic names of a topology.
+
+    :raises StreamsInvalidTopology: it reads or writes internal topics of the brokers, or topics with illegal names
+    """
     names = [name for each in topology.subtopologies for name in _names(each)]
     own = [each for each in names if each in INTERNAL]
     if own:
@@ -89,7 +92,7 @@ def _ask(request: Request, context: Context) -> Heartbeat:
 
 
 def _topology(topology: Request.Topology) -> StreamsGroupTopologyValue:
-    """As the record has it."""
+    """Returns the topology in the form of its record."""
     return StreamsGroupTopologyValue(
         epoch=topology.epoch,
         subtopologies=[

@@ -1,7 +1,7 @@
-"""StreamsGroupTopologyDescriptionUpdate (API key 93): a member says what its topology looks like, for people to read.
+"""StreamsGroupTopologyDescriptionUpdate (API key 93): a member describes its topology (KIP-1331).
 
-Knows nothing of topologies. Apache Kafka hands the description to a plug-in that its brokers may have; here it is kept
-with the group, in memory, and members are asked for it again after a restart.
+Knows nothing of topologies. Apache Kafka passes the description to a plug-in. Here it is stored in memory with the
+group, and members are asked for it again after a restart.
 """
 
 from barnabas.api_handlers.context import Context
@@ -21,7 +21,7 @@ Described = StreamsGroupDescribeResponse
 
 @api(Request)
 def streams_group_topology_description_update(request: Request, context: Context) -> Response:
-    """Keep the description, in the form in which StreamsGroupDescribe gives it."""
+    """Stores the description in the form of the response of StreamsGroupDescribe."""
     try:
         require_protocol(STREAMS, context)
         context.broker.groups.streams.describe_topology(

@@ -1,4 +1,4 @@
-"""SyncGroup (API key 14): get one's assignment in a generation; the leader brings everybody's.
+"""SyncGroup (API key 14): a member fetches its assignment; the leader sends the assignments of all members.
 
 Knows nothing of how a group rebalances.
 """
@@ -11,12 +11,12 @@ from barnabas.groups.messages import Sync, SyncResult
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 TELLS_PROTOCOL = 5
-"""From this version on a member has to say which protocol it believes in (KIP-559)."""
+"""From this version on the request must have the protocol type and name (KIP-559)."""
 
 
 @api(SyncGroupRequest)
 def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse | Later[SyncGroupResponse]:
-    """Ask for the assignment; the answer comes when the leader has asked too."""
+    """Responds with the assignment once the leader has sent it."""
     tells_protocol = request.protocol_type is not None and request.protocol_name is not None
     if context.api_version >= TELLS_PROTOCOL and not tells_protocol:
         return _response(SyncResult.refused(InconsistentGroupProtocol))

@@ -1,12 +1,12 @@
-"""TxnOffsetCommit (API key 28): a group keeps how far it has read, if a producer's transaction commits.
+"""TxnOffsetCommit (API key 28): a group commits offsets in a transaction of a producer.
 
-Knows nothing of who may commit, which the group says, nor of when the transaction ends. Topics are looked at first,
-then the transaction, then the group (Kafka's ``GroupCoordinatorService.commitTransactionalOffsets``).
+Knows nothing of who may commit, nor of when the transaction ends. The topics are checked first, then the transaction,
+then the group (Kafka's ``GroupCoordinatorService.commitTransactionalOffsets``).
 """
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.offsets_to_commit import Codes, look_up, told
+from barnabas.api_handlers.offsets_to_commit import Results, look_up, response_topics
 from barnabas.api_handlers.registry import api
 from barnabas.broker.transactional import Errors, Operation, ensure_in_transaction
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
@@ -31,37 +31,37 @@ from barnabas.wire.types import ZERO_UUID
 Topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 
 KNOWS_LOAD_IN_PROGRESS = 2
-"""Older producers give up on COORDINATOR_LOAD_IN_PROGRESS, and try again on COORDINATOR_NOT_AVAILABLE."""
+"""Producers of older versions fail with COORDINATOR_LOAD_IN_PROGRESS, and retry with COORDINATOR_NOT_AVAILABLE."""
 
 KNOWS_TRANSACTION_ABORTABLE = 4
 ADDS_THE_GROUP = 5
 BY_ID = KNOWS_STALE_MEMBER_EPOCH = 6
 
-TOLD: dict[type[KafkaError], type[KafkaError]] = {
+API_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
     **COORDINATOR_ERRORS,
     NetworkException: CoordinatorLoadInProgress,
     ProducerFenced: InvalidProducerEpoch,
 }
-"""What was found out about the transaction, in the words that this API has for it."""
+"""The errors of this API for errors of the transaction."""
 
 
 @api(TxnOffsetCommitRequest)
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse | Later[TxnOffsetCommitResponse]:
-    """Keep what is about partitions that there are until the transaction ends; answered when it is written."""
+    """Writes the offsets of partitions that exist as pending offsets. Responds once they are durable."""
     version = context.api_version
-    asked = look_up(request.topics, context.broker.image, by_id=version >= BY_ID)
-    if not asked.taken:
-        return _response(asked.answers([]))
+    requested = look_up(request.topics, context.broker.image, by_id=version >= BY_ID)
+    if not requested.existing:
+        return _response(requested.results([]))
     later: Later[TxnOffsetCommitResponse] = Later()
-    broker, commit = context.broker, _commit(request, asked.offsets, version)
+    broker, commit = context.broker, _commit(request, requested.offsets, version)
 
     def answer(codes: list[int]) -> None:
-        later.resolve(_response(asked.answers(codes)))
+        later.resolve(_response(requested.results(codes)))
 
     def refuse(error: KafkaError) -> None:
-        answer([_told(type(error), version).code] * len(commit.offsets))
+        answer([_api_error(type(error), version).code] * len(commit.offsets))
 
     def verified(errors: Errors) -> None:
         refusal = errors.get(kept_in)
@@ -91,17 +91,17 @@ def _operation(version: int) -> Operation:
     return Operation.DEFAULT_ERROR if version < KNOWS_TRANSACTION_ABORTABLE else Operation.GENERIC_ERROR_SUPPORTED
 
 
-def _told(error: type[KafkaError], version: int) -> type[KafkaError]:
+def _api_error(error: type[KafkaError], version: int) -> type[KafkaError]:
     if error is StaleMemberEpoch and version < KNOWS_STALE_MEMBER_EPOCH:
         return IllegalGeneration
-    told = TOLD.get(error, error)
-    if told is CoordinatorLoadInProgress and version < KNOWS_LOAD_IN_PROGRESS:
+    known = API_ERRORS.get(error, error)
+    if known is CoordinatorLoadInProgress and version < KNOWS_LOAD_IN_PROGRESS:
         return CoordinatorNotAvailable
-    return told
+    return known
 
 
 def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], version: int) -> OffsetCommit:
-    if version < BY_ID:  # it was a name that was committed, and is what is kept
+    if version < BY_ID:  # the commit has names, and is stored without ids
         offsets = [each._replace(topic_id=ZERO_UUID) for each in offsets]
     return OffsetCommit(
         request.group_id,
@@ -114,5 +114,5 @@ def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], vers
     )
 
 
-def _response(answers: Codes) -> TxnOffsetCommitResponse:
-    return TxnOffsetCommitResponse(topics=told(answers, Topic, Topic.TxnOffsetCommitResponsePartition))
+def _response(answers: Results) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(topics=response_topics(answers, Topic, Topic.TxnOffsetCommitResponsePartition))

@@ -1,6 +1,6 @@
-"""WriteShareGroupState (API key 85): keep what became of share partitions' records (KIP-932).
+"""WriteShareGroupState (API key 85): writes the states of records of share partitions (KIP-932).
 
-Knows nothing of how the state is kept. Brokers ask this; without an authorizer anybody may.
+Knows nothing of how the state is stored. Brokers send this request; without an authorizer every client may.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -12,30 +12,30 @@ from barnabas.share.gathering import Ask
 from barnabas.share.messages import StateBatch
 from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
 
-Asked = WriteShareGroupStateRequest.WriteStateData.PartitionData
+PartitionData = WriteShareGroupStateRequest.WriteStateData.PartitionData
 Result = WriteShareGroupStateResponse.WriteStateResult
 Answer = WriteShareGroupStateResponse | Later[WriteShareGroupStateResponse]
 
 
 @api(WriteShareGroupStateRequest)
 def write_share_group_state(request: WriteShareGroupStateRequest, context: Context) -> Answer:
-    """Keep what is new of each partition, from the leaders that are not fenced."""
+    """Writes the changes of each partition, unless its leader is fenced."""
     coordinator = context.broker.share_state
     asks = [((topic_id, each.partition), _ask(coordinator, each)) for topic_id, each in partitions_of(request.topics)]
     return ask_each(request.group_id, asks, _answer)
 
 
-def _ask(coordinator: ShareCoordinator, asked: Asked) -> Ask:
+def _ask(coordinator: ShareCoordinator, data: PartitionData) -> Ask:
     batches = [
         StateBatch(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
-        for each in asked.state_batches
+        for each in data.state_batches
     ]
     return lambda key, reply: coordinator.write(
         key,
-        asked.state_epoch,
-        asked.leader_epoch,
-        asked.start_offset,
-        asked.delivery_complete_count,
+        data.state_epoch,
+        data.leader_epoch,
+        data.start_offset,
+        data.delivery_complete_count,
         batches,
         reply,
     )

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from barnabas.api_handlers.share_answers import is_in_shape
+from barnabas.api_handlers.share_answers import are_valid
 from barnabas.api_handlers.share_fetch import Answering
 from barnabas.broker.share_fetching import FIRST_READ, ShareFetching
 from barnabas.broker.share_partitions import MOST_LIMITS
@@ -389,20 +389,20 @@ def test_more_time_is_given_on_request(node):
 
 
 def test_shapes():
-    class Said:
+    class AcknowledgementBatch:
         def __init__(self, first, last, *types):
             self.first_offset, self.last_offset, self.acknowledge_types = first, last, types
 
-    assert is_in_shape([Said(0, 4, 1), Said(4, 6, 1, 2, 3)], is_renewal=False)
-    assert is_in_shape([Said(0, 1, 4, 1)], is_renewal=True)
+    assert are_valid([AcknowledgementBatch(0, 4, 1), AcknowledgementBatch(4, 6, 1, 2, 3)], is_renewal=False)
+    assert are_valid([AcknowledgementBatch(0, 1, 4, 1)], is_renewal=True)
     for wrong in (
-        [Said(1, 0, 1)],
-        [Said(0, 1)],
-        [Said(0, 1, 1, 1, 1)],
-        [Said(0, 0, 4)],
-        [Said(0, 3, 1), Said(2, 4, 1)],
+        [AcknowledgementBatch(1, 0, 1)],
+        [AcknowledgementBatch(0, 1)],
+        [AcknowledgementBatch(0, 1, 1, 1, 1)],
+        [AcknowledgementBatch(0, 0, 4)],
+        [AcknowledgementBatch(0, 3, 1), AcknowledgementBatch(2, 4, 1)],
     ):
-        assert not is_in_shape(wrong, is_renewal=False)
+        assert not are_valid(wrong, is_renewal=False)
 
 
 # ---------------------------------------------------------------- transactions
