@@ -46,7 +46,7 @@ def describe_share_group_offsets(request: DescribeShareGroupOffsetsRequest, cont
             described(index, Group(group_id=group.group_id, topics=[], error_code=error.code))
             return
         try:
-            _describe(group, context, lambda group: described(index, group))
+            _describe(group, context, lambda result: described(index, result))
         except KafkaError as error:
             refused = Group(group_id=group.group_id, topics=[], error_code=error.code, error_message=str(error))
             described(index, refused)
