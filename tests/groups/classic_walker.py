@@ -1,7 +1,7 @@
-"""Clients of one classic group that do anything at any time, and afterwards what they ought to; and what must hold.
+"""Random clients of one classic group, which then behave correctly, and what must always hold.
 
-Knows nothing of how a group comes from state to state. Whatever was done before, no reply is given twice, a generation
-has one assignment, the log says what memory says, and clients that behave come to rest.
+Knows nothing of the states of a group. Whatever happens, no request gets two responses, a generation has one
+assignment, a replay of the log gives the same state, and the group becomes stable once all clients behave correctly.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from barnabas.groups.messages import Join, JoinResult, Leaver, OffsetCommit, Off
 GROUP = "g"
 SESSION_S, REBALANCE_S = 10, 30
 ROUNDS = 120
-"""Of a second each, within which a group has to settle: two rebalances that wait for somebody who is dead."""
+"""Seconds within which a group has to become stable: two rebalances that wait for dead members."""
 
 READS_T, READS_U = (bytes.fromhex(f"0000 00000001 0001 {topic} ffffffff") for topic in ("74", "75"))
 SUPPORTED = (
@@ -29,13 +29,13 @@ SUPPORTED = (
     (("sticky", READS_T),),
     (("sticky", READS_T), ("range", READS_U)),
 )
-"""What clients support; one of them changes its mind."""
+"""The protocols that clients support. One of them changes its protocols."""
 
 JOINS_AGAIN = {RebalanceInProgress.code, IllegalGeneration.code}
 
 
-class Asked:
-    """A question; whoever answers it twice, or answers one whose connection is gone, is found out."""
+class PendingResponse:
+    """A request without a response yet. Fails if it gets two, or one after its connection is closed."""
 
     def __init__(self, then: Callable[[Any], object]) -> None:
         self.answers = 0
@@ -50,18 +50,18 @@ class Asked:
 
 
 class Client:
-    """What a client remembers of its group."""
+    """What a client knows of its group."""
 
     def __init__(self, name: str, instance: str | None = None, *, is_old: bool = False) -> None:
         self.name = name
         self.instance = instance
         self.is_old = is_old
-        """Its JoinGroup is of version 3: it becomes a member without being told its id first."""
+        """Its JoinGroup has version 3: it joins without getting its id first."""
         self.supported = SUPPORTED[0]
         self.forget()
 
     def forget(self) -> None:
-        """It is started again."""
+        """Restarts the client."""
         self.member_id = ""
         self.generation = -1
         self.members: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Client:
         self.has_to_sync = False
         self.is_fenced = False
         self.assignment: bytes | None = None
-        self.waits: Asked | None = None
+        self.waits: PendingResponse | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -77,7 +77,7 @@ class Client:
 
 
 class Walker:
-    """The clients and their coordinator, which is a scenario's world."""
+    """The clients and their coordinator, which is the world of the scenarios."""
 
     def __init__(self, world: Any) -> None:
         self.world = world
@@ -89,22 +89,22 @@ class Walker:
             Client("e", "i"),
             Client("f", "j", is_old=True),
         ]
-        self.asked: list[Asked] = []
+        self.asked: list[PendingResponse] = []
         self.told: dict[int, str] = {}
-        """Which of the leaders' assignments the members of a generation were told."""
+        """The assignment of each generation that members have got."""
         self.chosen: dict[int, str | None] = {}
         """The protocol of each generation."""
         self.has_refused = False
 
     # ---------------------------------------------------------------- asking
 
-    def ask(self, then: Callable[[Any], object]) -> Asked:
-        asked = Asked(then)
+    def ask(self, then: Callable[[Any], object]) -> PendingResponse:
+        asked = PendingResponse(then)
         self.asked.append(asked)
         return asked
 
     def wait(self, client: Client, then: Callable[[Any], object]) -> None:
-        """For the answer to what the client asks now; it no longer listens to what it asked before."""
+        """Waits for the response to this request. Responses to former ones are ignored."""
         client.waits = asked = self.ask(lambda result: then(result) if client.waits is asked else None)
 
     def join(self, client: Client) -> None:
@@ -189,7 +189,7 @@ class Walker:
     # ---------------------------------------------------------------- around
 
     def do(self, verb: str, index: int) -> None:
-        """One step of a walk."""
+        """Runs one step of a walk."""
         client = self.clients[index % len(self.clients)]
         match verb:
             case "join" | "sync" | "heartbeat" | "commit" | "leave":
@@ -218,7 +218,8 @@ class Walker:
             self.check_log()
 
     def restart(self) -> None:
-        """By kill -9: nobody hears of what was written a moment ago, nor keeps a generation that was never written."""
+        """Restarts the coordinator as after kill -9: the last responses are lost, and so is a generation that was
+        not written."""
         self.world.is_broken, self.world.held = False, None
         for asked in self.asked:
             asked.is_lost = not asked.answers
@@ -231,7 +232,7 @@ class Walker:
             self.world.command("release")
 
     def check_log(self) -> None:
-        """Where the group rests, a coordinator that reads the log knows the same of it."""
+        """Checks that a replay of the log gives the same state, if no write is pending."""
         now = self.world.coordinator
         here = {each.group_id: now.describe(each.group_id) for each in now.list_groups()}
         after = self.world.replayed()
@@ -244,7 +245,7 @@ class Walker:
     # --------------------------------------------------------------- settling
 
     def proceed(self, client: Client) -> None:
-        """What a client that behaves does next."""
+        """Runs the next step of a client that behaves correctly."""
         if client.is_waiting or client.is_fenced:
             return
         if client.has_to_join or (client.waits is not None and client.waits.is_lost):
@@ -255,14 +256,15 @@ class Walker:
             self.heartbeat(client)
 
     def gather(self, clients: list[Client]) -> None:
-        """Some behave for a while, as long as it takes them to come together where nothing is in their way."""
+        """Lets some clients behave correctly for a while."""
         for _ in range(6):
             for client in clients:
                 self.proceed(client)
             self.world.clock.advance(0)
 
     def settle(self, living: list[Client]) -> None:
-        """Everybody who lives behaves: soon they are the group, each has what the leader brought, and nobody waits."""
+        """Lets all living clients behave correctly, and checks that the group becomes stable with the leader's
+        assignment."""
         self.release()
         for client in self.clients:
             client.supported = SUPPORTED[0]

@@ -1,8 +1,8 @@
-"""A group coordinator, its clients and its log, told in the words of a scenario file.
+"""A group coordinator, its clients and its log, as the world of scenario files.
 
-Everybody is in group ``g`` unless ``group=`` says otherwise, and a client goes by its name: ``a`` has the client id
-"a", and remembers the member id, generation and protocol that it was last told. Member ids are numbered. What the
-coordinator answers and writes is printed in the order in which it happens.
+The group is ``g`` unless ``group=`` gives another one. A client goes by its name: ``a`` has the client id "a", and
+remembers its member id, generation and protocol. Member ids are numbered. Responses and records are printed in the
+order in which they happen.
 """
 
 import re
@@ -45,7 +45,7 @@ def error_name(code: int) -> str:
 
 
 def subscription(topics: str) -> bytes:
-    """A consumer's metadata, version 0; "?" is none that anybody could read."""
+    """Returns a consumer's metadata, version 0; "?" is metadata that cannot be read."""
     if topics == "?":
         return b"?"
     names = [name.encode() for name in topics.split("+") if name]
@@ -63,7 +63,7 @@ class Client:
 
 
 class Logged(NamedTuple):
-    """A record, of a producer's transaction or of none."""
+    """A record, in a producer's transaction or in none."""
 
     key: bytes
     value: bytes | None
@@ -90,7 +90,7 @@ class World:
         self.new_coordinator()
 
     def command(self, line: str) -> str:
-        """Do what one line says; what it printed."""
+        """Runs one line, and returns what it printed."""
         verb, *words = shlex.split(line)
         options = dict(word.split("=", 1) for word in words if "=" in word)
         getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
@@ -158,7 +158,7 @@ class World:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, *_) -> None:
-        """Stop without a word, and come back with what the log has."""
+        """Restarts the coordinator with what the log has."""
         self.runtime.kill()
         self.replay(self.runtime.add())
         self.runtime.activate()
@@ -179,18 +179,18 @@ class World:
                 shard.replay(offset, each.producer.id if each.producer else -1, each.key, each.value)
 
     def do_resign(self, *_) -> None:
-        """Another node is the coordinator from here on."""
+        """Makes another node the coordinator."""
         self.runtime.resign()
 
     def do_break(self, *_) -> None:
-        """The log takes nothing from here on."""
+        """Makes every further write fail."""
         self.is_broken = True
 
     def do_mend(self, *_) -> None:
         self.is_broken = False
 
     def do_hold(self, *_) -> None:
-        """What is written from here on is not safe yet."""
+        """Makes further records wait before they are durable."""
         self.held = []
 
     def do_release(self, *_) -> None:
@@ -237,7 +237,7 @@ class World:
         self.say(text + (", nothing to assign" if result.skip_assignment else ""))
 
     def do_sync(self, words, options) -> None:
-        """``sync a a=0,1 b=2``: a brings the assignments."""
+        """``sync a a=0,1 b=2``: the leader a sends the assignments."""
         client = self.client(words[0])
         assignments = [
             (self.clients[name].member_id, value.encode()) for name, value in options.items() if name in self.clients
@@ -269,7 +269,7 @@ class World:
             self.say(f"{name}: {error_name(code) if code else 'ok'}")
 
     def do_leave(self, words, options) -> None:
-        """``leave a b``, or ``leave instance=i`` as an administrator does."""
+        """``leave a b``, or ``leave instance=i`` as an administrator."""
         instance = options.get("instance")
         leavers = [Leaver(options.get("id", self.client(name).member_id), instance) for name in words]
         try:
@@ -282,7 +282,7 @@ class World:
             self.say(f"{who} {error_name(answer.error_code) if answer.error_code else 'left'}")
 
     def do_stable(self, words, options) -> None:
-        """All of these join, and the first one assigns to each its own name."""
+        """All of these join, and the first one assigns each its own name."""
         extra = "".join(f" {name}={value}" for name, value in options.items())
         for name in words:
             self.command(f"join {name} id='' {extra}")
@@ -327,7 +327,8 @@ class World:
     # --------------------------------------------------------------- offsets
 
     def do_commit(self, words, options) -> None:
-        """``commit a t-0=5``; without a client it is a simple consumer's. With ``by=1`` in producer 1's transaction."""
+        """``commit a t-0=5``; without a client as a simple consumer, and with ``by=1`` in the transaction of
+        producer 1."""
         client = self.client(words[0]) if words else Client("")
         offsets = [
             OffsetToCommit(topic, int(partition), int(value), -1, "m" * int(options.get("metadata", 0)))
@@ -368,7 +369,7 @@ class World:
             self.say(f"{group_id}: {', '.join(told) or 'nothing'}")
 
     def do_end(self, words, _) -> None:
-        """``end 1 commit``: producer 1's transaction, by a marker."""
+        """``end 1 commit``: the marker of producer 1."""
         producer, how = words
         ended = Ended(int(producer), {"commit": True, "abort": False}[how])
         self.log.append(ended)
@@ -389,7 +390,7 @@ class World:
             self.say(error_name(error.code))
 
     def do_drop(self, words, _) -> None:
-        """Those topics are deleted."""
+        """Deletes topics."""
         self.runtime.only.topics_deleted(words)
 
 

@@ -1,11 +1,11 @@
-"""What offsets are committed, and which are not stable, by what the log alone says.
+"""A model of committed and pending offsets, from the log alone.
 
-One sentence: of each partition the last record counts that is either in no transaction, or in one that has committed.
+Of each partition the last record counts that is in no transaction, or in one that has committed.
 """
 
 
 class Model:
-    """The log: what was written of each position and by whom, in order, and what became of each transaction."""
+    """The log: the records of each position with their producers, in order, and the end of each transaction."""
 
     def __init__(self):
         self.written = []  # [group, partition, value, producer or None, "open" | "commit" | "abort"]

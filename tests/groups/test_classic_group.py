@@ -1,4 +1,4 @@
-"""ClassicGroup: what no scenario shows."""
+"""ClassicGroup, as far as no scenario shows it."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""A classic group under anything that clients, clocks, restarts and a slow or failing log may do to it."""
+"""A classic group under random clients, time, restarts, and a slow or failing log."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Java's hashes and orders, as a Java virtual machine and Apache Kafka 4.3.1 gave them."""
+"""Java's hash codes and iteration orders, as a Java virtual machine and Apache Kafka 4.3.1 gave them."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from barnabas.groups.java_hash import (
 
 
 def codes(numbers):
-    """Strings with these hash codes."""
+    """Returns strings with these hash codes."""
     return [chr(number) for number in numbers]
 
 
@@ -54,7 +54,7 @@ def test_a_hash_map_grows():
 
 
 def test_long_texts_have_hashes_as_short_ones_have():
-    # The code of a text after another is that of the first, times 31 for each character of the second, plus its own.
+    # The code of two strings is that of the first times 31 for each character of the second, plus that of the second.
     half = "x" * 200
     code = hash_code(half) * pow(31, 200, 1 << 32) + hash_code(half)
     assert hash_code(half + half) % (1 << 32) == code % (1 << 32)

@@ -1,4 +1,4 @@
-"""A heap that decides ties as Java's does: the orders are those of ``java.util.PriorityQueue``."""
+"""JavaHeap: the order of ties is that of ``java.util.PriorityQueue``."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A group as a record, byte for byte as Apache Kafka 4.3.1 wrote it."""
+"""The records of a classic group, byte for byte as Apache Kafka 4.3.1 wrote them."""
 
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadline

@@ -1,4 +1,4 @@
-"""Hundreds of members of a classic group that come, go and are started again at once."""
+"""Hundreds of members of a classic group that join, leave and are restarted at once."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.groups.classic_walker import Client, Walker
 
 
 class Crowd(Walker):
-    """Many clients that behave, most of the time."""
+    """Many clients that behave correctly most of the time."""
 
     def __init__(self, world: Any, clients: list[Client]) -> None:
         super().__init__(world)
@@ -32,7 +32,7 @@ def test_500_members_that_come_at_once_are_one_group_soon(world, delay_ms):
     world.command(f"config group.initial.rebalance.delay.ms={delay_ms}")
     many = crowd(world, 500)
     many.check_rest()
-    # Without a delay the first one may have been alone for a moment.
+    # Without a delay the first member may have been alone for a moment.
     assert many.generations <= (1 if delay_ms else 2)
     assert len(many.asked) <= 500 * 3 + many.generations * 500
 

@@ -1,4 +1,4 @@
-"""What a consumer subscribes to, by the first fields of its metadata."""
+"""The topics in the subscription of a consumer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commits, transactional commits of several producers, ends and restarts in any order, beside a model."""
+"""Commits, transactional commits of several producers, ends and restarts in random order, compared with a model."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +21,8 @@ actions = st.one_of(
 )
 
 
-class Beside:
-    """The coordinator and the model, told the same."""
+class Comparison:
+    """The coordinator and the model, which get the same commands."""
 
     def __init__(self, world):
         self.world = world
@@ -84,7 +84,7 @@ class Beside:
 
 @given(st.lists(actions, min_size=12, max_size=40))
 def test_the_log_alone_decides(new_world, told):
-    beside = Beside(new_world())
+    beside = Comparison(new_world())
     for action in told:
         beside.do(action)
     beside.restart()

@@ -1,4 +1,4 @@
-"""What groups have committed."""
+"""Committed offsets."""
 
 from barnabas.offsets.committed import CommittedOffset, CommittedOffsets
 

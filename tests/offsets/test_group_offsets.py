@@ -1,4 +1,4 @@
-"""Committed and pending offsets in step."""
+"""Committed and pending offsets together."""
 
 from barnabas.offsets.committed import CommittedOffset
 from barnabas.offsets.group_offsets import GroupOffsets

@@ -1,4 +1,4 @@
-"""The offsets of transactions that have not ended."""
+"""Pending offsets."""
 
 from barnabas.offsets.committed import CommittedOffset
 from barnabas.offsets.pending import PendingOffsets, Transaction

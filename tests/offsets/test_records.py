@@ -1,4 +1,4 @@
-"""Committed offsets as records, byte for byte as Apache Kafka 4.3.1 wrote them."""
+"""The records of committed offsets, byte for byte as Apache Kafka 4.3.1 wrote them."""
 
 import pytest
 

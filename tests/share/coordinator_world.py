@@ -1,9 +1,9 @@
-"""A share coordinator, those who ask it, and its log, told in the words of a scenario file.
+"""A share coordinator and its log, as the world of scenario files.
 
-A share partition is named by group, topic and number: ``g/t/0``. Topics ``t`` and ``u`` have partitions 0 to 2 each.
-Batches of offsets are ``10-14:2x1``: of the offsets 10 to 14, delivery state 2 after one delivery. The log has two
-partitions, and a share partition's number decides which keeps it. What the coordinator answers and writes is printed in
-the order in which it happens; ``log 0@3`` is offset 3 of the log's partition 0.
+A share partition is named by group, topic and partition: ``g/t/0``. Topics ``t`` and ``u`` have partitions 0 to 2 each.
+State batches are ``10-14:2x1``: offsets 10 to 14 with delivery state 2 and delivery count 1. The log has two
+partitions, and the number of a share partition decides which of them stores it. Responses and records are printed in
+the order in which they happen; ``log 0@3`` is offset 3 of the log's partition 0.
 """
 
 import re
@@ -74,7 +74,7 @@ class World:
         self.load(self.log)
 
     def command(self, line: str) -> str:
-        """Do what one line says; what it printed."""
+        """Runs one line, and returns what it printed."""
         verb, *words = shlex.split(line)
         options = dict(word.split("=", 1) for word in words if "=" in word)
         getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
@@ -151,7 +151,7 @@ class World:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, *_) -> None:
-        """Stop without a word, and come back with what the log has."""
+        """Restarts the coordinator with what the log has."""
         self.held = None
         led = self.led()
         for index in led:
@@ -166,7 +166,7 @@ class World:
             self.runtime.start(self.log[index][self.starts[index] :], index, self.starts[index])
 
     def do_stop(self, *_) -> None:
-        """The broker is about to close its logs."""
+        """Stops the coordinator."""
         self.give_up(self.led())
 
     def give_up(self, indexes) -> None:
@@ -174,11 +174,11 @@ class World:
             self.runtime.resign(index)
 
     def do_strange(self, words: Words, _) -> None:
-        """Records that a newer broker may write: ``strange 0``, into that partition of the log."""
+        """Adds records that only a newer broker knows: ``strange 0``, to that partition of the log."""
         self.log[int(words[0])] += [(b"\0\7whatever", b"\0\0"), (self.log[int(words[0])][0][0], b"\0\1whatever")]
 
     def do_hold(self, *_) -> None:
-        """What is written from here on is not safe yet."""
+        """Makes further records wait before they are durable."""
         self.held = []
 
     def do_release(self, *_) -> None:
@@ -187,14 +187,14 @@ class World:
             call()
 
     def do_break(self, words: Words, _) -> None:
-        """The log takes nothing from here on: ``break``, or ``break NOT_COORDINATOR``."""
+        """Makes every further write fail: ``break``, or ``break NOT_COORDINATOR``."""
         self.log_error = ERRORS[words[0]] if words else NotEnoughReplicas
 
     def do_mend(self, *_) -> None:
         self.log_error = None
 
     def do_lose(self, words: Words, _) -> None:
-        """A partition of the log is led elsewhere from here on: ``lose 0``."""
+        """Moves the leadership of a partition of the log: ``lose 0``."""
         self.give_up([int(words[0])])
 
     def do_resign(self, *_) -> None:
@@ -204,7 +204,7 @@ class World:
         self.load(self.log)
 
     def do_drop(self, words: Words, _) -> None:
-        """Those topics are deleted."""
+        """Deletes topics."""
         self.topics -= set(words)
         for shard in self.runtime.shards():
             shard.topics_deleted({topic_id(name) for name in words})
@@ -247,7 +247,7 @@ class World:
         self.coordinator.write(key_of(name), state, leader, start, done, list(map(batch, batches)), reply)
 
     def do_tangle(self, words: Words, _) -> None:
-        """A write of so many batches that all overlap: ``tangle g/t/0 1000``."""
+        """Writes so many overlapping batches: ``tangle g/t/0 1000``."""
         name, count = words[0], int(words[1])
         batches = [StateBatch(0, last, 0, count - last) for last in range(count)]
         self.coordinator.write(key_of(name), -1, -1, 0, 0, batches, self.reply(name, "written"))

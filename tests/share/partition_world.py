@@ -1,4 +1,4 @@
-"""A share partition, a log, a clock and somebody who keeps its state: what scenarios of share partitions speak of."""
+"""A share partition with a log, a clock and a store of its state, as the world of scenario files."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ KINDS = {"accepts": ACCEPT, "releases": RELEASE, "rejects": REJECT, "misses": GA
 
 
 class LogBatch:
-    """A batch of the log, as far as acquiring goes."""
+    """A batch of the log with its offsets."""
 
     def __init__(self, base_offset: int, last_offset: int) -> None:
         self.base_offset = base_offset
@@ -23,7 +23,7 @@ class LogBatch:
 
 
 class World:
-    """Does what a line of a scenario says, and tells what came of it."""
+    """Runs the lines of a scenario."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -59,7 +59,7 @@ class World:
             done(CoordinatorNotAvailable() if self.is_failing else None)
 
     def __call__(self, line: str) -> str:
-        """The lines that it tells, one behind the other."""
+        """Runs one line, and returns what it prints."""
         self.told = []
         words = line.split()
         command: Callable[..., Any] | None = getattr(self, f"do_{words[0]}", None)
@@ -72,11 +72,11 @@ class World:
     # ------------------------------------------------------------ the world
 
     def do_log(self, *ranges: str) -> None:
-        """``log 0-4 5-9``: such batches there are, and no others."""
+        """``log 0-4 5-9``: the log has these batches, and no others."""
         self.log = [LogBatch(*offsets(each)) for each in ranges]
 
     def do_starts(self, at: str) -> None:
-        """``starts 5``: below, there is nothing in the log any more."""
+        """``starts 5``: the log start offset."""
         self.log_start = int(at)
         self.log = [each for each in self.log if each.last_offset >= self.log_start]
 
@@ -93,7 +93,7 @@ class World:
         self.clock.advance(float(seconds))
 
     def do_writes(self, how: str) -> None:
-        """``writes fail``, ``writes succeed``, ``writes wait``; ``writes end`` answers those that waited."""
+        """``writes fail``, ``writes succeed``, ``writes wait``; ``writes end`` completes those that wait."""
         if how == "end":
             waiting, self.waiting, self.is_waiting = self.waiting, [], False
             for done in waiting:
@@ -102,7 +102,7 @@ class World:
             self.is_failing, self.is_waiting = how == "fail", how == "wait"
 
     def do_kept(self, start: str, *batches: str) -> None:
-        """``kept 3 5-6:acknowledged:1``: another leader reads that state."""
+        """``kept 3 5-6:acknowledged:1``: another leader loads this state."""
         kept = []
         for each in batches:
             span, state, count = each.split(":")

@@ -1,4 +1,4 @@
-"""Combining batches beside a dict of offsets; and, where the shape of the answer matters, beside Apache Kafka's."""
+"""Combining batches, compared with a dict of offsets, and with results of Apache Kafka."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ BATCHES = st.lists(
 
 
 def offsets(batches, start_offset=-1):
-    """What is known of each offset: of two the one with more deliveries, then the later state."""
+    """Returns the state of each offset: the higher delivery count wins, then the higher state."""
     known = {}
     for first, last, state, count in batches:
         for offset in range(max(first, start_offset), last + 1):
@@ -89,7 +89,7 @@ SHAPES = {
     ),
     "in part twice": ("10-11:2x1 12-15:0x2 13-16:2x1", 10, "10-11:2x1 12-15:0x2 16-16:2x1"),
 }
-"""Those with several conflicts were read back from Apache Kafka 4.3.1."""
+"""The results with several conflicts are those of Apache Kafka 4.3.1."""
 
 
 @pytest.mark.parametrize("name", SHAPES)

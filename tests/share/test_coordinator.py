@@ -1,6 +1,6 @@
-"""The share coordinator, told in scenario files; and what no scenario can tell.
+"""The share coordinator in scenario files, and what no scenario shows.
 
-How the files are read is in tests/scenarios.py, their words are in a World.
+tests/scenarios.py reads the files, World has their commands.
 """
 
 from pathlib import Path

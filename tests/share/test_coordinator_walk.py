@@ -1,6 +1,6 @@
-"""Walks of the share coordinator: whatever is asked and whenever it stops, the log that is left says all that it knew.
+"""Random walks of the share coordinator: after a restart at any time it has the same state.
 
-Snapshots, those of what nobody changes and the deletion of what is older come in between as they do.
+Snapshots, those of cold partitions, and pruning happen in between.
 """
 
 from random import Random
@@ -38,12 +38,12 @@ def step(chance: Random) -> str:
 
 
 def told(world: World) -> list[str]:
-    """All that is known of each share partition; its epochs are fenced by, too, whatever it is at by now."""
+    """Returns the state of each share partition, with the epochs that it fences."""
     return [world.command(f"{verb} {key}") for key in KEYS for verb in ("read", "summary")]
 
 
 def fences(world: World) -> list[str]:
-    """Which epochs are refused; asked in a way that changes nothing."""
+    """Returns which epochs are refused, without changing anything."""
     world.command("break")
     found = [
         world.command(f"write {key} state={state} leader={leader}")
@@ -71,7 +71,7 @@ def test_the_log_says_it_all(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_fences_outlast_a_restart_while_the_log_is_whole(seed):
-    """Once what is older has been deleted, a state that has begun anew knows no more of the epochs before it."""
+    """Once older records are pruned, a state that was initialized again does not know former epochs any more."""
     chance = Random(seed)
     world = World()
     world.command(f"config updates={chance.randrange(1, 5)} prune=24h")

@@ -1,4 +1,4 @@
-"""Share partitions, told in scenarios; and what no scenario can tell."""
+"""Share partitions in scenario files, and what no scenario shows."""
 
 from pathlib import Path
 

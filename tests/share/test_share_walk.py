@@ -1,6 +1,6 @@
-"""A share partition beside a model that knows nothing but single records: whatever members do, in whatever order.
+"""A share partition compared with a model of single records, under random members.
 
-``BARNABAS_SOAK_ROUNDS`` asks for more walks than the gate has time for.
+``BARNABAS_SOAK_ROUNDS`` sets a larger number of walks.
 """
 
 import os
@@ -25,7 +25,7 @@ LOCK_SECONDS, DELIVERIES, LOCKS = 10.0, 3, 40
 
 
 class Kept:
-    """What is kept, record by record: the model of a share coordinator."""
+    """A model of the share coordinator that stores the state of each record."""
 
     def __init__(self) -> None:
         self.start_offset = 0
@@ -80,8 +80,8 @@ class Walk(RuleBasedStateMachine):
         self.kept = Kept()
         self.log: list[LogBatch] = []
         self.end_offset = self.log_start = 0
-        self.holders: dict[int, tuple[str, float]] = {}  # offset -> who has it, until when
-        self.finished: set[int] = set()  # what was said to be accepted or rejected, and the answer was good
+        self.holders: dict[int, tuple[str, float]] = {}  # offset -> member and end of its lock
+        self.finished: set[int] = set()  # accepted or rejected, with a successful response
         self.start_offset = 0
         self.open()
 
@@ -180,7 +180,7 @@ class Walk(RuleBasedStateMachine):
         if are_mine and spoken_of and not self.kept.fails and not self.kept.is_slow:
             assert answers == [None]
         if answers and answers[0] is None and not are_mine:
-            # Below the start, or a hole of the log: there is nothing in what was said that is anybody else's.
+            # Below the start offset, or in a gap of the log, nobody has acquired anything.
             assert all(self.holders.get(at, (who, 0))[0] == who for at in spoken_of)
 
     @rule(who=st.sampled_from(MEMBERS))
@@ -215,13 +215,13 @@ class Walk(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 50))
     def compacted(self, pick: int) -> None:
-        """A batch that is not the last, and that nobody holds, goes from the log."""
+        """Removes a batch from the log that is not the last, and that nobody has acquired."""
         if len(self.log) > 1:
             del self.log[pick % (len(self.log) - 1)]
 
     @rule()
     def killed(self) -> None:
-        """Whatever was not written is lost; whoever is next reads what was."""
+        """Loses what was not written. The next leader loads what was."""
         self.kept.waiting.clear()
         self.share.fence()
         self.open()
@@ -264,7 +264,7 @@ class Walk(RuleBasedStateMachine):
             assert self.holders.get(offset, (member, 0))[0] == member
 
     def teardown(self) -> None:
-        """In the end everybody is served: each record of the log is given, and done with."""
+        """Delivers every record of the log, and checks that it is done."""
         if not hasattr(self, "kept"):
             return
         self.kept.fails = self.kept.is_slow = False

@@ -1,6 +1,7 @@
-"""What every assignment must be: complete, of what is subscribed only, balanced, and as the last one where it can be.
+"""The properties of every assignment: complete, only of subscribed topics, balanced, and as close to the last as
+possible.
 
-That each is the very one that Apache Kafka comes to, its own classes say in compat_tests.
+compat_tests compares each with Apache Kafka's own assignors.
 """
 
 import random
@@ -17,7 +18,7 @@ ALL = {**ASSIGNORS, "simple": assign_simply}
 
 
 def topics_of(sizes):
-    """Topics by their ids, 1 for the first; so that names and ids sort differently."""
+    """Returns topics by id, 1 for the first, so that names and ids sort differently."""
     return {
         bytes(15) + bytes([index]): SimpleNamespace(name=f"topic-{index * 7 % 10}-{index}", partitions=range(size))
         for index, size in enumerate(sizes, 1)
@@ -29,7 +30,7 @@ def counts(assignment):
 
 
 def moved(before, after):
-    """How many partitions somebody has who did not have them."""
+    """Returns how many partitions have another member than before."""
     return sum(
         len(partitions.difference(before[member_id].get(topic_id, ())))
         for member_id, mine in after.items()
@@ -39,7 +40,7 @@ def moved(before, after):
 
 
 def again(assign, members, topics, assignment):
-    """What the same members, who have that assignment, are assigned next."""
+    """Assigns to the same members again, with this assignment as their current one."""
     return assign(
         {member_id: members[member_id]._replace(assigned=mine) for member_id, mine in assignment.items()}, topics
     )
@@ -47,7 +48,7 @@ def again(assign, members, topics, assignment):
 
 @st.composite
 def groups(draw, *, same_topics=False):
-    """Topics, members, and who has what: an assignment of members that were others before."""
+    """Draws topics, members, and an assignment of other members."""
     topics = topics_of(draw(st.lists(st.integers(0, 12), min_size=1, max_size=6)))
     some = st.sets(st.sampled_from(sorted(topics)))
     common = draw(some)
@@ -103,7 +104,7 @@ def test_what_is_settled_stays(name, group):
     topics, members = group
     assign = ALL[name]
     found = assign(members, topics)
-    for _ in range(3):  # what is far out of balance may take more than one assignment
+    for _ in range(3):  # a very unbalanced group may need more than one assignment
         found = again(assign, members, topics, found)
     assert again(assign, members, topics, found) == found
 

@@ -1,4 +1,4 @@
-"""Which topics an expression means: the whole name counts, in RE2's syntax."""
+"""The topics that a regular expression matches: by the whole name, in RE2's syntax."""
 
 import pytest
 

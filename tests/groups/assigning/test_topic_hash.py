@@ -1,4 +1,4 @@
-"""Hashes of topics and groups: the numbers that Apache Kafka 4.3.1 came to."""
+"""Hashes of topics and groups, as Apache Kafka 4.3.1 computed them."""
 
 from types import SimpleNamespace
 

@@ -1,8 +1,8 @@
-"""Consumer groups, their members and their log, told in the words of a scenario file.
+"""Consumer groups, their members and their log, as the world of scenario files.
 
-Everybody is in group ``g`` unless ``group=`` says otherwise, and a member goes by its name, its member id, too:
-``a`` remembers the epoch and the partitions that it was last told. What is answered and written is printed in the order
-in which it happens; records of one batch stand under one ``log:``.
+The group is ``g`` unless ``group=`` gives another one. A member goes by its name, which is its member id, and remembers
+its epoch and its partitions. Responses and records are printed in the order in which they happen, the records of one
+batch under one ``log:``.
 """
 
 import re
@@ -39,7 +39,7 @@ class World:
         self.printed: list[str] = []
 
     def command(self, line: str) -> str:
-        """Do what one line says; what it printed."""
+        """Runs one line, and returns what it printed."""
         verb, *words = shlex.split(line)
         options = dict(word.split("=", 1) for word in words if "=" in word)
         getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
@@ -63,7 +63,7 @@ class World:
             self.machine.own_settings.setdefault(group_id, {}).update(options)
 
     def do_topic(self, words, _) -> None:
-        """``topic t 4``: there is such a topic, or it has so many partitions now."""
+        """``topic t 4``: creates the topic, or gives it so many partitions."""
         name, count = words
         self.machine.change_topic(name, int(count))
         self.topic_names[self.machine.image.topics_by_name[name].id] = name
@@ -76,18 +76,18 @@ class World:
         self.machine.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, words, _) -> None:
-        """``restart``, or ``restart compacted`` with a log that was cleaned meanwhile."""
+        """``restart``, or ``restart compacted`` after a compaction of the log."""
         self.machine.restart(compacted=words == ["compacted"])
 
     def do_break(self, *_) -> None:
-        """The log takes nothing from here on."""
+        """Makes every further write fail."""
         self.machine.is_broken = True
 
     def do_mend(self, *_) -> None:
         self.machine.is_broken = False
 
     def do_hold(self, *_) -> None:
-        """What is written from here on is not safe yet."""
+        """Makes further records wait before they are durable."""
         self.machine.held = []
 
     def do_release(self, *_) -> None:
@@ -121,7 +121,7 @@ class World:
         return f"{value.epoch}, {self.hash(value.metadata_hash)}"
 
     def hash(self, value: int) -> str:
-        """Hashes are told apart by letters."""
+        """Returns a letter for each hash."""
         if value == 0:
             return "no topics"
         if value not in self.hashes:
@@ -182,7 +182,7 @@ class World:
             self.beat(name, defaults | options)
 
     def do_beat(self, words, options) -> None:
-        """``beat a``: nothing new. With ``owned=all`` it has all that it was told, with ``owned=t-0,1`` these."""
+        """``beat a``: without changes. ``owned=all`` reports all assigned partitions, ``owned=t-0,1`` these."""
         for name in words:
             self.beat(name, options)
 
@@ -190,7 +190,7 @@ class World:
         self.do_beat(words, {"epoch": "-1"} | options)
 
     def do_away(self, words, options) -> None:
-        """A static member goes for a while."""
+        """A static member leaves temporarily."""
         self.do_beat(words, {"epoch": "-2"} | options)
 
     def beat(self, name: str, options) -> None:
@@ -263,7 +263,7 @@ class World:
             )
 
     def do_interval(self, words, _) -> None:
-        """What the next answer says about when to come again."""
+        """Prints the heartbeat interval of the next response."""
         client = self.client(words[0])
         beat = Heartbeat("g", client.member_id, client.epoch, client_id="me", client_host="/127.0.0.1")
         self.machine.coordinator.consumer.heartbeat(
@@ -273,7 +273,7 @@ class World:
     # --------------------------------------------------------------- offsets
 
     def do_commit(self, words, options) -> None:
-        """``commit a t-0=5``; without a member it is a simple consumer's."""
+        """``commit a t-0=5``; without a member as a simple consumer."""
         client = self.client(words[0]) if words else None
         offsets = [
             OffsetToCommit(name.rpartition("-")[0], int(name.rpartition("-")[2]), int(value))
@@ -301,7 +301,7 @@ class World:
         self.say(", ".join(told) or "nothing")
 
     def do_classic(self, words, options) -> None:
-        """``classic a``: a member of the classic protocol asks to join."""
+        """``classic a``: a member of the classic protocol joins."""
         join = Join(
             options.get("group", "g"),
             options.get("id", ""),

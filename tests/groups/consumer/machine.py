@@ -1,4 +1,4 @@
-"""A group coordinator with a cluster, a log and a clock that are only said to be there."""
+"""A group coordinator with a fake cluster, log and clock."""
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ class Broker(NamedTuple):
 
 
 class Image:
-    """What a ``MetadataImage`` is to groups."""
+    """The part of a ``MetadataImage`` that groups use."""
 
     def __init__(self, offset: int, topics: Mapping[str, Topic]) -> None:
         self.offset = offset
@@ -41,7 +41,7 @@ class Image:
 
 
 class Machine:
-    """Told what to be; what is written is kept in ``log``, batch by batch."""
+    """The coordinator and its environment. ``log`` has what is written, batch by batch."""
 
     def __init__(self, **settings: str) -> None:
         self.clock = ManualClock()
@@ -106,7 +106,7 @@ class Machine:
     # ------------------------------------------------------------ the cluster
 
     def change_topic(self, name: str, partitions: int) -> None:
-        """Make it, give it more partitions, or, with none, delete it."""
+        """Creates the topic, adds partitions, or deletes it if there are none."""
         topics = dict(self.image.topics_by_name)
         former = topics.pop(name, None)
         offset = self.image.offset + 1
@@ -119,7 +119,7 @@ class Machine:
     # ---------------------------------------------------------- start and stop
 
     def restart(self, *, compacted: bool = False) -> None:
-        """Stop without a word, and come back with what the log has."""
+        """Restarts the coordinator with what the log has."""
         self.runtime.kill()
         self.held = None
         records = [record for batch in self.log for record in batch]

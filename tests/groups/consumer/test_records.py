@@ -1,4 +1,4 @@
-"""What becomes of consumer groups as records, where no scenario gets to see it."""
+"""Records of consumer groups, as far as no scenario shows them."""
 
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.member import Member
@@ -19,7 +19,7 @@ def test_a_whole_group_is_taken_away_in_kafkas_order():
 
 
 def test_topics_come_in_the_order_of_kafkas_hash_tables():
-    """As Apache Kafka 4.3.1 wrote them."""
+    """The order is that of Apache Kafka 4.3.1."""
     ids = [
         bytes.fromhex(each)
         for each in (

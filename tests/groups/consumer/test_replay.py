@@ -1,4 +1,4 @@
-"""Consumer groups that come from logs that were written elsewhere, by older and newer brokers, or were cleaned."""
+"""Consumer groups of logs that other brokers wrote, older and newer ones, or that were compacted."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Members of one consumer group that do anything at any time, and afterwards what they ought to; and what must hold.
+"""Random members of one consumer group, which then behave correctly, and what must always hold.
 
-Knows nothing of how the group gives out partitions. Whatever was done before: no two members that are in the group have
-the same partition in their hands, nor by what the group says; the log says what memory says; and members that behave
-come to rest, with every partition in somebody's hands.
+Knows nothing of how partitions are assigned. Whatever happens, no two members of the group own the same partition, in
+their own view or the group's; a replay of the log gives the same state; and the group becomes stable, with every
+partition assigned, once all members behave correctly.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from tests.groups.consumer.machine import Machine
 GROUP = "g"
 SESSION_S, REBALANCE_S = 10, 30
 ROUNDS = 40
-"""Within which a group has to settle; patterns alone may take eleven seconds from one look to the next."""
+"""Rounds within which a group has to become stable. Regular expressions alone may take eleven seconds."""
 ROUND_S = 2
 
 SUBSCRIPTIONS: tuple[dict[str, Any], ...] = (
@@ -32,7 +32,7 @@ SUBSCRIPTIONS: tuple[dict[str, Any], ...] = (
     {"topic_names": ["u"], "topic_regex": "v.*"},
 )
 TOPICS = {"t": (0, 3, 5), "u": (2, 4), "v1": (0, 2), "v2": (0, 1)}
-"""How many partitions each may have, in turn; none: it is not there."""
+"""The partition counts that each topic gets in turn; 0 if it does not exist."""
 
 Hand = set[tuple[bytes, int]]
 
@@ -49,7 +49,7 @@ def _owned(hand: Hand) -> dict[bytes, list[int]]:
 
 
 class Consumer:
-    """A member as a client: what it has in its hands, and what it knows."""
+    """A member as a client: what it owns, and what it knows."""
 
     def __init__(self, machine: Machine, name: str, instance: str | None, subscription: int) -> None:
         self.machine = machine
@@ -63,17 +63,17 @@ class Consumer:
         self.is_alive = False
 
     def start(self) -> None:
-        """A new process: it has nothing, and a new id."""
+        """Starts a new process, without partitions and with a new id."""
         self.runs += 1
         self.is_alive = True
         self.member_id = f"{self.name}{self.runs}"
         self.epoch = JOINING
         self.give_up()
         self.waiting: list[HeartbeatResult] | None = None
-        """The answer to what it asked last, should it have come; None where it asked nothing."""
+        """The response to its last request once it is there; None without a request."""
 
     def give_up(self) -> None:
-        """Everything it has, at once; then it joins again."""
+        """Gives up all its partitions, and rejoins."""
         self.epoch = JOINING
         self.hand: Hand = set()
         self.wanted: Hand = set()
@@ -81,7 +81,7 @@ class Consumer:
         self.wants_all = True
 
     def beat(self) -> None:
-        """Ask; what comes back is looked at later, or never."""
+        """Sends a heartbeat. The response is handled later, or never."""
         if not self.is_alive or self.waiting is not None:
             return
         is_full = self.wants_all or self.epoch == JOINING
@@ -103,13 +103,13 @@ class Consumer:
         self.waiting = answers
         self.wants_all = False
         if says:
-            # What it says it has not got may be another's by now: it waits to be told of it again.
+            # A partition that it reports as revoked may be another's by now. It waits until it is assigned again.
             self.has_to_say = False
             self.wanted &= self.hand
         self.machine.coordinator.consumer.heartbeat(beat, answers.append)
 
     def hear(self) -> None:
-        """Look at the answer, if it has come."""
+        """Handles the response, if it is there."""
         if not self.waiting:
             return
         (result,) = self.waiting
@@ -133,23 +133,23 @@ class Consumer:
             self.lost()
 
     def lost(self) -> None:
-        """No answer comes: it will say all it knows."""
+        """Loses the response: the next heartbeat is a full one."""
         self.waiting = None
         self.wants_all = True
 
     def revoke(self, *, how_many: int) -> None:
-        """Some of what it is to give up is given up; nobody is told yet."""
+        """Revokes some of the partitions that it has to revoke, without confirming it."""
         for each in sorted(self.hand - self.wanted)[:how_many]:
             self.hand.discard(each)
 
     def finish(self) -> None:
-        """It has what it was told that it has."""
+        """Takes the partitions of its assignment."""
         if self.hand != self.wanted:
             self.hand = set(self.wanted)
             self.has_to_say = True
 
     def go(self, epoch: int) -> None:
-        """Leave; nobody looks at the answer."""
+        """Leaves, and ignores the response."""
         if self.is_alive and self.epoch != JOINING:
             self.give_up_for_good()
             beat = Heartbeat(GROUP, self.member_id, epoch, self.instance)
@@ -160,7 +160,7 @@ class Consumer:
 
 
 class Walker:
-    """The consumers, their coordinator, its log and its topics."""
+    """The members, their coordinator, its log and its topics."""
 
     def __init__(self, interval_ms: int = 1000) -> None:
         settings = {
@@ -188,7 +188,7 @@ class Walker:
         self.check()
 
     def run(self, consumer: Consumer) -> None:
-        """One full turn of a consumer that behaves."""
+        """Runs one whole round of a member that behaves correctly."""
         if not consumer.is_alive:
             consumer.start()
         consumer.beat()
@@ -196,7 +196,7 @@ class Walker:
         consumer.finish()
 
     def talk(self, consumer: Consumer) -> None:
-        """It asks and hears, and does nothing about it yet."""
+        """Sends a heartbeat and handles the response, without taking or revoking partitions."""
         if not consumer.is_alive:
             consumer.start()
         consumer.beat()
@@ -220,7 +220,7 @@ class Walker:
         consumer.finish()
 
     def die(self, consumer: Consumer) -> None:
-        """It is gone, and nobody says so."""
+        """Kills the member."""
         consumer.give_up_for_good()
 
     def leave(self, consumer: Consumer) -> None:
@@ -236,7 +236,7 @@ class Walker:
         consumer.wants_all = True
 
     def topic(self, which: int | str) -> None:
-        """A topic is made, or gets more partitions, or is deleted."""
+        """Creates a topic, adds partitions, or deletes it."""
         name = which if isinstance(which, str) else list(TOPICS)[which % len(TOPICS)]
         counts = TOPICS[name]
         self.turns[name] += 1
@@ -255,7 +255,7 @@ class Walker:
         self.machine.clock.advance(seconds)
 
     def hold(self, _: int) -> None:
-        """What is written from here on is not safe yet, and nobody is answered."""
+        """Makes further records wait before they are durable, and responses with them."""
         if self.machine.held is None:
             self.machine.held = []
 
@@ -265,7 +265,7 @@ class Walker:
             written()
 
     def refuse(self, _: int) -> None:
-        """The log takes nothing, until it is released."""
+        """Makes every write fail until the log is released."""
         self.machine.is_broken = not self.machine.is_broken
 
     def restart(self, how: int) -> None:
@@ -278,7 +278,7 @@ class Walker:
     # ----------------------------------------------------------------- checks
 
     def check(self) -> None:
-        """Nobody has what another has."""
+        """Checks that no partition has two owners."""
         group = self.machine.group(GROUP)
         if group is None:
             return
@@ -294,14 +294,14 @@ class Walker:
         in_hand: dict[tuple[bytes, int], str] = {}
         for consumer in self.consumers:
             if consumer.member_id not in group.members:
-                continue  # fenced: what it reads it cannot commit
+                continue  # fenced: it cannot commit what it reads
             for each in consumer.hand:
                 former = in_hand.setdefault(each, consumer.member_id)
                 assert former == consumer.member_id, f"{each} is in the hands of {former} and {consumer.member_id}"
         assert group.target.keys() <= group.members.keys(), "somebody is to have something who is not there"
 
     def settle(self, living: list[Consumer]) -> None:
-        """The living behave from here on, the others are dead: there is rest, and every partition is read."""
+        """Kills all but these members, lets these behave correctly, and checks that every partition is assigned."""
         self.machine.is_broken = False
         self.release(0)
         for consumer in self.consumers:
@@ -330,7 +330,7 @@ class Walker:
         self.restart(len(living))
 
     def is_at_rest(self, living: list[Consumer]) -> bool:
-        """The group is stable, nobody else is in it, patterns are looked up, and everybody has what it is to have."""
+        """Returns whether the group is stable with these members alone, and its expressions are resolved."""
         group = self.machine.group(GROUP)
         if group is None or group.state_name != "Stable" or group.members.keys() != {each.member_id for each in living}:
             return False
@@ -354,7 +354,7 @@ CLUSTERS_VERBS = {"topic", "advance", "hold", "release", "refuse", "restart"}
 
 
 def snapshot(group: ConsumerGroup | None) -> Any:
-    """All that records keep of a group."""
+    """Returns the state of a group that is in records."""
     if group is None:
         return None
     return {

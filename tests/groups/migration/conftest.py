@@ -1,8 +1,8 @@
-"""Consumer groups with members of both protocols, told in the words of a scenario file.
+"""Consumer groups with members of both protocols, as the world of scenario files.
 
-Those of ``tests/groups/consumer``, and these: a member of the classic protocol goes by its name; ``a`` remembers the
-member id and the generation that it was last told, and what it has. Ids that the coordinator makes up are told by the
-names of those that got them.
+The commands are those of ``tests/groups/consumer`` and these. A member of the classic protocol goes by its name: ``a``
+remembers its member id, its generation and its partitions. Member ids of the coordinator are printed as the names of
+their members.
 """
 
 import struct
@@ -68,7 +68,7 @@ class World(ConsumerWorld):
         super().say(text)
 
     def know(self, client: ClassicClient, member_id: str) -> None:
-        """From now on that id is its name, also in what was printed already."""
+        """Prints the id as the client's name from now on, and in what was printed before."""
         if member_id:
             client.member_id = member_id
             self.printed = [each.replace(member_id, client.name) for each in self.printed]
@@ -88,9 +88,9 @@ class World(ConsumerWorld):
     # ------------------------------------------------------- classic requests
 
     def do_joingroup(self, words, options) -> None:
-        """``joingroup a topics=t+u owned=t-0,1 protocols=range,sticky version=9``; what it owns it need not say.
+        """``joingroup a topics=t+u owned=t-0,1 protocols=range,sticky version=9``; the owned partitions are optional.
 
-        Under a protocol with a question mark, ``protocols=range,sticky?``, it says nothing that anybody could read.
+        A protocol with a question mark, ``protocols=range,sticky?``, has metadata that cannot be read.
         """
         client = self.classic(words[0])
         protocols = tuple(
@@ -171,7 +171,7 @@ class World(ConsumerWorld):
             self.say(f"{name}: {error_name(code) if code else 'ok'}")
 
     def do_leavegroup(self, words, options) -> None:
-        """``leavegroup a b``, or ``leavegroup instance=i`` as an administrator does."""
+        """``leavegroup a b``, or ``leavegroup instance=i`` as an administrator."""
         instance = options.get("instance")
         ids = [self.classics[name].member_id if name in self.classics else name for name in words] or [""]
         for answer in self.machine.coordinator.leave("g", [Leaver(each, instance) for each in ids]):
@@ -179,14 +179,14 @@ class World(ConsumerWorld):
             self.say(f"{who}: {error_name(answer.error_code) if answer.error_code else 'left'}")
 
     def do_again(self, words, options) -> None:
-        """Each of these joins and syncs, as its heartbeat has told it to; how does not matter."""
+        """Each of these rejoins and syncs, as its heartbeat told it. Nothing is printed."""
         extra = " ".join(f"{name}={value}" for name, value in options.items())
         lines = [self.command(f"{verb} {name} {extra}") for name in words for verb in ("joingroup", "syncgroup")]
         self.printed = [each for line in lines for each in line.splitlines() if " has " in each and "log:" not in each]
         self.printed = [each for each in self.printed if each.startswith(tuple(f"{name}:" for name in words))]
 
     def do_stable(self, words, options) -> None:
-        """``stable a=t-0,1 b=t-2,3``: a classic group that is settled so."""
+        """``stable a=t-0,1 b=t-2,3``: a stable classic group with this assignment."""
         extra = " ".join(f"{name}={value}" for name, value in options.items() if name not in options or len(name) > 1)
         names = [name for name in options if len(name) == 1]
         for name in names:

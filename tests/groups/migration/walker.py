@@ -1,8 +1,8 @@
-"""Members of both protocols in one group, doing anything at any time, and afterwards what they ought to.
+"""Random members of both protocols in one group, which then behave correctly.
 
-Knows nothing of how a group changes its kind. What must hold is what holds of each kind by itself: no two members have
-the same partition in their hands, the log says what memory says, and members that behave come to rest, with every
-partition in somebody's hands; whichever protocol they speak, and whatever the group is by then.
+Knows nothing of how a group changes its protocol. What must hold is what holds for each protocol: no two members own
+the same partition, a replay of the log gives the same state, and the group becomes stable, with every partition
+assigned, whichever protocol it has then.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,17 @@ from tests.groups.consumer.walker import GROUP, REBALANCE_S, ROUND_S, SESSION_S,
 from tests.groups.consumer.walker import Walker as ConsumerWalker
 
 ROUNDS = 80
-"""Within which a group has to settle: a classic rebalance waits for who is dead, and there may be several."""
+"""Rounds within which a group has to become stable: a classic rebalance waits for dead members, and there may be
+several."""
 
 EAGER, COOPERATIVE = "range", "cooperative-sticky"
 SUBSCRIPTIONS = (["t"], ["t", "u"])
 TAKEN_AWAY = {UnknownMemberId, IllegalGeneration}
-"""Answers that tell a member that it has nothing any more, in the eyes of the others."""
+"""The errors after which a member owns nothing in the view of the others."""
 
 
 class NewConsumer(Consumer):
-    """A member of the consumer protocol, whose group may be a classic one when it is out of it."""
+    """A member of the consumer protocol. The group may have become a classic one while it was out of it."""
 
     def refused(self, error: type[KafkaError]) -> None:
         if error is GroupIdNotFound:
@@ -47,7 +48,7 @@ class NewConsumer(Consumer):
 
 
 class ClassicConsumer:
-    """A member of the classic protocol as a client, with the verbs of the other kind."""
+    """A member of the classic protocol as a client, with the methods of the other kind."""
 
     def __init__(self, machine: Machine, name: str, protocol: str, instance: str | None = None) -> None:
         self.machine = machine
@@ -58,7 +59,7 @@ class ClassicConsumer:
         self.give_up_for_good()
 
     def start(self) -> None:
-        """A new process: it has nothing, and no id yet."""
+        """Starts a new process, without partitions and without an id."""
         self.is_alive = True
         self.member_id = ""
         self.give_up()
@@ -79,11 +80,11 @@ class ClassicConsumer:
     # ------------------------------------------------------------------- ask
 
     def beat(self) -> None:
-        """Ask what comes next; what comes back is looked at later, or never."""
+        """Sends the next request. The response is handled later, or never."""
         if not self.is_alive or self.waiting is not None:
             return
         if self.next == "heartbeat" and self.members and self.seen is not self.machine.image.topics_by_name:
-            self.next = "join"  # the leader sees to the topics
+            self.next = "join"  # the leader reacts to changes of topics
         self.waiting = answers = []
         getattr(self, f"ask_{self.next}")(answers)
 
@@ -171,7 +172,7 @@ class ClassicConsumer:
             answer()
 
     def lost(self) -> None:
-        """No answer comes: it joins again."""
+        """Loses the response: it rejoins."""
         self.waiting = None
         self.next = "join"
 
@@ -182,7 +183,7 @@ class ClassicConsumer:
             self.hand.discard(each)
 
     def finish(self) -> None:
-        """It takes what it was given; if it gives something up, others wait for it to say so by joining."""
+        """Takes its assignment. If it has to revoke partitions, others wait until it rejoins."""
         if self.next == "heartbeat" and self.waiting is None:
             if self.hand - self.wanted:
                 self.next = "join"
@@ -200,7 +201,8 @@ class ClassicConsumer:
 
 
 def assign(machine: Machine, members: Sequence[JoinedMember], protocol: str) -> dict[str, bytes]:
-    """What a leader brings: to each as many as to the next; cooperatively, nothing that another one has still."""
+    """Returns the leader's assignment: balanced, and in a cooperative group without partitions that another member
+    owns."""
     said = {each.member_id: ConsumerProtocolSubscription.decode_prefixed(each.metadata) for each in members}
     owners = {
         (each.topic, index): member_id
@@ -227,7 +229,7 @@ def assign(machine: Machine, members: Sequence[JoinedMember], protocol: str) -> 
 
 
 class Walker(ConsumerWalker):
-    """Two members of the consumer protocol and three of the classic one, all of these eager or all cooperative."""
+    """Two members of the consumer protocol and three of the classic one, which are all eager or all cooperative."""
 
     def __init__(self, protocol: str, policy: str, interval_ms: int) -> None:
         super().__init__(interval_ms)
@@ -260,7 +262,7 @@ class Walker(ConsumerWalker):
     # ----------------------------------------------------------------- checks
 
     def check(self) -> None:
-        """Nobody has what another has; whoever is out of the group, or was, until it hears of it, does not count."""
+        """Checks that no partition has two owners. Members that are not in the group do not count."""
         group = self.group
         members = group.members if group is not None else {}
         in_hand: dict[tuple[bytes, int], str] = {}
@@ -283,9 +285,9 @@ class Walker(ConsumerWalker):
                         assert former == member.member_id, f"{partition} is of {former} and of {member.member_id}"
 
     def settle(self, living: list[Any]) -> None:
-        """The living behave from here on, the others are dead: there is rest, and every partition is read.
+        """Kills all but these members, lets these behave correctly, and checks that every partition is assigned.
 
-        Of two with the same instance id only one may live, or they would take it from each other for ever.
+        Of two members with the same instance id only one may live, or they would fence each other for ever.
         """
         instances = {each.instance: each for each in living if each.instance is not None}
         living = [each for each in living if each.instance is None or instances[each.instance] is each]

@@ -1,4 +1,4 @@
-"""The share groups of a coordinator, as a scenario file tells of them: see share_world.py."""
+"""The world of the scenarios of share groups: see share_world.py."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Share groups, their members, the log and the share coordinator, in the words of a scenario file.
+"""Share groups, their members, the log and the persister, as the world of scenario files.
 
-Everybody is in group ``g`` unless ``group=`` says otherwise, and a member goes by its name, which is its id; it
-remembers the epoch that it was last told. A topic has an id made of its name. What is answered, written and asked of
-the share coordinator is printed in the order in which it happens.
+The group is ``g`` unless ``group=`` gives another one. A member goes by its name, which is its id, and remembers its
+epoch. A topic's id is made of its name. Responses, records and calls of the persister are printed in the order in which
+they happen.
 """
 
 import shlex
@@ -73,14 +73,14 @@ class Outcome(NamedTuple):
 
 
 class FakePersister:
-    """The share coordinator: keeps where share partitions begin, says what it is asked; may fail, or be slow."""
+    """A persister that stores start offsets, prints its calls, and may fail or be slow."""
 
     def __init__(self, world: "World") -> None:
         self.world = world
         self.kept: dict[tuple[str, bytes, int], tuple[int, int]] = {}
         """State epoch and start offset by group, topic id and partition."""
         self.failing: set[str] | None = None
-        """Nothing of these partitions can be written; of any, where there are none."""
+        """The partitions whose state cannot be written; every partition if it is empty."""
         self.held: list[Callable[[], None]] | None = None
 
     def initialize(self, group_id, partitions, state_epoch, done) -> None:
@@ -123,7 +123,7 @@ class FakePersister:
 
 
 class World:
-    """One coordinator after the other: what they have written stays."""
+    """A coordinator that can be restarted with its log."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.clock = ManualClock()
@@ -135,7 +135,7 @@ class World:
         self.log: list[tuple[bytes, bytes | None]] = []
         self.printed: list[str] = []
         self.epochs: dict[tuple[str, str], int] = {}
-        """What members were told last, by group and member."""
+        """The epochs of members by group and member."""
         self.assigned: dict[tuple[str, str], dict[bytes, tuple[int, ...]]] = {}
         self.is_broken = False
         self.held: list[Callable[[], None]] | None = None
@@ -145,7 +145,7 @@ class World:
         self.coordinator = GroupCoordinator(GroupConfig(), self.runtime, lambda: self.settings)
 
     def command(self, line: str) -> str:
-        """Do what one line says; what it printed."""
+        """Runs one line, and returns what it printed."""
         verb, *words = shlex.split(line)
         options = dict(word.split("=", 1) for word in words if "=" in word)
         try:
@@ -235,7 +235,7 @@ class World:
         self.clock.advance(milliseconds(words[0]) / 1000)
 
     def do_restart(self, *_) -> None:
-        """Stop without a word, and come back with what the log has. Nobody answers what was asked before."""
+        """Restarts the coordinator with what the log has. Pending requests are dropped."""
         self.runtime.kill()
         if self.held is not None:
             self.held = []
@@ -249,14 +249,14 @@ class World:
             self.runtime.only.replay(offset, -1, key, value)
 
     def do_break(self, *_) -> None:
-        """The log takes nothing from here on."""
+        """Makes every further write fail."""
         self.is_broken = True
 
     def do_mend(self, *_) -> None:
         self.is_broken = False
 
     def do_hold(self, *_) -> None:
-        """What is written from here on is not safe yet."""
+        """Makes further records wait before they are durable."""
         self.held = self.held or []
 
     def do_release(self, *_) -> None:
@@ -275,14 +275,14 @@ class World:
             self.persister.held = self.persister.held or []
         else:
             assert how == "answers"
-            while self.persister.held:  # what is asked meanwhile has to wait for its turn
+            while self.persister.held:  # calls that come meanwhile wait, too
                 self.persister.held.pop(0)()
             self.persister.held = None
 
     # ---------------------------------------------------------------- topics
 
     def do_topic(self, words, _) -> None:
-        """``topic t 3``: made, or, where there is one, with so many partitions."""
+        """``topic t 3``: creates the topic, or gives it so many partitions."""
         name, count = words[0], int(words[1]) if len(words) > 1 else 1
         there = self.image.topics_by_name.get(name)
         if there is None:
@@ -364,7 +364,7 @@ class World:
     # --------------------------------------------------------------- offsets
 
     def do_kept(self, words, _) -> None:
-        """What share partitions the group has, and what the share coordinator keeps."""
+        """Prints the group's share partitions, and what the persister stores."""
         for group_id in words or ["g"]:
             kept = self.coordinator.share.initialized(group_id)
             has = [f"{self.names[each]}:{','.join(map(str, p))}" for each, p in kept.items()]

@@ -1,4 +1,4 @@
-"""Share groups, told in scenario files: how they are read is in tests/scenarios.py, their words in share_world.py."""
+"""Share groups in scenario files. tests/scenarios.py reads them, share_world.py has their commands."""
 
 from pathlib import Path
 

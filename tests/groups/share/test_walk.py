@@ -1,4 +1,4 @@
-"""Share groups at random: whatever happens to them, they settle, everything is read, and the log says it all."""
+"""Share groups under random steps: they become stable, every partition is assigned, and the log has their state."""
 
 import random
 import string
@@ -11,8 +11,8 @@ from tests.groups.share.share_world import World
 
 MEMBERS = string.ascii_lowercase[:6]
 TOPICS = ("t", "u", "v")
-PATIENCE = 12
-"""Rounds of heartbeats in which a group comes to rest, when nothing happens any more."""
+ROUNDS = 12
+"""Rounds of heartbeats within which a group becomes stable."""
 
 
 class Walker:
@@ -27,7 +27,7 @@ class Walker:
         self.world.command(line)
 
     def step(self) -> None:
-        """One thing that may happen."""
+        """Runs one random step."""
         choice = self.random.choice
         there = sorted(self.world.image.topics_by_name)
         name, topics = choice(MEMBERS), self.random.sample(TOPICS, self.random.randint(1, len(TOPICS)))
@@ -80,7 +80,7 @@ class Walker:
             assert self.forgotten_by(group) == set(), "state that nobody knows of"
 
     def forgotten_by(self, group: ShareGroup | None) -> set[tuple[bytes, int]]:
-        """Partitions that have state, as the share coordinator has it, but not as their group has it."""
+        """Returns the partitions with state that their group does not know of."""
         kept = {(topic_id, index) for _, topic_id, index in self.world.persister.kept}
         known = group.state if group is not None else StateMetadata()
         named = {(topic_id, index) for topic_id, indexes in known.partitions().items() for index in indexes}
@@ -88,7 +88,7 @@ class Walker:
         return {at for at in kept - named if at[0] in there and at[0] not in known.deleting}
 
     def check_replay(self) -> None:
-        """What the log says is what there is."""
+        """Checks that a replay of the log gives the same state."""
         again = World(quiet=True)
         again.image, again.names = self.world.image, self.world.names
         again.replay(self.world.log)
@@ -98,11 +98,11 @@ class Walker:
             assert told(now) == told(then)
 
     def settle(self) -> None:
-        """Nothing goes wrong any more, and everybody goes on."""
+        """Stops all failures, and lets all members send heartbeats."""
         for line in ("mend", "release", "persister works", "persister answers", "topic w"):
             self.do(line)
         silent = 0
-        for _ in range(PATIENCE):
+        for _ in range(ROUNDS):
             written = len(self.world.log)
             group = self.world.group()
             for name in sorted(group.members if group is not None else ()):
@@ -138,7 +138,7 @@ class Walker:
         assert all(("g", *at) in self.world.persister.kept for at in wanted)
 
     def end(self) -> None:
-        """Who falls silent is out, and with the group goes all that was kept for it."""
+        """Lets all sessions time out, deletes the group, and checks that its state is deleted."""
         self.do("restart")
         self.do("advance 2m")
         group = self.world.group()

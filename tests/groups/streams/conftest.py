@@ -1,4 +1,4 @@
-"""A coordinator with streams groups, and the words that scenarios are told in."""
+"""The world of the scenarios of streams groups: see machine.py."""
 
 import pytest
 

@@ -1,8 +1,7 @@
-"""Streams groups, their members and their log, told in the words of a scenario file.
+"""Streams groups, their members and their log, as the world of scenario files.
 
-Everybody is in group ``g``, and is a process of its own unless ``process=`` says otherwise. A member goes by its name,
-and remembers the epoch and the tasks that it was last told. What is written and what is answered is printed in the
-order in which it happens.
+The group is ``g``, and each member is a process of its own unless ``process=`` gives another one. A member goes by its
+name, and remembers its epoch and its tasks. Responses and records are printed in the order in which they happen.
 """
 
 import re
@@ -127,7 +126,7 @@ class World:
         )
 
     def command(self, line: str) -> str:
-        """Do what one line says; what it printed."""
+        """Runs one line, and returns what it printed."""
         verb, *words = shlex.split(line)
         options = dict(word.split("=", 1) for word in words if "=" in word)
         getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
@@ -197,7 +196,8 @@ class World:
         self.runtime.only.topics_changed([words[0]])
 
     def do_subtopology(self, words, options) -> None:
-        """One more: what it reads (``from=``, or ``read=`` what another writes), writes and keeps."""
+        """Adds a subtopology: its sources (``from=``, or ``read=`` for repartition topics), its sinks and its
+        changelogs."""
 
         def infos(name: str) -> list[StreamsGroupTopologyValue.TopicInfo]:
             return [
@@ -231,18 +231,18 @@ class World:
         )
 
     def do_topology(self, _, __) -> None:
-        """Another one begins."""
+        """Begins another topology."""
         self.subtopologies = []
 
     def do_log(self, words, _) -> None:
         self.is_broken = words == ["broken"]
 
     def do_hold(self, _, __) -> None:
-        """What is in the log from now on is not safe yet."""
+        """Makes further records wait before they are durable."""
         self.held = []
 
     def do_release(self, _, __) -> None:
-        """All of it is."""
+        """Makes all records durable."""
         held, self.held = self.held, None
         for written in held:
             written()
@@ -251,7 +251,7 @@ class World:
         self.is_barren = words == ["broken"]
 
     def do_restart(self, _, __) -> None:
-        """The broker is killed, and reads its log, whole or cleaned; what comes out is what was there."""
+        """Restarts the coordinator with its log, compacted or not, and checks that the state is the same."""
         before = self.state()
         self.held = None
         self.runtime.kill()
@@ -265,7 +265,7 @@ class World:
         self.runtime.activate()
 
     def do_resign(self, _, __) -> None:
-        """The log is gone, and with it all groups."""
+        """Loses the log, and all groups with it."""
         self.log.clear()
         self.runtime.resign()
         self.runtime.start()
@@ -301,7 +301,7 @@ class World:
             self.beat(client, self.more(options))
 
     def do_ack(self, words, options) -> None:
-        """A heartbeat that says what the member owns: what it was last told."""
+        """Sends a heartbeat that reports the assigned tasks."""
         for name in words:
             active, standby, warmup = self.client(name).owned()
             more = {"active": active, "standby": standby, "warmup": warmup, **self.more(options)}
@@ -382,7 +382,7 @@ class World:
         return group if isinstance(group, StreamsGroup) else None
 
     def state(self) -> Any:
-        """All that records keep of the group."""
+        """Returns the state of the group that is in records."""
         group = self.group
         if group is None:
             return None

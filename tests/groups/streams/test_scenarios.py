@@ -1,4 +1,4 @@
-"""Streams groups, told in scenario files: how they are read is in tests/scenarios.py, their words in machine.py."""
+"""Streams groups in scenario files. tests/scenarios.py reads them, machine.py has their commands."""
 
 from pathlib import Path
 

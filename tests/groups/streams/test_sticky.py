@@ -1,4 +1,4 @@
-"""What every assignment of tasks must be; that each is Apache Kafka's own is seen in compat_tests."""
+"""The properties of every assignment of tasks. compat_tests compares each with Apache Kafka's own assignor."""
 
 from collections import Counter
 

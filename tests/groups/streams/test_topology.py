@@ -1,4 +1,4 @@
-"""Topologies, by what they say of their topics."""
+"""Topologies and their topics."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from barnabas.groups.streams.topology import CopartitionGroup, Subtopology, Topi
 
 
 def subtopology(*, sources: list[int], repartition_sources: list[int]) -> Subtopology:
-    """One that reads ``a``, ``b`` and ``r``, of which these numbers go together."""
+    """Returns a subtopology that reads ``a``, ``b`` and ``r``, with a copartition group of these indexes."""
     return Subtopology(
         subtopology_id="0",
         source_topics=["a", "b"],

@@ -1,4 +1,4 @@
-"""A streams group under anything that members, topics, configs, restarts and a failing log may do to it."""
+"""A streams group under random members, topics, configs, restarts, and a failing log."""
 
 from hypothesis import given
 from hypothesis import strategies as st

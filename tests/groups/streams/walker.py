@@ -1,4 +1,4 @@
-"""Applications that join, run tasks, fall silent and come back, and a judge of who runs what at any moment."""
+"""Random members that join, run tasks, fall silent and come back, and a check of who runs which task."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ ROUNDS = 60
 
 
 class Runner(Client):
-    """A member on its own machine: what it was told to give up it runs until it says that it does not."""
+    """A member on its own machine. It runs a task that it has to revoke until it confirms that it does not."""
 
     def __init__(self, index: int) -> None:
         super().__init__(f"m{index}")
@@ -53,13 +53,13 @@ class Walker:
             self.heed(runner, self.world.command(f"beat {runner.name}"))
 
     def ack(self, runner: Runner) -> None:
-        """It stops what it was told to stop, and says so."""
+        """The member revokes its tasks, and confirms it."""
         if runner.is_in:
             runner.running = runner.told
             self.heed(runner, self.world.command(f"ack {runner.name}"))
 
     def lose(self, runner: Runner) -> None:
-        """The answer does not come, and it asks again."""
+        """The response is lost, and the member sends the request again."""
         if runner.is_in:
             epoch, tasks = runner.epoch, runner.tasks
             self.world.command(f"beat {runner.name}")
@@ -73,7 +73,7 @@ class Walker:
             runner.is_in = "epoch -1" not in told and "UNKNOWN" not in told
 
     def wait(self, runner: Runner) -> None:
-        """Time goes by: enough for whoever does not give up its tasks, or is silent for long."""
+        """Advances the clock: enough for rebalance timeouts, or session timeouts."""
         self.world.command("advance 8s")
 
     def restart(self, runner: Runner) -> None:
@@ -83,7 +83,7 @@ class Walker:
         self.world.command("log fine" if self.world.is_broken else "log broken")
 
     def grow(self, runner: Runner) -> None:
-        """The topic, and with it those that follow from it."""
+        """Adds partitions to the source topic, and to the internal topics."""
         self.size = self.size % 5 + 1
         for name in "trc":
             self.world.command(f"topic {name} {self.size}")
@@ -102,7 +102,7 @@ class Walker:
     # ------------------------------------------------------------- what must hold
 
     def judge(self) -> None:
-        """No active task is run by two members of the group; nor does a process have a task in two roles."""
+        """Checks that no active task has two members, and no process has a task in two roles."""
         group = self.world.group
         members = {} if group is None else group.members
         running = Counter(task for each in self.runners if each.name in members for task in each.running)
@@ -118,7 +118,7 @@ class Walker:
         assert all(count == 1 for count in held.values()), held
 
     def settle(self, living: set[int]) -> None:
-        """Those that live go on; then everybody has its share, and every task is run once."""
+        """Kills all but these members, and checks that every task runs once."""
         self.world.command("log fine")
         chosen = [self.runners[index] for index in sorted(living) if index < len(self.runners)]
         for runner in self.runners:
