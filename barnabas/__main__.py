@@ -1,4 +1,4 @@
-"""``python -m barnabas`` is ``barnabas``."""
+"""Runs the command line with ``python -m barnabas``."""
 
 import sys
 

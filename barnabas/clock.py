@@ -1,7 +1,7 @@
-"""Time as an object that is handed in, so that whoever hands it in owns it.
+"""Clocks and schedulers, which are passed in, so that tests control time.
 
-Knows nothing of what happens at any time. An asyncio loop is a :class:`Scheduler`; a :class:`ManualClock` is clock
-and scheduler at once, and stands still until it is told to go on.
+Knows nothing of what is scheduled. An asyncio loop is a :class:`Scheduler`. A :class:`ManualClock` is both a clock and
+a scheduler; only tests advance it.
 """
 
 import heapq
@@ -12,35 +12,35 @@ from typing import Any, Protocol
 
 
 class Clock(Protocol):
-    """What time it is."""
+    """A source of the current time."""
 
     def time_ms(self) -> int:
-        """Milliseconds since 1970, as records carry them."""
+        """Returns milliseconds since 1970, the unit of timestamps in records."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Returns seconds since an arbitrary moment; never decreases."""
         ...
 
 
 class Timer(Protocol):
-    """A call that waits for its moment."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Forget the call; harmless when it has been made."""
+        """Cancels the call; has no effect once it has been made."""
         ...
 
 
 class Scheduler(Protocol):
-    """Calls things later."""
+    """Schedules calls."""
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
-        """Call ``callback(*args)`` once, ``delay`` seconds from now."""
+        """Schedules one call of ``callback(*args)`` in ``delay`` seconds."""
         ...
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of the operating system."""
 
     def time_ms(self) -> int:
         return time.time_ns() // 1_000_000
@@ -50,7 +50,7 @@ class SystemClock:
 
 
 class ManualTimer:
-    """A call that :meth:`ManualClock.advance` makes when its moment has come."""
+    """A call that :meth:`ManualClock.advance` makes when it is due."""
 
     __slots__ = ("args", "callback")
 
@@ -63,7 +63,7 @@ class ManualTimer:
 
 
 class ManualClock:
-    """A clock that only :meth:`advance` moves, and the scheduler that goes by it.
+    """A clock that only :meth:`advance` moves, and a scheduler that uses it.
 
     >>> clock = ManualClock(time_ms=1000)
     >>> called = []
@@ -91,7 +91,7 @@ class ManualClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass. Each call that falls due is made at its own moment, in order."""
+        """Moves the clock, and makes each call that becomes due at its own time, in order."""
         end = self._now + seconds
         while self._due and self._due[0][0] <= end + 1e-9:
             at, _, timer = heapq.heappop(self._due)

@@ -31,7 +31,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     (True, False)
     """
     try:
-        import re2  # here, as it costs more than all else that a broker imports to start
+        import re2  # here, because it takes longer than all other imports of the broker together
     except ImportError as error:
         raise InvalidRegularExpression("The package google-re2 is not installed") from error
     options = re2.Options()

@@ -1,1 +1,1 @@
-"""Record batches: the one format that the wire and the log share."""
+"""Record batches, the format that the wire and the log share. Older formats are converted from and to it."""

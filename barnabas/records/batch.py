@@ -1,20 +1,20 @@
-"""A record batch (format v2) as it lies in a buffer: its header read, checked and stamped in place.
+"""A record batch (format v2) in a buffer: reads, checks and stamps its header in place.
 
-Knows nothing of what is inside the records, of files or of the wire that the bytes came by.
+Knows nothing of the contents of the records, nor of files and the wire.
 
 The layout, all of it big-endian (Apache Kafka's ``DefaultRecordBatch``; KIP-98):
 
 ======  ====  ======================  ==============================================================================
 offset  size  field                   meaning
 ======  ====  ======================  ==============================================================================
-0       8     base_offset             offset of the first record; the leader's to give
+0       8     base_offset             offset of the first record; assigned by the leader
 8       4     batch_length            bytes that follow this field: the whole batch has 12 more
-12      4     partition_leader_epoch  epoch of the leader that appended the batch; the leader's to give
+12      4     partition_leader_epoch  epoch of the leader that appended the batch; assigned by the leader
 16      1     magic                   2
 17      4     crc                     CRC-32C of everything from offset 21 to the end
 21      2     attributes              bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
 23      4     last_offset_delta       last record's offset - base_offset; stays when compaction removes that record
-27      8     base_timestamp          what the records' timestamp deltas are added to
+27      8     base_timestamp          the records' timestamp deltas are added to it
 35      8     max_timestamp           the latest timestamp; with LogAppendTime, that of every record
 43      8     producer_id             -1 without idempotence
 51      2     producer_epoch
@@ -23,9 +23,8 @@ offset  size  field                   meaning
 61            records                 one after the other; all of them compressed as one when there is a codec
 ======  ====  ======================  ==============================================================================
 
-Base offset and leader epoch stand before the CRC's range, and so does the length, for the same reason: a leader
-assigns them to every batch that it takes in, and would otherwise have to read each batch a second time to sign it anew.
-The producer's CRC thus lives as long as the batch does, from its memory through every replica into the consumer's.
+The CRC does not cover base offset, length and leader epoch. So a leader assigns offset and epoch to a batch without
+reading it again for a new CRC, and the producer's CRC stays valid in every replica and in the consumer.
 """
 
 from collections.abc import Iterator
@@ -40,11 +39,11 @@ Buffer = bytes | bytearray | memoryview
 
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size  # 61
-LOG_OVERHEAD: Final = 12  # base_offset and batch_length: what is not counted in batch_length
+LOG_OVERHEAD: Final = 12  # base_offset and batch_length, which batch_length does not include
 MAGIC: Final = 2
 MAGIC_AT: Final = 16
 CRC_AT: Final = 17
-CHECKED_FROM: Final = 21  # where the CRC's range starts
+CHECKED_FROM: Final = 21  # the CRC covers everything from here on
 
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
@@ -69,7 +68,7 @@ _new = object.__new__
 
 
 class Compression(IntEnum):
-    """The codecs, by their number in the attributes."""
+    """The codecs, with their numbers in the attributes."""
 
     NONE = 0
     GZIP = 1
@@ -82,9 +81,9 @@ _CODECS = tuple(Compression)
 
 
 class RecordBatch:
-    """One batch, by its header; the records stay in :attr:`buffer`, which is a view, never a copy.
+    """The header of a batch. The records stay in :attr:`buffer`, which is a view, never a copy.
 
-    What is read at :meth:`parse` stays true to the bytes: :meth:`stamp` and :meth:`retime` write both.
+    :meth:`stamp` and :meth:`retime` write to the attributes and to the buffer.
     """
 
     __slots__ = (
@@ -121,12 +120,13 @@ class RecordBatch:
 
     @classmethod
     def parse(cls, buffer: Buffer, at: int = 0) -> "RecordBatch":
-        """The batch that starts ``at`` that byte of ``buffer``; what follows it there does not matter.
+        """Parses the batch ``at`` a position of ``buffer``; bytes after it are ignored.
 
-        Checks that the header is there, that the length is not below it nor beyond the buffer, and that this is
-        format v2; nothing else, not even the CRC.
+        Checks that the header is complete, that the length is within the buffer, and that the format is v2. Does not
+        check anything else, not even the CRC.
 
-        Raises CorruptMessage where the bytes cannot be a batch, InvalidRecord where they are an older message format.
+        :raises CorruptMessage: the bytes are not a batch
+        :raises InvalidRecord: they are of an older message format
         """
         batch = _new(cls)
         size = len(buffer) - at
@@ -161,7 +161,7 @@ class RecordBatch:
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes of the whole batch, header included."""
+        """The size of the whole batch, with its header."""
         return self.batch_length + LOG_OVERHEAD
 
     @property
@@ -170,19 +170,19 @@ class RecordBatch:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the batch's last."""
+        """The offset after the last one of the batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
     def last_sequence(self) -> int:
-        """The last record's sequence, -1 when there are none; sequences go on from 2**31 - 1 at 0."""
+        """The sequence of the last record, -1 if there are none; 0 follows 2**31 - 1."""
         if self.base_sequence < 0:
             return NO_SEQUENCE
         return self.base_sequence + self.last_offset_delta & 0x7FFFFFFF
 
     @property
     def compression(self) -> Compression:
-        """Raises CorruptMessage for a number that is no codec's."""
+        """The codec. :raises CorruptMessage: its number is unknown"""
         try:
             return _CODECS[self.attributes & CODEC_MASK]
         except IndexError:
@@ -190,7 +190,7 @@ class RecordBatch:
 
     @property
     def is_log_append_time(self) -> bool:
-        """Whether max_timestamp is the timestamp of every record, given by the leader."""
+        """Whether all records have the timestamp max_timestamp, assigned by the leader."""
         return self.attributes & LOG_APPEND_TIME_BIT != 0
 
     @property
@@ -199,12 +199,12 @@ class RecordBatch:
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are the brokers' own: markers that no consumer is shown."""
+        """Whether the records are control records, which consumers do not return."""
         return self.attributes & CONTROL_BIT != 0
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether base_timestamp says when tombstones and markers in here may go (KIP-534)."""
+        """Whether base_timestamp is the time from which compaction may remove tombstones and markers (KIP-534)."""
         return self.attributes & DELETE_HORIZON_BIT != 0
 
     @property
@@ -213,30 +213,30 @@ class RecordBatch:
 
     @property
     def body(self) -> memoryview:
-        """The records, compressed as they are."""
+        """The records, still compressed."""
         return self.buffer[HEADER_SIZE:]
 
     def is_intact(self) -> bool:
-        """Whether the CRC is that of the bytes."""
+        """Returns whether the CRC is that of the bytes."""
         return crc32c(self.buffer[CHECKED_FROM:]) == self.crc
 
     def check_crc(self) -> None:
-        """Raises CorruptMessage unless the CRC is that of the bytes."""
+        """Checks the CRC. :raises CorruptMessage: it is not that of the bytes"""
         if crc32c(self.buffer[CHECKED_FROM:]) != self.crc:
             raise CorruptMessage(f"Record is corrupt (stored crc = {self.crc}).")
 
     def stamp(self, base_offset: int, leader_epoch: int) -> None:
-        """Write the leader's offset and epoch into the buffer, which must be writable. The CRC does not cover them."""
+        """Writes base offset and leader epoch, which the CRC does not cover, into the writable buffer."""
         self.base_offset = base_offset
         self.partition_leader_epoch = leader_epoch
         _put_int64(self.buffer, 0, base_offset)
         _put_int32(self.buffer, 12, leader_epoch)
 
     def retime(self, max_timestamp: int, *, log_append_time: bool) -> None:
-        """Write another max timestamp (ms) and timestamp type into the buffer, and the CRC that they make.
+        """Writes max timestamp (ms), timestamp type and the new CRC into the buffer.
 
-        The base timestamp stays, as with Apache Kafka (``DefaultRecordBatch.setMaxTimestamp``): with LogAppendTime
-        nobody reads it. Attribute bits that mean nothing are not kept.
+        The base timestamp stays, as in Apache Kafka (``DefaultRecordBatch.setMaxTimestamp``): with LogAppendTime it is
+        not used. Unused attribute bits are cleared.
         """
         known = CODEC_MASK | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
         self.attributes = self.attributes & known | (LOG_APPEND_TIME_BIT if log_append_time else 0)
@@ -247,13 +247,13 @@ class RecordBatch:
         self.sign()
 
     def sign(self) -> None:
-        """Compute the CRC and write it into the buffer."""
+        """Computes the CRC and writes it into the buffer."""
         self.crc = crc32c(self.buffer[CHECKED_FROM:])
         _UINT32.pack_into(self.buffer, CRC_AT, self.crc)
 
 
 def _no_batch(buffer: Buffer, at: int) -> CorruptMessage | InvalidRecord:
-    """What is wrong with the bytes that :meth:`RecordBatch.parse` refused."""
+    """Returns the error for bytes that :meth:`RecordBatch.parse` refuses."""
     there = len(buffer) - at
     if there > MAGIC_AT:
         magic = buffer[at + MAGIC_AT]
@@ -270,11 +270,11 @@ def _no_batch(buffer: Buffer, at: int) -> CorruptMessage | InvalidRecord:
 
 
 def batches(buffer: Buffer) -> Iterator[RecordBatch]:
-    """The batches in ``buffer``, one behind the other; one that is cut off at the end is left out.
+    """Yields the batches in ``buffer``, without a truncated one at the end.
 
-    A fetch ends in the middle of a batch when its limit says so, and a log when the power went.
+    A fetch response may end within a batch because of its size limit, and a log because of a crash.
 
-    Raises CorruptMessage or InvalidRecord at the first bytes that cannot be a batch, as :meth:`RecordBatch.parse`.
+    :raises CorruptMessage, InvalidRecord: as :meth:`RecordBatch.parse`, at the first bytes that are not a batch
     """
     at, end = 0, len(buffer)
     while end - at >= HEADER_SIZE:

@@ -1,6 +1,6 @@
-"""Writes record batches: for the broker's own topics, for batches that change their codec, for tests.
+"""Builds record batches for internal topics, and recompresses batches.
 
-Knows nothing of where a batch goes; whoever appends it stamps offset and epoch.
+Knows nothing of the log; the leader stamps offset and epoch when it appends a batch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from barnabas.records.varint import write_varint
 
 Headers = Sequence[tuple[str, bytes | None]]
 
-#: Key, value, timestamp (ms) and, where there are any, headers.
+#: Key, value, timestamp (ms) and optional headers.
 NewRecord = tuple[bytes | None, bytes | None, int] | tuple[bytes | None, bytes | None, int, Headers]
 
 KEPT_BITS: Final = TRANSACTIONAL_BIT | CONTROL_BIT | LOG_APPEND_TIME_BIT
@@ -51,9 +51,9 @@ def build_batch(
     is_transactional: bool = False,
     log_append_time_ms: int | None = None,
 ) -> bytearray:
-    """One batch of ``records``, whose offsets follow one another; the base timestamp is the first record's.
+    """Builds a batch of ``records`` with consecutive offsets; the base timestamp is that of the first record.
 
-    With ``log_append_time_ms`` the batch says LogAppendTime, and that this is the timestamp of all its records.
+    :param log_append_time_ms: if given, the timestamp type is LogAppendTime, and this is the timestamp of all records
     """
     body = bytearray()
     base_timestamp = max_timestamp = NO_TIMESTAMP
@@ -94,7 +94,7 @@ def build_batch(
 
 
 def recompress(batch: RecordBatch, body: bytes, compression: Compression, level: int | None = None) -> RecordBatch:
-    """``batch`` with another codec around its unpacked ``body``, in a buffer of its own; all else stays."""
+    """Returns a copy of ``batch`` whose decompressed ``body`` is compressed with another codec."""
     packed = _pack(compression, body, level)
     buffer = bytearray(HEADER_SIZE + len(packed))
     buffer[:HEADER_SIZE] = batch.buffer[:HEADER_SIZE]
@@ -106,7 +106,7 @@ def recompress(batch: RecordBatch, body: bytes, compression: Compression, level:
 
 
 def sign(batch: bytearray | memoryview) -> None:
-    """Compute the CRC of the batch that fills this buffer, and write it there."""
+    """Computes the CRC of the batch that fills the buffer, and writes it there."""
     batch[CRC_AT:CHECKED_FROM] = crc32c(memoryview(batch)[CHECKED_FROM:]).to_bytes(4, "big")
 
 

@@ -1,6 +1,6 @@
-"""The four codecs of a record batch's body, both ways; unpacking stops at a limit that the caller sets.
+"""Compresses and decompresses the body of a record batch by its codec, up to a size limit.
 
-Knows nothing of batches and records. The codecs' libraries are imported when a batch first needs them.
+Knows nothing of batches and records. The library of a codec is imported when it is first needed.
 """
 
 import zlib
@@ -14,17 +14,17 @@ from barnabas.records.batch import Compression
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
 
-CHUNK: Final = 1 << 16  # unpacked bytes that a decoder is asked for at a time
-ZSTD_SIP: Final = 512  # packed bytes that a zstd decoder is given at a time: 16 MiB come of them at the most
+CHUNK: Final = 1 << 16  # maximum decompressed bytes per call of a decoder
+ZSTD_SIP: Final = 512  # compressed bytes per call of a zstd decoder; they decompress to 16 MiB at most
 GZIP_MAGIC: Final = b"\x1f\x8b"
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
-XERIAL_BLOCK: Final = 32 << 10  # what snappy-java puts into one block
+XERIAL_BLOCK: Final = 32 << 10  # bytes in one block of snappy-java
 _XERIAL_HEADER = Struct(">8sii")
 _BLOCK_SIZE = Struct(">i")
 
 
 class _Unpacked:
-    """Pieces of unpacked bytes, up to a limit."""
+    """Decompressed bytes in pieces, up to a limit."""
 
     __slots__ = ("left", "limit", "pieces")
 
@@ -33,7 +33,7 @@ class _Unpacked:
         self.pieces: list[bytes] = []
 
     def room(self) -> int:
-        """How many bytes to ask the decoder for: one more than may be, so that too much shows."""
+        """The maximum of bytes for the next call of the decoder: one more than allowed, to detect an excess."""
         return min(CHUNK, self.left + 1)
 
     def add(self, piece: bytes) -> None:
@@ -47,22 +47,25 @@ class _Unpacked:
 
 
 def decompress(codec: Compression, data: "Buffer", limit: int) -> bytes:
-    """Unpack a batch's body, which may come to ``limit`` bytes; what is allocated beyond them does not depend on it.
+    """Decompresses the body of a batch.
 
-    Raises CorruptMessage if ``data`` is not what ``codec`` makes, MessageTooLarge beyond the limit.
+    No more than ``limit`` bytes and a constant are allocated.
+
+    :raises CorruptMessage: ``data`` is not of that codec
+    :raises MessageTooLarge: it decompresses to more than ``limit`` bytes
     """
     out = _Unpacked(limit)
     try:
         _UNPACK[codec](data, out)
     except KafkaError:
         raise
-    except Exception as error:  # each library has its own, and some raise plain RuntimeErrors
+    except Exception as error:  # each library has its own exceptions, some of them plain RuntimeErrors
         raise CorruptMessage(f"A {codec.name.lower()} body cannot be unpacked: {error}") from error
     return out.whole()
 
 
 def compress(codec: Compression, data: "Buffer", level: int | None = None) -> bytes:
-    """Pack a batch's body as Apache Kafka does. ``level`` is the codec's own; None for what Kafka takes by default."""
+    """Compresses the body of a batch as Apache Kafka does. :param level: of the codec; None takes Kafka's default"""
     return _PACK[codec](data, level)
 
 
@@ -77,7 +80,7 @@ def _unpack_gzip(data: "Buffer", out: _Unpacked) -> None:
                 raise EOFError("the stream is cut off")
             out.add(piece)
         rest = member.unused_data
-        if rest[:2] != GZIP_MAGIC:  # what follows the last member is nobody's, for Java's reader too
+        if rest[:2] != GZIP_MAGIC:  # bytes after the last member are ignored, as in Java's reader
             return
 
 
@@ -87,16 +90,16 @@ def _pack_gzip(data: "Buffer", level: int | None) -> bytes:
 
 
 def _unpack_snappy(data: "Buffer", out: _Unpacked) -> None:
-    """Raw snappy (librdkafka's), or the blocks that snappy-java frames it in (everybody else's)."""
+    """Decompresses raw snappy, which librdkafka writes, or snappy-java's framed blocks, which other clients write."""
     if len(data) < _XERIAL_HEADER.size or bytes(data[:8]) != XERIAL_MAGIC:
         return _unpack_snappy_block(data, out)
-    # The header's two version numbers say 1, in either byte order: some clients write them the wrong way round.
+    # The two versions in the header are 1, in either byte order: some clients write little-endian.
     at, end = _XERIAL_HEADER.size, len(data)
     while at < end:
-        if bytes(data[at : at + 8]) == XERIAL_MAGIC:  # streams may be joined
+        if bytes(data[at : at + 8]) == XERIAL_MAGIC:  # concatenated streams
             at += _XERIAL_HEADER.size
             continue
-        if end - at < _BLOCK_SIZE.size:  # snappy-java stops here without a word
+        if end - at < _BLOCK_SIZE.size:  # snappy-java ignores the rest
             return
         (size,) = _BLOCK_SIZE.unpack_from(data, at)
         at += _BLOCK_SIZE.size
@@ -116,7 +119,7 @@ def _unpack_snappy_block(data: "Buffer", out: _Unpacked) -> None:
         shift += 7
         if byte < 0x80:
             break
-    # Snappy allocates what the block claims. Its best copy makes 64 bytes of three.
+    # Snappy allocates the size that the block claims. At best it compresses 64 bytes to three.
     if claimed > 22 * len(block):
         raise ValueError(f"{claimed} bytes cannot come out of {len(block)}")
     if claimed > out.left:
@@ -150,7 +153,7 @@ def _unpack_lz4(data: "Buffer", out: _Unpacked) -> None:
 def _pack_lz4(data: "Buffer", level: int | None) -> bytes:
     from lz4.frame import BLOCKSIZE_MAX64KB, compress
 
-    # Apache's decoder wants independent blocks. It has 9 as its default level.
+    # Apache Kafka's decoder requires independent blocks. Its default level is 9.
     packed: bytes = compress(
         bytes(data),
         compression_level=9 if level is None else level,
@@ -164,8 +167,8 @@ def _pack_lz4(data: "Buffer", level: int | None) -> bytes:
 def _unpack_zstd(data: "Buffer", out: _Unpacked) -> None:
     from zstandard import ZstdDecompressor
 
-    # The library's bounded reader takes a frame that is cut off for one that has ended. This one knows the difference,
-    # but returns all that comes of what it is given. A block makes 128 KiB of four bytes at the most: small sips.
+    # The library's bounded reader accepts a truncated frame. This decoder does not,
+    # but its output is unbounded: four bytes may become 128 KiB. So it gets small pieces of input.
     unpacker, rest = ZstdDecompressor(), bytes(data)
     while rest:
         frame = unpacker.decompressobj()

@@ -1,6 +1,6 @@
-"""Control records: what brokers write between the producers' records, and no consumer is shown.
+"""The keys of control records, which brokers write between the records of producers.
 
-Knows nothing of what a marker says in its value: that is a message of its own, and the wire's.
+Knows nothing of the values, which ``wire/messages/control_records.py`` declares.
 """
 
 from enum import IntEnum

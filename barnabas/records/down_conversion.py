@@ -1,7 +1,7 @@
-"""Record batches turned into message sets, for consumers from before Kafka 0.11.
+"""Converts record batches to message sets, for consumers older than Kafka 0.11.
 
-Knows nothing of requests and logs. What is dropped has no place in those formats: headers, producers, the markers of
-transactions, and in v0 timestamps. The rules are those of Apache Kafka 3.9's ``RecordsUtil.downConvert``.
+Knows nothing of requests and logs. Those formats have no headers, producer ids and markers, and v0 has no timestamps.
+The rules are those of Apache Kafka 3.9's ``RecordsUtil.downConvert``.
 """
 
 from itertools import islice
@@ -13,14 +13,15 @@ from barnabas.records.record import UNPACKED_LIMIT, records_of
 
 
 def down_convert(data: Buffer, magic: int, *, first_offset: int, unpacked_limit: int = UNPACKED_LIMIT) -> bytes:
-    """The batches in ``data`` as a message set of that ``magic``, from the record at ``first_offset`` on.
+    """Converts the batches in ``data`` to a message set of that ``magic``, from ``first_offset`` on.
 
-    It has no more bytes than ``data``, or what came of the first batch; messages that do not fit are left out. A
-    compressed batch stays one, as a wrapper, with what is in it before ``first_offset``: readers have always skipped
-    that. Empty when no record of ``data`` can be shown.
+    The set is not larger than ``data`` or the converted first batch; messages that do not fit are left out. A
+    compressed batch becomes a wrapper with all its records, also those before ``first_offset``, which readers skip. The
+    set is empty if ``data`` contains control records only. It ends before the first batch that cannot be converted.
 
-    A batch that cannot be shown ends the set before it; where it is the first, this raises UnsupportedCompressionType
-    for zstd, and what :func:`~barnabas.records.record.records_of` raises, whose limit is ``unpacked_limit``.
+    :param unpacked_limit: the maximum size of a decompressed batch
+    :raises UnsupportedCompressionType: the first batch is compressed with zstd
+    :raises KafkaError: the first batch cannot be read, as in :func:`~barnabas.records.record.records_of`
     """
     out: list[bytes] = []
     left = len(data)
@@ -49,7 +50,7 @@ def _messages_of(batch: RecordBatch, magic: int, first_offset: int, limit: int) 
         records = (record for record in records_of(batch) if record.offset >= first_offset)
         return build_messages(records, magic, log_append_time=log_append_time)
     if codec is Compression.ZSTD:
-        raise UnsupportedCompressionType("A zstd batch cannot be turned into messages that an old client reads.")
+        raise UnsupportedCompressionType("A batch that is compressed with zstd cannot be converted to an older format.")
     packed = list(records_of(batch, limit=limit))
     return [build_wrapper(packed, magic, codec, log_append_time=log_append_time)] if packed else []
 

@@ -1,16 +1,15 @@
-"""Message sets: what stood in a partition before record batches, formats v0 (until 0.9) and v1 (until 0.10.2).
+"""Message sets, the formats before record batches: v0 (until Kafka 0.9) and v1 (until 0.10.2).
 
-Knows nothing of record batches, logs and requests: it reads messages out of bytes, and writes them.
+Knows nothing of record batches, logs and requests: it decodes and encodes messages.
 
-A set is messages one behind the other, each with its offset. Big-endian (Apache Kafka's ``LegacyRecord``; KIP-31,
-KIP-32):
+A set is a sequence of messages with their offsets. Big-endian (Apache Kafka's ``LegacyRecord``; KIP-31, KIP-32):
 
 ======  ====  ===============  =====================================================================================
 offset  size  field            meaning
 ======  ====  ===============  =====================================================================================
 0       8     offset
 8       4     length           bytes that follow this field: the whole entry has 12 more
-12      4     crc              CRC-32 (zlib's) of everything behind it
+12      4     crc              CRC-32 (zlib's) of everything after it
 16      1     magic            0 or 1
 17      1     attributes       bits 0-2 codec; in v1 bit 3: the timestamp is the broker's (LogAppendTime)
 18      8     timestamp        ms; only in v1
@@ -18,9 +17,9 @@ offset  size  field            meaning
                 value            likewise
 ======  ====  ===============  =====================================================================================
 
-A message with a codec is a wrapper: its value unpacks to a set of messages. Its own offset is that of the last of
-them. In v0 those have their offsets as they are. In v1 they have 0, 1, 2 ..., which leaves a broker nothing to change
-but the wrapper's; the wrapper's timestamp is the latest of them, or, with LogAppendTime, that of them all.
+A message with a codec is a wrapper: its value decompresses to a set of inner messages. The wrapper's offset is that of
+the last inner message. In v0 the inner messages have absolute offsets. In v1 their offsets are 0, 1, 2 ..., so that a
+broker changes the wrapper only; the wrapper's timestamp is the maximum of theirs, or, with LogAppendTime, that of all.
 """
 
 import zlib
@@ -34,7 +33,7 @@ from barnabas.records.record import UNPACKED_LIMIT, Record
 
 MAGIC_V0: Final = 0
 MAGIC_V1: Final = 1
-MESSAGE_MIN: Final = 14  # what the length says of a v0 message with null key and value; nothing is shorter
+MESSAGE_MIN: Final = 14  # the length of a v0 message with null key and value, the shortest message
 MESSAGE_MIN_V1: Final = 22
 
 _ENTRY = Struct(">qi")
@@ -44,15 +43,15 @@ _INT32 = Struct(">i")
 _FRAME = Struct(">qiI")
 _V0 = Struct(">BBi")
 _V1 = Struct(">BBqi")
-_KEY_AT = (2, 10)  # in what the CRC covers, by magic
+_KEY_AT = (2, 10)  # of the key in the CRC's range, by magic
 
 
 class Unreadable(CorruptMessage):
-    """A message whose CRC may be right and whose content makes no sense all the same."""
+    """The content of a message cannot be decoded, whether or not its CRC is valid."""
 
 
 class Message(NamedTuple):
-    """One entry of a set; its content stays where it lies."""
+    """An entry of a set; its content is a view."""
 
     offset: int
     crc: int
@@ -62,7 +61,7 @@ class Message(NamedTuple):
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes of the whole entry."""
+        """The size of the whole entry."""
         return len(self.content) + 4 + LOG_OVERHEAD
 
     @property
@@ -71,7 +70,7 @@ class Message(NamedTuple):
 
     @property
     def codec(self) -> int:
-        """What its value is packed with, by number; 0: it is no wrapper."""
+        """The number of the codec of its value; 0 if it is not a wrapper."""
         return self.attributes & CODEC_MASK
 
     @property
@@ -80,7 +79,7 @@ class Message(NamedTuple):
 
     @property
     def timestamp(self) -> int:
-        """In ms; -1 in v0, which has none. Raises Unreadable where the message is too short for one."""
+        """The timestamp in ms; -1 in v0, which has none. :raises Unreadable: the message is too short"""
         if self.magic == MAGIC_V0:
             return NO_TIMESTAMP
         self._check_length()
@@ -88,7 +87,7 @@ class Message(NamedTuple):
         return timestamp
 
     def key_and_value(self) -> tuple[bytes | None, bytes | None]:
-        """Raises Unreadable where their lengths do not fit the message."""
+        """Returns key and value. :raises Unreadable: their lengths do not fit into the message"""
         self._check_length()
         key, at = self._sized(_KEY_AT[self.magic])
         return key, self._sized(at)[0]
@@ -111,9 +110,11 @@ class Message(NamedTuple):
 
 
 def messages_in(data: Buffer) -> Iterator[Message]:
-    """The messages in ``data``, wrappers as they are; one that is cut off at the end is left out.
+    """Yields the messages in ``data``, with wrappers as they are, and without a truncated one at the end.
 
-    Neither magic nor CRC are looked at. Raises CorruptMessage at a length that no message has.
+    Magic and CRC are not checked.
+
+    :raises CorruptMessage: a length is too small for a message
     """
     data = memoryview(data)
     at, end = 0, len(data)
@@ -130,11 +131,13 @@ def messages_in(data: Buffer) -> Iterator[Message]:
 
 
 def unwrapped(wrapper: Message, limit: int = UNPACKED_LIMIT) -> list[Message]:
-    """The messages in a wrapper, with the offsets that they have in there.
+    """Returns the inner messages of a wrapper, with their offsets in it.
 
-    Raises Unreadable where the value does not unpack, MessageTooLarge where it unpacks to more than ``limit`` bytes,
-    CorruptMessage at a length that no message has, InvalidRecord for zstd, which these formats never had, where nothing
-    is inside, and where a v1 wrapper's offset is below those inside.
+    :raises Unreadable: the value cannot be decompressed
+    :raises MessageTooLarge: it decompresses to more than ``limit`` bytes
+    :raises CorruptMessage: a length is too small for a message
+    :raises InvalidRecord: the codec is zstd, which these formats do not have, there are no inner messages, or the
+        offset of a v1 wrapper is below theirs
     """
     _, value = wrapper.key_and_value()
     codec = wrapper.codec
@@ -166,9 +169,11 @@ def _unpacked(value: bytes, codec: int, magic: int, limit: int) -> bytes:
 
 
 def records_of_message(message: Message, limit: int = UNPACKED_LIMIT) -> list[Record]:
-    """What a message says, or those in it, with offsets and timestamps worked out.
+    """Returns the record of a message, or those of its inner messages, with absolute offsets and timestamps.
 
-    A v1 wrapper at offset 0 starts at 0: so some versions of librdkafka wrote them. Raises as :func:`unwrapped`.
+    The inner messages of a v1 wrapper at offset 0 start at 0: some versions of librdkafka write such wrappers.
+
+    :raises KafkaError, Unreadable: as :func:`unwrapped`
     """
     if not message.codec:
         return [Record(message.offset, message.timestamp, *message.key_and_value())]
@@ -181,13 +186,13 @@ def records_of_message(message: Message, limit: int = UNPACKED_LIMIT) -> list[Re
     ]
 
 
-# ---------------------------------------------------------------- writing
+# ---------------------------------------------------------------- encoding
 
 
 def build_message(
     magic: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None, attributes: int = 0
 ) -> bytes:
-    """One message with its offset and length; ``timestamp`` (ms) is left out in v0."""
+    """Encodes a message with its offset and length. :param timestamp: in ms; v0 has none"""
     size = -1 if key is None else len(key)
     head = _V1.pack(MAGIC_V1, attributes, timestamp, size) if magic else _V0.pack(MAGIC_V0, attributes, size)
     content = b"".join((head, key or b"", _INT32.pack(-1 if value is None else len(value)), value or b""))
@@ -195,7 +200,7 @@ def build_message(
 
 
 def build_messages(records: Iterable[Record], magic: int, *, log_append_time: bool = False) -> list[bytes]:
-    """A message for each record; headers have no place in them."""
+    """Encodes a message for each record, without its headers."""
     attributes = LOG_APPEND_TIME_BIT if log_append_time and magic == MAGIC_V1 else 0
     return [build_message(magic, each.offset, each.timestamp, each.key, each.value, attributes) for each in records]
 
@@ -203,10 +208,7 @@ def build_messages(records: Iterable[Record], magic: int, *, log_append_time: bo
 def build_wrapper(
     records: list[Record], magic: int, compression: Compression, *, log_append_time: bool = False
 ) -> bytes:
-    """One message that holds all of ``records``, one or more, packed.
-
-    Raises UnsupportedCompressionType for zstd.
-    """
+    """Encodes one or more records as a wrapper. :raises UnsupportedCompressionType: the codec is zstd"""
     if compression is Compression.ZSTD:
         raise UnsupportedCompressionType(f"Message format v{magic} has no zstd.")
     from barnabas.records.compression import compress

@@ -1,8 +1,8 @@
-"""The lz4 frames of message format v0, whose header checksum is wrong in one way that everybody agreed on.
+"""The lz4 frames of message format v0, whose header checksum covers the wrong bytes.
 
-Knows nothing of messages. The first Kafka clients computed that checksum over the frame's magic number too, and the
-others had to follow (KAFKA-3160): whoever reads v0 does not look at it, as in Apache Kafka's ``Lz4BlockInputStream``,
-and whoever writes it makes the same mistake. From format v1 on frames are as lz4 has them.
+Knows nothing of messages. The first Kafka clients computed the checksum over the frame's magic number, too, and others
+had to follow (KAFKA-3160). Readers of v0 ignore it, as Apache Kafka's ``Lz4BlockInputStream`` does; writers repeat the
+error. From format v1 on, frames are those of the lz4 specification.
 """
 
 from struct import Struct
@@ -11,9 +11,9 @@ from typing import Final
 Buffer = bytes | bytearray | memoryview
 
 FRAME_MAGIC: Final = b"\x04\x22\x4d\x18"
-CONTENT_SIZE_BIT: Final = 0x08  # of the first byte of the descriptor: eight bytes of size stand in it
+CONTENT_SIZE_BIT: Final = 0x08  # a bit in the first byte of the descriptor: the content's size, eight bytes, follows
 _DESCRIPTOR_AT: Final = len(FRAME_MAGIC)
-_SHORT, _LONG = 2, 10  # bytes of a descriptor: flags, block size, and the content's size where there is one
+_SHORT, _LONG = 2, 10  # the size of a descriptor without and with the content's size
 
 _UINT32: Final = 0xFFFFFFFF
 _PRIMES: Final = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
@@ -21,12 +21,12 @@ _WORD = Struct("<I")
 
 
 def with_right_checksum(frame: Buffer) -> bytes:
-    """A v0 message's frame as every lz4 library takes it; bytes that are no frame stay as they are."""
+    """Returns the frame of a v0 message with the specified checksum; other bytes are returned unchanged."""
     return _with_checksum(frame, _DESCRIPTOR_AT)
 
 
 def with_old_checksum(frame: Buffer) -> bytes:
-    """A frame as the readers of v0 messages want it."""
+    """Returns a frame with the checksum of v0 messages."""
     return _with_checksum(frame, 0)
 
 
@@ -42,7 +42,7 @@ def _with_checksum(frame: Buffer, covered_from: int) -> bytes:
 
 
 def xxh32(data: bytes) -> int:
-    """The xxHash of fewer than 16 bytes, with seed 0: all that a frame's header needs."""
+    """Returns the xxHash, with seed 0, of fewer than 16 bytes, which is enough for the header of a frame."""
     assert len(data) < 16, "longer input is hashed in stripes, which this does not do"
     prime1, prime2, prime3, prime4, prime5 = _PRIMES
     value = prime5 + len(data)

@@ -1,6 +1,6 @@
-"""The records in a batch, read one by one.
+"""Decodes the records in a batch.
 
-Knows nothing of where the batch came from or who may read it.
+Knows nothing of where the batch comes from, nor of who reads it.
 
 A record is a varint length and then: int8 attributes (unused), varlong timestamp delta, varint offset delta, key and
 value (each a varint length, -1 for null, and the bytes), a varint count of headers, and each header's key and value
@@ -14,8 +14,7 @@ from barnabas.errors import InvalidRecord
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.varint import SHORT_VARINTS, read_varint, read_varlong
 
-#: What the records of one batch may unpack to, in bytes, unless the caller says otherwise: enough for any batch that
-#: was ever meant to be read, and no more than a machine can stand.
+#: The default limit of the size of a batch's decompressed records, in bytes.
 UNPACKED_LIMIT: Final = 256 << 20
 
 RECORD_MIN_SIZE: Final = 7  # a length, attributes, two deltas, null key, null value, no headers: one byte each
@@ -26,7 +25,7 @@ Header = tuple[str, bytes | None]
 
 
 class Record(NamedTuple):
-    """One record, with its offset and timestamp (ms) worked out."""
+    """A record, with its absolute offset and timestamp (ms)."""
 
     offset: int
     timestamp: int
@@ -36,9 +35,10 @@ class Record(NamedTuple):
 
 
 def body_of(batch: RecordBatch, limit: int = UNPACKED_LIMIT) -> bytes:
-    """The records' bytes, unpacked.
+    """Returns the decompressed body of a batch.
 
-    Raises CorruptMessage if they do not unpack, MessageTooLarge if they unpack to more than ``limit`` bytes.
+    :raises CorruptMessage: it cannot be decompressed
+    :raises MessageTooLarge: it decompresses to more than ``limit`` bytes
     """
     codec = batch.compression
     if codec is Compression.NONE:
@@ -49,16 +49,16 @@ def body_of(batch: RecordBatch, limit: int = UNPACKED_LIMIT) -> bytes:
 
 
 def records_of(batch: RecordBatch, *, limit: int = UNPACKED_LIMIT) -> Iterator[Record]:
-    """The records of ``batch`` in order. Header keys that are not UTF-8 have the replacement character where they lie.
+    """Yields the records of ``batch``. In header keys, the replacement character stands for bytes that are not UTF-8.
 
-    Raises InvalidRecord where count, lengths or varints do not fit the bytes, and what :func:`body_of` raises. What is
-    read before such a record has been given by then.
+    :raises InvalidRecord: count, lengths or varints do not fit the bytes; the records before have been yielded
+    :raises CorruptMessage, MessageTooLarge: as :func:`body_of`
     """
     return records_in(batch, body_of(batch, limit))
 
 
 def records_in(batch: RecordBatch, data: bytes) -> Iterator[Record]:
-    """The records of ``batch``, whose body, unpacked, is ``data``. Raises InvalidRecord as :func:`records_of`."""
+    """Yields the records of ``batch``, whose decompressed body is ``data``. See :func:`records_of`."""
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
     append_time = batch.max_timestamp if batch.is_log_append_time else None
     at = 0
@@ -86,7 +86,7 @@ def records_in(batch: RecordBatch, data: bytes) -> Iterator[Record]:
 
 
 def _count(batch: RecordBatch, size: int) -> int:
-    """The batch's count of records, if ``size`` bytes can hold so many."""
+    """Returns the count of records in the header. :raises InvalidRecord: ``size`` bytes cannot contain so many"""
     if not 0 <= batch.count <= size // RECORD_MIN_SIZE:
         raise InvalidRecord(f"A batch claims {batch.count} records in {size} bytes.")
     return batch.count
@@ -117,12 +117,12 @@ def _read_headers(data: bytes, at: int, end: int) -> tuple[tuple[Header, ...], i
 
 
 def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
-    """Step over ``count`` records, one or more, that must fill ``data``, without making an object of any.
+    """Walks over ``count`` records, one or more, which must fill ``data``, without decoding them.
 
-    Gives the least and the greatest timestamp delta, whether the offset deltas are 0, 1, 2 ..., and how many keys are
-    null. Produce does this for each small batch: that is why varints of one byte, as most are, are looked up in line.
+    Returns the minimum and the maximum timestamp delta, whether the offset deltas are 0, 1, 2 ..., and how many keys
+    are null. Produce does this for each small batch. So varints of one byte, the most frequent, are decoded inline.
 
-    Raises InvalidRecord as :func:`records_of` does.
+    :raises InvalidRecord: as :func:`records_of`
     """
     at, total, keyless, in_order, short = 0, len(data), 0, True, SHORT_VARINTS
     if not 0 < count <= total // RECORD_MIN_SIZE:
@@ -133,7 +133,7 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
             number = short[data[at]]
             at += 1
             if number is None:
-                if data[at] < 0x80 and not data[at - 1] & 1:  # two bytes, as many lengths have
+                if data[at] < 0x80 and not data[at - 1] & 1:  # two bytes, which are frequent in lengths
                     number = (data[at - 1] & 0x7F | data[at] << 7) >> 1
                     at += 1
                 else:
@@ -141,7 +141,7 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
             end = at + number
             if number <= 0 or end > total:
                 raise InvalidRecord(f"A record of {number} bytes does not fit into its batch.")
-            number = short[data[at + 1]]  # at stands on the attributes
+            number = short[data[at + 1]]  # at is the position of the attributes
             at += 2
             if number is None:
                 number, at = read_varlong(data, at - 1)
@@ -184,7 +184,7 @@ def walk(data: bytes, count: int) -> tuple[int, int, bool, int]:
 
 
 def first_timestamp_delta(data: bytes, at: int = 0) -> int:
-    """What the record in ``data`` that starts there adds to the base timestamp."""
+    """Returns the timestamp delta of the record ``at`` a position in ``data``."""
     _, at = read_varint(data, at)
     return read_varlong(data, at + 1)[0]
 

@@ -1,7 +1,7 @@
-"""Message sets of old producers, checked and turned into the record batch that is appended.
+"""Validates message sets of old producers, and converts them to a record batch.
 
 Knows nothing of logs, requests and responses. The rules are those of Apache Kafka 3.9's ``LogValidator`` and
-``UnifiedLog.analyzeAndValidateRecords``; 4.x has no more of them.
+``UnifiedLog.analyzeAndValidateRecords``; 4.x does not have them any more.
 """
 
 from barnabas.errors import (
@@ -31,12 +31,12 @@ Fault = tuple[type[KafkaError], str]
 
 
 def validate_message_set(data: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatch | None:
-    """All messages in ``data`` as one record batch, fit to be stamped and appended; None where there is no message.
+    """Returns all messages in ``data`` as one record batch, ready to be stamped and appended; None without messages.
 
-    Plain messages make one batch, a wrapper makes one of its codec, unless the topic has another. A record batch is
-    taken here too. What is cut off at the end is left out, as in all old brokers.
+    A wrapper becomes a batch with its codec, unless the topic has another. A record batch is accepted, too. A truncated
+    message at the end is left out, as in old brokers.
 
-    Raises the KafkaError that Produce answers.
+    :raises KafkaError: the error for the Produce response
     """
     shallow = _entries(data, policy)
     if not shallow:
@@ -54,7 +54,7 @@ def validate_message_set(data: Buffer, policy: ProducePolicy, now_ms: int) -> Re
             raise InvalidRecord(f"A message of format v{message.magic} stands among those of v{magic}.")
     try:
         batch = _converted(shallow[0] if codec else None, shallow, policy, now_ms)
-    except Unreadable as error:  # Apache's readers fail where it does not expect them to, and it answers so
+    except Unreadable as error:  # Apache Kafka does not expect this error of its readers
         raise UnknownServerError(str(error)) from error
     if batch.size_in_bytes > policy.max_message_bytes:
         raise MessageTooLarge(f"The messages make a batch of {batch.size_in_bytes} bytes: too large.")
@@ -64,7 +64,7 @@ def validate_message_set(data: Buffer, policy: ProducePolicy, now_ms: int) -> Re
 
 
 def _entries(data: Buffer, policy: ProducePolicy) -> list[Message]:
-    """The messages, wrappers and batches in ``data``; batches are still to be checked."""
+    """Returns the messages, wrappers and batches in ``data``; batches have not been validated."""
     found = []
     for entry in messages_in(data):
         if entry.magic > MAGIC:
@@ -80,7 +80,7 @@ def _entries(data: Buffer, policy: ProducePolicy) -> list[Message]:
 
 
 def _converted(wrapper: Message | None, shallow: list[Message], policy: ProducePolicy, now_ms: int) -> RecordBatch:
-    """The batch that the messages make, if each of them may be in the topic."""
+    """Returns the batch of the messages. :raises KafkaError: the topic does not accept one of them"""
     messages, append_time, codec = shallow, None, Compression.NONE
     if wrapper is not None:
         messages = unwrapped(wrapper, policy.max_message_bytes * UNPACKED_PER_MESSAGE_BYTE)
@@ -113,7 +113,7 @@ def _converted(wrapper: Message | None, shallow: list[Message], policy: ProduceP
 
 
 def _fault_of_wrapped(message: Message, wrapper: Message) -> Fault | None:
-    """What is wrong with a message inside another. Raises CorruptMessage for its CRC: that refuses them all at once."""
+    """Returns what is wrong with an inner message. :raises CorruptMessage: its CRC is wrong; this refuses all"""
     if message.codec:
         return InvalidRecord, "A wrapped message cannot be compressed again."
     if message.magic != wrapper.magic:

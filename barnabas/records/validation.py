@@ -1,11 +1,11 @@
-"""What a leader checks before it takes a producer's batch, and what it changes in it.
+"""Validates a producer's batch before the leader appends it, and corrects its header.
 
-Knows nothing of logs, requests and responses, nor of sequences and epochs, which are the log's to judge.
+Knows nothing of logs, requests and responses, nor of sequences and epochs, which the log checks.
 
 The rules are those of Apache Kafka's ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecords`` and
-``LogValidator``, in their order, and were held against Apache Kafka 4.3.1 case by case. One thing differs: Apache walks
-over the records of each batch, here only those of small batches are walked over, and of others where a setting of the
-topic demands it (docs/decisions/0003-batches-are-walked-when-small.md).
+``LogValidator``, in their order, and were compared with Apache Kafka 4.3.1 case by case. There is one difference:
+Apache Kafka walks over the records of each batch, this module only over those of small batches, and of others if a
+config of the topic requires it (docs/decisions/0003-batches-are-walked-when-small.md).
 """
 
 from struct import Struct
@@ -47,26 +47,26 @@ from barnabas.records.record import (
 if TYPE_CHECKING:
     from barnabas.config.topic import TopicConfig
 
-SMALL_COUNT: Final = 32  # a batch of at most so many records ...
-SMALL_SIZE: Final = 16 << 10  # ... and bytes, as it was sent ...
-SMALL_UNPACKED: Final = 1 << 20  # ... and bytes, unpacked, is walked over
-UNPACKED_PER_MESSAGE_BYTE: Final = 16  # what max.message.bytes lets a batch unpack to where it must be looked into
-PLAUSIBLE_RATIO: Final = 64  # a batch whose records would have shrunk by more is walked over
+SMALL_COUNT: Final = 32  # a batch is small, and walked over, if it has at most this many records,
+SMALL_SIZE: Final = 16 << 10  # this many bytes as it was sent,
+SMALL_UNPACKED: Final = 1 << 20  # and this many bytes decompressed
+UNPACKED_PER_MESSAGE_BYTE: Final = 16  # times max.message.bytes, the limit for batches that must be decompressed
+PLAUSIBLE_RATIO: Final = 64  # a batch is walked over if the minimum size of its records is more than this times larger
 Place = tuple[str, int]
 NOWHERE: Final = ("", 0)
-NAMED_ERRORS: Final = 1000  # how many of the records at fault are named
+NAMED_ERRORS: Final = 1000  # the maximum number of refused records in a response
 
-_ZSTD = int(Compression.ZSTD)  # an enumeration's member takes longer to look up than all that is done with it
-_MIN_LENGTH = 14  # the shortest message that there ever was, of format v0, after its offset and length
+_ZSTD = int(Compression.ZSTD)  # looking up an enumeration's member takes longer than the comparison
+_MIN_LENGTH = 14  # the length of the shortest message, of format v0
 _INT32_AT_8 = Struct(">8xi")
 
 
 class NotOneBatch(InvalidRecord):
-    """Exactly one record batch of format v2 is what a partition's records have to be."""
+    """The records of a partition are not exactly one record batch of format v2."""
 
 
 class UnknownCodec(UnknownServerError):
-    """A batch names a codec that there is not, in a version of Produce that looks at codecs before it looks at logs."""
+    """The codec of a batch is unknown, and the version of Produce checks codecs before it looks up the log."""
 
 
 class NoMessage(CorruptMessage):
@@ -74,7 +74,7 @@ class NoMessage(CorruptMessage):
 
 
 class ProducePolicy(NamedTuple):
-    """What a topic's settings ask of a batch; bytes and milliseconds. Bare, it has Apache Kafka's defaults."""
+    """The configs of a topic that concern its batches, in bytes and milliseconds; the defaults are Apache Kafka's."""
 
     max_message_bytes: int = 1_048_588
     segment_bytes: int = 1 << 30
@@ -112,15 +112,15 @@ _CODECS_BY_NAME = {"uncompressed": Compression.NONE, **{codec.name.lower(): code
 def validate_produced(
     data: Buffer, policy: ProducePolicy, now_ms: int, where: Place = NOWHERE, *, allows_zstd: bool = True
 ) -> RecordBatch:
-    """Returns the one batch in ``data``, ready to be stamped and appended.
+    """Returns the batch in ``data``, ready to be stamped and appended.
 
-    It lies in ``data``, which must be writable (a max timestamp may be put right there, or the leader's time), unless
-    the topic wants another codec.
+    It is a view of ``data``, which must be writable because a max timestamp or the append time may be written there,
+    unless the topic has another codec.
 
     :param where: topic and partition, for the texts of errors
-    :param allows_zstd: False where the client is too old for it (KIP-110)
-    :raises KafkaError: what Produce answers; :class:`NotOneBatch`, CorruptMessage, UnsupportedCompressionType and
-        :class:`UnknownCodec` come before the partition's log is looked at; ``record_errors`` names the records at fault
+    :param allows_zstd: False if the version of Produce is too low for zstd (KIP-110)
+    :raises KafkaError: the error for the Produce response, with the refused records in ``record_errors``. The first
+        checks raise :class:`NotOneBatch`, CorruptMessage, UnsupportedCompressionType or :class:`UnknownCodec`
     """
     try:
         batch = RecordBatch.parse(data)
@@ -164,7 +164,7 @@ def validate_produced(
 
 
 def is_one_batch(data: Buffer) -> bool:
-    """Whether ``data`` is one batch by its frame; :func:`validate_produced` refuses at once what is not."""
+    """Returns whether ``data`` is one batch by its length; otherwise :func:`validate_produced` refuses it."""
     try:
         return _next_magic(data, RecordBatch.parse(data).size_in_bytes) is None
     except KafkaError:
@@ -172,9 +172,9 @@ def is_one_batch(data: Buffer) -> bool:
 
 
 def _next_magic(data: Buffer, at: int) -> int | None:
-    """The format of the batch or message that starts ``at`` that byte; None when the bytes end before it is whole.
+    """Returns the format of the batch or message ``at`` a position; None if it is truncated.
 
-    Reads as Apache's ``ByteBufferLogInputStream`` does, which lets stray bytes at the end pass.
+    Ignores stray bytes at the end, as Apache Kafka's ``ByteBufferLogInputStream`` does.
     """
     there = len(data) - at
     if there < LOG_OVERHEAD:
@@ -191,7 +191,7 @@ def _next_magic(data: Buffer, at: int) -> int | None:
 
 
 def _refuse_frame(data: Buffer) -> NoReturn:
-    """Say what is wrong with bytes that do not start with a whole batch."""
+    """Raises the error for bytes that do not begin with a complete batch."""
     try:
         magic = _next_magic(data, 0)
     except CorruptMessage as error:
@@ -204,7 +204,7 @@ def _refuse_frame(data: Buffer) -> NoReturn:
 
 
 def _refuse_header(batch: RecordBatch) -> NoReturn:
-    """Say what is wrong with a header that is."""
+    """Raises the error for an invalid header."""
     codec, count = batch.attributes & CODEC_MASK, batch.count
     if codec > _ZSTD:
         raise UnknownServerError(f"Unknown compression type {codec}.")
@@ -220,9 +220,10 @@ def _refuse_header(batch: RecordBatch) -> NoReturn:
 
 
 def _demands_a_walk(batch: RecordBatch, policy: ProducePolicy, now_ms: int) -> bool:
-    """Whether a setting of the topic concerns the records of this batch, which is not small, or its count is doubtful.
+    """Returns whether the records of a batch that is not small must be walked over.
 
-    A count that lies would move the end of the log with it. A record has seven bytes, and only so much shrinks it.
+    That is so if a config of the topic concerns them, or if the header's count of records is implausible: a wrong count
+    would lead to a wrong log end offset. A record has at least seven bytes, and compresses to a 64th of that at best.
     """
     codec = batch.attributes & CODEC_MASK
     if batch.count * RECORD_MIN_SIZE > (batch.batch_length * PLAUSIBLE_RATIO if codec else batch.batch_length):
@@ -234,7 +235,7 @@ def _demands_a_walk(batch: RecordBatch, policy: ProducePolicy, now_ms: int) -> b
 
 
 def _may_be_refused(batch: RecordBatch, earliest: int, latest: int, policy: ProducePolicy, now_ms: int) -> bool:
-    """Whether some timestamp between these two may be one that the topic does not take."""
+    """Returns whether the topic may refuse a timestamp between these two."""
     if policy.log_append_time:
         return batch.attributes & LOG_APPEND_TIME_BIT != 0
     if now_ms - earliest > policy.timestamp_before_max_ms or latest - now_ms > policy.timestamp_after_max_ms:
@@ -243,14 +244,14 @@ def _may_be_refused(batch: RecordBatch, earliest: int, latest: int, policy: Prod
 
 
 def _unpacked(batch: RecordBatch, limit: int) -> bytes | None:
-    """The records' bytes, or None if they are more than ``limit``."""
+    """Returns the decompressed records; None if they have more than ``limit`` bytes."""
     if not batch.attributes & CODEC_MASK:
         return batch.buffer[HEADER_SIZE:].tobytes()
     try:
         return body_of(batch, limit)
     except MessageTooLarge:
         return None
-    except CorruptMessage as error:  # Apache's decoders fail where it does not expect them to, and it answers so
+    except CorruptMessage as error:  # Apache Kafka does not expect this error of its decoders
         raise UnknownServerError(str(error)) from error
 
 
@@ -269,7 +270,7 @@ def _look_inside(batch: RecordBatch, body: bytes, policy: ProducePolicy, now_ms:
     codec = batch.attributes & CODEC_MASK
     if policy.compression is not None and policy.compression != codec:
         batch = _recompress(batch, body, policy.compression, policy, in_order)
-    elif codec and not in_order:  # once more what Apache does not expect
+    elif codec and not in_order:  # Apache Kafka does not expect this either
         raise UnknownServerError("The offsets in a compressed batch do not follow one another.")
     if policy.log_append_time:
         batch.retime(now_ms, log_append_time=True)
@@ -333,9 +334,10 @@ def refused_for(wrong: list[tuple[int, str]], kind: type[KafkaError]) -> KafkaEr
 def _recompress(
     batch: RecordBatch, body: bytes, codec: Compression, policy: ProducePolicy, in_order: bool
 ) -> RecordBatch:
-    """The same records under the topic's codec, as Apache Kafka lays them out.
+    """Returns the records compressed with the topic's codec, in the layout of Apache Kafka.
 
-    It writes each anew: offsets follow one another, and the first timestamp is the base. Most batches are like that.
+    Apache Kafka encodes each record again, with consecutive offsets and the first timestamp as the base. Most batches
+    have that layout already.
     """
     from barnabas.records.builder import build_batch, recompress
 

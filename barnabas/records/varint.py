@@ -1,20 +1,21 @@
-"""Zigzag varints, as records are made of them: small numbers of either sign in few bytes.
+"""Zigzag varints, which encode small numbers of either sign in few bytes; records consist of them.
 
-Knows nothing of records. The wire's flexible versions use unsigned varints, which are not these.
+Knows nothing of records. Flexible versions of messages use unsigned varints, which are different.
 """
 
 from typing import Final
 
 from barnabas.errors import InvalidRecord
 
-#: What a varint of one byte says, by that byte; None where more bytes follow.
+#: The value of a varint by its first byte; None if more bytes follow.
 SHORT_VARINTS: Final[tuple[int | None, ...]] = (*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128)
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The 32-bit number ``at`` that byte, and where it ends.
+    """Decodes the 32-bit number ``at`` a position, and returns it with its end.
 
-    Raises IndexError past the end of ``data``, InvalidRecord if the number is too long.
+    :raises IndexError: ``data`` ends within the number
+    :raises InvalidRecord: it has too many bytes
     """
     byte = data[at]
     if byte < 0x80:
@@ -36,9 +37,10 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def read_varlong(data: bytes, at: int) -> tuple[int, int]:
-    """The 64-bit number ``at`` that byte, and where it ends.
+    """Decodes the 64-bit number ``at`` a position, and returns it with its end.
 
-    Raises IndexError past the end of ``data``, InvalidRecord if the number is too long.
+    :raises IndexError: ``data`` ends within the number
+    :raises InvalidRecord: it has too many bytes
     """
     byte = data[at]
     if byte < 0x80:
@@ -60,7 +62,7 @@ def read_varlong(data: bytes, at: int) -> tuple[int, int]:
 
 
 def write_varint(value: int, out: bytearray) -> None:
-    """Append ``value``, of 64 bits at most, to ``out``."""
+    """Encodes ``value``, of at most 64 bits, and appends it to ``out``."""
     value = (value << 1 ^ value >> 63) & 0xFFFFFFFFFFFFFFFF
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

@@ -1,7 +1,7 @@
-"""For tests: a broker inside the process that tests, and a pytest plugin that hands it out.
+"""For tests: a broker in the process of the tests, and a pytest plugin that provides it.
 
-Knows nothing of any client; what it gives is an address. The plugin is loaded in every test run of whoever has
-Barnabas installed, so this module imports nothing until something is asked of it.
+Knows nothing of any client; tests get an address. pytest loads the plugin in every run if Barnabas is installed, so
+this module imports nothing until it is used.
 
 >>> from barnabas.testing import Broker
 >>> with Broker() as broker:

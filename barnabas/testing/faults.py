@@ -1,7 +1,7 @@
-"""Files that fail: at the n-th operation, in the middle of a write, or by forgetting what was never fsynced.
+"""Files that fail at the n-th operation, within a write, or by a power cut that loses what was not fsynced.
 
-Knows nothing of what is written to them. A test counts n up from 1 until a run comes to its end without a failure, so
-that every operation has failed once::
+Knows nothing of the contents. A test increments n from 1 until a run ends without a failure, so that every operation
+has failed once::
 
     for n in itertools.count(1):
         files = FaultyFiles(fail_at=n)
@@ -9,8 +9,8 @@ that every operation has failed once::
         if not files.has_failed:
             break
 
-What a power cut leaves goes by what POSIX promises, which is little: a file's content is safe as of the last fsync of
-the file, a name as of the last fsync of the directory that it is in, and neither says anything of the other.
+A power cut leaves what POSIX guarantees: the content of a file as of the last fsync of the file, and the name of a file
+as of the last fsync of its directory, independently of each other.
 """
 
 import errno
@@ -23,7 +23,7 @@ from barnabas.clock import Clock
 from barnabas.log.files import Data, MemoryFile, MemoryFiles
 
 Failure = Literal["once", "for ever"]
-"""Whether one operation fails and the next goes on, or nothing works any more: the process was killed."""
+"""Whether one operation fails, or all operations from then on, as if the process had been killed."""
 
 
 class FaultyFile(MemoryFile):
@@ -55,7 +55,7 @@ class FaultyFile(MemoryFile):
         self.keep()
 
     def keep(self) -> None:
-        """All that was written is on the disk."""
+        """Marks everything that was written as fsynced."""
         self.safe = bytes(self.content)
         self._unsynced.clear()
 
@@ -67,7 +67,7 @@ class FaultyFile(MemoryFile):
         return super().pread(size, at)
 
     def after_power_cut(self, chance: Random | None) -> bytes:
-        """What is left: of what was not fsynced nothing, or as much as chance has it, the last of it as zeros maybe."""
+        """Returns the content after a power cut: what was fsynced, and with ``chance`` a part of the rest, or zeros."""
         if chance is None:
             return self.safe
         content, reached = bytearray(self.safe), chance.randint(0, len(self._unsynced))
@@ -83,7 +83,7 @@ class FaultyFile(MemoryFile):
 
 
 class Folder:
-    """A directory as the disk knows it: ``names`` as they are, ``safe`` as they were when it was last fsynced."""
+    """A directory, with its current ``names``, and those as of the last fsync in ``safe``."""
 
     __slots__ = ("names", "safe", "unsynced")
 
@@ -93,17 +93,17 @@ class Folder:
         self.unsynced: list[dict[str, FaultyFile | Folder | None]] = []  #: since then, in order; None: the name is gone
 
     def change(self, changes: dict[str, "FaultyFile | Folder | None"]) -> None:
-        """Give these names, or take them away, at once or not at all."""
+        """Adds or removes these names, atomically."""
         self.unsynced.append(changes)
         apply(self.names, changes)
 
     def keep(self) -> None:
-        """All names are on the disk."""
+        """Marks all names as fsynced."""
         self.safe = dict(self.names)
         self.unsynced.clear()
 
     def after_power_cut(self, chance: Random | None) -> "dict[str, FaultyFile | Folder]":
-        """The names that are left: a file system brings changes to the disk in their order."""
+        """Returns the names after a power cut; file systems write changes in their order."""
         names = dict(self.safe)
         for changes in self.unsynced[: chance.randint(0, len(self.unsynced)) if chance is not None else 0]:
             apply(names, changes)
@@ -123,11 +123,12 @@ def parent_of(path: str) -> str:
 
 
 class FaultyFiles(MemoryFiles):
-    """Files in memory whose ``fail_at``-th change fails with ``code``.
+    """Files in memory whose ``fail_at``-th change fails with the error number ``code``.
 
-    A failing write still writes ``torn`` bytes, or as many as there are; given a :class:`Random`, any number of them.
-    With ``lasting="for ever"`` everything after it fails too, as if the process had been killed at that moment; then
-    :meth:`survivor` is what a new one finds. ``under`` confines the failure, and the count, to one directory's tree.
+    :param torn: how many bytes a failing write still writes, or a :class:`Random` that chooses the number
+    :param lasting: ``"for ever"`` lets everything after it fail, too, as if the process had been killed;
+        :meth:`survivor` is then what a new process finds
+    :param under: the directory tree to which failures and the count are confined
     """
 
     def __init__(
@@ -154,10 +155,10 @@ class FaultyFiles(MemoryFiles):
         self._folders: dict[str, Folder] = {"/": self.root, "": self.root}
         self.directories["/"] = {}
 
-    # ------------------------------------------------------------ failing
+    # ------------------------------------------------------------ failures
 
     def step(self, kind: str, path: str, size: int = 0) -> int:
-        """Count a change. Raises OSError if it is the one that fails; gives how much of a write goes through."""
+        """Counts a change; returns how many bytes of a write are written. :raises OSError: this change fails"""
         if not path.startswith(self.under):
             return size
         self.changes.append((kind, path))
@@ -171,30 +172,30 @@ class FaultyFiles(MemoryFiles):
         return size
 
     def fail_now(self, code: int, *kinds: str) -> None:
-        """From now on every change, or those of these kinds, fails with that error number; "read" is one too."""
+        """Lets all further changes, or those of these kinds, fail with that error number; "read" is a kind, too."""
         self.code, self._kinds, self.has_failed, self.lasting = code, kinds, True, "for ever"
 
     def reading(self, path: str) -> None:
-        """Count a read. Raises OSError if reads were told to fail."""
+        """Counts a read. :raises OSError: reads fail"""
         self.reads += 1
         if "read" in self._kinds and path.startswith(self.under):
             raise self.error(path)
 
     def error(self, path: str) -> OSError:
-        """What the operating system would raise."""
+        """Returns the error that the operating system would raise."""
         return OSError(self.code, os.strerror(self.code), path)
 
     def count(self, kind: str) -> int:
-        """How many changes of that kind there were."""
+        """Returns the number of changes of that kind."""
         return sum(change == kind for change, _ in self.changes)
 
-    # ------------------------------------------------------------ surviving
+    # ------------------------------------------------------------ survivors
 
     def survivor(self, *, power_cut: bool = False, chance: Random | None = None) -> "FaultyFiles":
-        """The files that the next process finds.
+        """Returns the files that the next process finds.
 
-        After a power cut that is what was fsynced, names and contents each for itself; with ``chance`` each thing that
-        was not may have reached the disk all the same.
+        :param power_cut: whether only names and contents that were fsynced are left
+        :param chance: decides after a power cut which of the other changes have reached the disk
         """
         files = FaultyFiles(clock=self.clock)
         self._copy(self.root, "", files, power_cut, chance)
@@ -215,7 +216,7 @@ class FaultyFiles(MemoryFiles):
                 files.directories[path][name] = files._folder(path).names[name] = copy
 
     def keep(self) -> None:
-        """All that is there, is on the disk."""
+        """Marks all names and contents as fsynced."""
         for path, folder in self._folders.items():
             folder.keep()
             for file in self.directories.get(path, {}).values():

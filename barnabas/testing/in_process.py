@@ -1,6 +1,6 @@
-"""A broker in this process, on a thread of its own, for as long as a ``with`` block.
+"""A broker in this process, on a thread of its own, for the time of a ``with`` block.
 
-Knows nothing of pytest. Several may run side by side; each has its own port, data and cluster id.
+Knows nothing of pytest. Several brokers can run at the same time; each has its own port, data and cluster id.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ from barnabas.testing.resetting import reset
 T = TypeVar("T")
 
 LONGEST_WAIT_S = 30.0
-"""A call into the broker's thread that takes longer than this has hung."""
+"""The timeout of calls to the broker's thread."""
 
 
 class Record(NamedTuple):
-    """A record as a consumer would see it."""
+    """A record as a consumer returns it."""
 
     topic: str
     partition: int
@@ -51,14 +51,17 @@ class Record(NamedTuple):
 
 
 class Broker:
-    """A broker on 127.0.0.1 and a free port, in memory unless ``on_disk``; stopped at the end of the block.
+    """A broker on a free port of 127.0.0.1, which is stopped at the end of the block.
 
-    Configs are Kafka's, as a mapping by their names or as keywords with underscores for dots:
-    ``Broker(num_partitions=3)`` is ``Broker({"num.partitions": 3})``. The ``--dev`` profile is the ground they are
-    laid on: no initial rebalance delay, replication factors clamped to one. ``compatible_with="2.8"`` makes it answer
-    what Apache Kafka 2.8 did, and nothing else; ``features={"transaction.version": 1}`` gives its cluster that level
-    of a feature, and :meth:`reset` gives it back. ``files`` are for it to write to, when they are to fail: see
-    :mod:`barnabas.testing.faults`.
+    Configs are Kafka's, as a mapping by name or as keywords with underscores for dots: ``Broker(num_partitions=3)`` is
+    ``Broker({"num.partitions": 3})``. Without a config, the development profile of ``barnabas serve --dev`` applies,
+    with no initial rebalance delay and a replication factor of 1.
+
+    :param on_disk: whether the data is in a temporary directory, or in ``log.dirs``, instead of in memory
+    :param compatible_with: offers the APIs and versions of that Apache Kafka only, such as ``"2.8"``
+    :param features: levels of the cluster's features, such as ``{"transaction.version": 1}``; :meth:`reset` restores
+        them
+    :param files: to write to, such as those of :mod:`barnabas.testing.faults`
     """
 
     def __init__(
@@ -78,7 +81,7 @@ class Broker:
         self._on_disk = on_disk
         self._files = files
         self._features = dict(features or {})
-        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
+        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason when it cannot continue
         self._cleanup = contextlib.ExitStack()
         self._features_at_start: Mapping[str, int] = {}
         self._server: Server
@@ -97,9 +100,9 @@ class Broker:
         self.stop()
 
     def start(self) -> None:
-        """Start it; it answers when this returns.
+        """Starts the broker, and returns when it answers requests.
 
-        :raises ConfigError: a config, or the level of a feature, that cannot be
+        :raises ConfigError: a config or the level of a feature is invalid
         """
         first_levels(self._features)
         properties = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/barnabas"} | self.configs
@@ -128,7 +131,7 @@ class Broker:
             raise
 
     def stop(self) -> None:
-        """Stop it cleanly; harmless when it was stopped before."""
+        """Stops the broker cleanly; has no effect if it is stopped."""
         if self._thread is not None:
             try:
                 self._await(self._server.stop())
@@ -143,7 +146,7 @@ class Broker:
         self._loop.close()
         self._cleanup.close()
 
-    # ------------------------------------------------------------ what tests ask
+    # ------------------------------------------------------------ for tests
 
     @property
     def port(self) -> int:
@@ -151,13 +154,13 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """What clients want to be told: ``127.0.0.1:40321``."""
+        """The ``bootstrap.servers`` for clients: ``127.0.0.1:40321``."""
         return f"127.0.0.1:{self.port}"
 
     def create_topic(self, name: str, *, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
-        """Make a topic, which is usable when this returns.
+        """Creates a topic, which can be used when this returns.
 
-        :raises TopicAlreadyExists: and the other errors of CreateTopics, from :mod:`barnabas.errors`
+        :raises KafkaError: an error of CreateTopics, such as TopicAlreadyExists
         """
         given = [(key, as_property(value)) for key, value in (configs or {}).items()]
         (created,) = self._submit(CreateTopics([NewTopic(name, partitions, 1, configs=given)]))
@@ -165,9 +168,9 @@ class Broker:
             raise created.error
 
     def configure_group(self, group_id: str, configs: Mapping[str, object]) -> None:
-        """Set configs of a group: ``{"share.auto.offset.reset": "earliest"}``. It need not be there yet.
+        """Sets configs of a group, which need not exist: ``{"share.auto.offset.reset": "earliest"}``.
 
-        :raises InvalidConfig: there is no such config of groups, or no such value
+        :raises InvalidConfig: groups have no such config, or the value is invalid
         """
         changes = [ConfigChange(key, SET, as_property(value)) for key, value in configs.items()]
         command = IncrementalAlterConfigs([(ConfigResource(GROUP_RESOURCE, group_id), changes)])
@@ -176,21 +179,21 @@ class Broker:
             raise altered.error
 
     def topics(self) -> list[str]:
-        """The topics there are, internal ones left out."""
+        """Returns the names of the topics, without internal ones."""
         return self._call(
             lambda: sorted(name for name in self._server.broker.image.topics_by_name if not name.startswith("__"))
         )
 
     def records(self, topic: str, *, committed: bool = False) -> list[Record]:
-        """All records of a topic: by partition, then by offset. A topic that nobody made has none.
+        """Returns all records of a topic by partition and offset; none if it does not exist.
 
-        With ``committed`` what a consumer with ``isolation.level=read_committed`` gets: nothing of transactions that
-        were aborted, and of each partition nothing from the first on that is still open.
+        :param committed: whether to return what a consumer with ``isolation.level=read_committed`` returns: no records
+            of aborted transactions, and no records after the beginning of an open one
         """
         return self._call(lambda: self._read(topic, committed))
 
     def reset(self) -> None:
-        """As new: no topics, no groups, no configs but those it was started with. Connections stay."""
+        """Brings the broker to the state of a new one: no topics, no groups, no dynamic configs. Connections stay."""
         finished: Future[None] = Future()
         self._call(lambda: reset(self._server.broker, self._features_at_start, lambda: finished.set_result(None)))
         finished.result(LONGEST_WAIT_S)
@@ -235,7 +238,7 @@ class Broker:
 
 
 def _batches(log: PartitionLog, committed: bool) -> Iterator[RecordBatch]:
-    """The batches with records of clients, all of them or those that a reader of committed records gets."""
+    """Yields the batches of records of clients, or those that a read_committed consumer gets."""
     offset, end = log.log_start_offset, log.last_stable_offset if committed else log.high_watermark
     while offset < end:
         data = log.read(offset, 1 << 20, up_to=end, minimum_one=True)
@@ -254,7 +257,7 @@ def _batches(log: PartitionLog, committed: bool) -> Iterator[RecordBatch]:
 
 
 def as_property(value: object) -> str:
-    """A Python value as server.properties would have it: ``True`` is ``true``, a list has commas."""
+    """Converts a Python value to its form in server.properties: ``True`` is ``true``, lists have commas."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

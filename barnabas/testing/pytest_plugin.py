@@ -1,7 +1,7 @@
-"""The pytest plugin: ``kafka_broker``, a broker that is empty at the start of each test.
+"""The pytest plugin, with the fixture ``kafka_broker``: a broker that is empty at the start of each test.
 
-Knows nothing of the broker until a test asks for one: it is loaded in every test run of whoever has Barnabas
-installed, so it imports nothing but pytest.
+Knows nothing of the broker until a test uses it. pytest loads the plugin in every run if Barnabas is installed, so it
+imports nothing but pytest.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def kafka_broker_config() -> dict[str, object]:
-    """Kafka configs of the broker that the tests get. Override it in your conftest.py, with session scope."""
+    """Kafka configs of the broker. Override it in your conftest.py, with session scope."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kafka_broker_features() -> dict[str, int]:
-    """Levels of features that its cluster is to have where they are not the newest. Override it as the configs."""
+    """Levels of features of the cluster; others are at their newest level. Override it as ``kafka_broker_config``."""
     return {}
 
 
@@ -29,7 +29,7 @@ def kafka_broker_features() -> dict[str, int]:
 def kafka_broker_session(
     kafka_broker_config: dict[str, object], kafka_broker_features: dict[str, int]
 ) -> "Iterator[Broker]":
-    """One broker for the whole session, never emptied: for who cleans up, or names things apart."""
+    """One broker for the whole session, which is never emptied: for tests that clean up or use distinct names."""
     from barnabas.testing import Broker
 
     with Broker(kafka_broker_config, features=kafka_broker_features) as broker:
@@ -38,6 +38,6 @@ def kafka_broker_session(
 
 @pytest.fixture
 def kafka_broker(kafka_broker_session: "Broker") -> "Broker":
-    """A running broker without topics or groups; its address is ``kafka_broker.bootstrap_servers``."""
+    """A running broker without topics and groups; its address is ``kafka_broker.bootstrap_servers``."""
     kafka_broker_session.reset()
     return kafka_broker_session

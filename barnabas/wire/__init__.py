@@ -1,6 +1,6 @@
-"""Bytes to messages and back: what Apache Kafka's clients and brokers say to one another.
+"""Encodes and decodes the messages of the Kafka protocol.
 
-Knows nothing of sockets, brokers or clocks. ``schema`` is the language of the declarations in ``messages``, one
-module an API; ``compiler`` turns a declaration at a version into two straight functions; ``message`` and ``headers``
-put them into frames.
+Knows nothing of sockets, brokers or clocks. ``messages`` declares the messages, one module per API, in the language of
+``schema``. ``compiler`` generates an encoder and a decoder for each declaration and version. ``message`` and
+``headers`` add frames and headers.
 """

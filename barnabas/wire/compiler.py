@@ -1,6 +1,6 @@
-"""Makes, for one structure at one version, the functions that read and write it: once, on first use.
+"""Generates the functions that read and write a structure in one version, once, on first use.
 
-Knows nothing of API keys and versions' meaning. The functions are straight lines of code that ``pdb`` steps into:
+Knows nothing of API keys, nor of what versions mean. The functions are plain code, which ``pdb`` can step into:
 
 >>> from barnabas.wire.schema import Struct
 >>> from barnabas.wire.types import int16, int32, string
@@ -41,12 +41,12 @@ Write = Callable[[Any, list[Buffer], list[int]], None]
 _readers: dict[tuple[type, int, bool], Read] = {}
 _writers: dict[tuple[type, int, bool], Write] = {}
 
-#: What a reader raises when the bytes lie.
+#: The exceptions that a reader raises for malformed bytes.
 UNREADABLE = (IndexError, struct.error, MalformedMessage)
 
 
 def reader(cls: "type[Struct]", version: int, flexible: bool) -> Read:
-    """``read(data, at) -> (structure, end)``; raises one of UNREADABLE."""
+    """Returns ``read(data, at) -> (structure, end)``, which raises one of UNREADABLE for malformed bytes."""
     read = _readers.get((cls, version, flexible))
     if read is None:
         read = _readers[cls, version, flexible] = Reader(cls, version, flexible).compile(
@@ -56,7 +56,10 @@ def reader(cls: "type[Struct]", version: int, flexible: bool) -> Read:
 
 
 def writer(cls: "type[Struct]", version: int, flexible: bool) -> Write:
-    """``write(structure, parts, cuts)``: adds the pieces to ``parts``, and to ``cuts`` where large ones stand."""
+    """Returns ``write(structure, parts, cuts)``.
+
+    It appends bytes to ``parts``, and the indexes of large ones to ``cuts``.
+    """
     write = _writers.get((cls, version, flexible))
     if write is None:
         write = _writers[cls, version, flexible] = Writer(cls, version, flexible).compile(
@@ -70,7 +73,7 @@ def _label(verb: str, cls: "type[Struct]", version: int, flexible: bool) -> str:
 
 
 def initializer(cls: "type[Struct]") -> Callable[..., None]:
-    """``cls.__init__``, with each field as a keyword argument."""
+    """Returns ``cls.__init__``, with the fields as keyword arguments."""
     fields = cls.wire_fields()
     source = Source("__init__", "self")
     parameters = ["self", "*"] if fields else ["self"]
@@ -86,13 +89,13 @@ def initializer(cls: "type[Struct]") -> Callable[..., None]:
 
 
 def source(cls: "type[Struct]", version: int) -> str:
-    """The text of the functions that write and read ``cls`` at that version."""
+    """Returns the source of the functions that write and read ``cls`` in a version."""
     flexible = version in cls.flexible
     return f"{Writer(cls, version, flexible).text()}\n\n{Reader(cls, version, flexible).text()}"
 
 
-def explained(cls: "type[Struct]", version: int, error: Exception) -> MalformedMessage:
-    """What was wrong with the bytes: the message, its version, the field at which it showed."""
+def malformed_message(cls: "type[Struct]", version: int, error: Exception) -> MalformedMessage:
+    """Returns the error for malformed bytes, with the message, the version and the field in its text."""
     subject = ""
     traceback = error.__traceback__
     while traceback is not None:

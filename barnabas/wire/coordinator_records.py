@@ -1,6 +1,6 @@
-"""Records of coordinators' internal topics: a key whose type stands in front, and a value whose version does.
+"""The records of internal topics: a key that begins with its type, and a value that begins with its version.
 
-Knows nothing of any topic: each has a base of its own for its keys, and numbers their types by itself.
+Knows nothing of any topic. Each topic has a base class for its keys, and its own numbers of types.
 """
 
 import struct
@@ -12,15 +12,12 @@ from barnabas.wire.types import Buffer
 
 
 class CoordinatorKey(Message):
-    """What a record is about; its type stands in front, where a version would.
-
-    The base of a topic's keys is declared without a type.
-    """
+    """The key of a record, which begins with its type. The base class of a topic's keys is declared without a type."""
 
     record_type: ClassVar[int]
     value: ClassVar[type["CoordinatorValue"]]
     by_type: ClassVar[dict[int, type["CoordinatorKey"]]] = {}
-    """The keys of the topic."""
+    """The classes of the topic's keys by type."""
 
     def __init_subclass__(cls, *, record_type: int | None = None) -> None:
         if record_type is None:
@@ -28,13 +25,13 @@ class CoordinatorKey(Message):
             cls.by_type = {}
             return
         super().__init_subclass__(versions="0", flexible="none")
-        assert record_type not in cls.by_type, f"{cls.__name__} has a type that is taken"
+        assert record_type not in cls.by_type, f"{cls.__name__} has a type that another key has"
         cls.record_type = record_type
         cls.by_type[record_type] = cls
 
 
 class CoordinatorValue(Message):
-    """What is known about a key."""
+    """The value of a record."""
 
     key: ClassVar[type[CoordinatorKey]]
 
@@ -44,19 +41,19 @@ class CoordinatorValue(Message):
 
 
 def encode_key(key: CoordinatorKey) -> bytes:
-    """The key of a record: its type as an int16, then its fields."""
+    """Encodes the key of a record: its type as an int16, then its fields."""
     return struct.pack(">h", key.record_type) + key.encode(version=0)
 
 
 def encode_value(value: CoordinatorValue, version: int) -> bytes:
-    """The value of a record: its version as an int16, then its fields."""
+    """Encodes the value of a record: its version as an int16, then its fields."""
     return struct.pack(">h", version) + value.encode(version=version)
 
 
 def read_key(base: type[CoordinatorKey], data: Buffer) -> CoordinatorKey | None:
-    """The key in ``data``, of the topic whose keys have that base; None for a type that nobody declared.
+    """Decodes a key of the topic whose keys have that base class; returns None for an undeclared type.
 
-    :raises MalformedMessage: it is none
+    :raises MalformedMessage: ``data`` cannot be decoded
     """
     if len(data) < 2:
         raise MalformedMessage("a record's key without its type")
@@ -66,7 +63,7 @@ def read_key(base: type[CoordinatorKey], data: Buffer) -> CoordinatorKey | None:
 
 
 def decode_value(key: CoordinatorKey, data: Buffer) -> CoordinatorValue:
-    """The value in ``data``, of a record with that key. Raises MalformedMessage."""
+    """Decodes the value of a record with that key. :raises MalformedMessage: ``data`` cannot be decoded"""
     if len(data) < 2:
         raise MalformedMessage("a record's value without its version")
     (version,) = struct.unpack_from(">h", data)

@@ -1,6 +1,6 @@
-"""The headers in front of every request and response.
+"""The headers of requests and responses.
 
-Knows nothing of what follows them, but for one thing: which API and version make the header flexible.
+Knows nothing of the bodies, except in which versions of which API the header is flexible.
 """
 
 import struct
@@ -12,11 +12,11 @@ from barnabas.wire.types import Buffer, int16, int32, plain_string, skip_tags
 
 
 class RequestHeader(Message, versions="0-2", flexible="2+"):
-    """v0 only ControlledShutdown v0 had · v1 client_id · v2 tagged fields (KIP-482)"""
+    """v0 ControlledShutdown v0 only · v1 client_id · v2 tagged fields (KIP-482)"""
 
     request_api_key: int16
     request_api_version: int16
-    correlation_id: int32  #: comes back in the response's header
+    correlation_id: int32  #: copied to the response header
     client_id: plain_string | None = field("1+", default="")
 
 
@@ -31,7 +31,7 @@ _new = object.__new__
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """The version of the header that a request of that API and version has; MalformedMessage for an unknown API."""
+    """Returns the version of a request's header. :raises MalformedMessage: the API key is unknown"""
     request = Request.by_key.get(api_key)
     if request is None:
         raise MalformedMessage(f"no API has the key {api_key}")
@@ -39,9 +39,9 @@ def request_header_version(api_key: int, version: int) -> int:
 
 
 def read_request_header(frame: Buffer, at: int = 0) -> tuple[RequestHeader, int]:
-    """The header of the request in ``frame``, and where its body starts.
+    """Decodes the header of the request in ``frame``, and returns it with the start of the body.
 
-    Raises MalformedMessage for bytes that are none, and for an API that was not declared (and imported).
+    :raises MalformedMessage: the header cannot be decoded, or the message of its API key has not been imported
     """
     try:
         api_key, version, correlation_id, size = _unpack(frame, at)
@@ -61,7 +61,7 @@ def read_request_header(frame: Buffer, at: int = 0) -> tuple[RequestHeader, int]
         if version >= request.flexible.first:
             at = skip_tags(frame, at) if frame[at] else at + 1
     except (struct.error, IndexError) as error:
-        raise MalformedMessage("a request whose header ends too early") from error
+        raise MalformedMessage("the header of a request is truncated") from error
     if at > len(frame):
-        raise MalformedMessage("a request whose header ends too early")
+        raise MalformedMessage("the header of a request is truncated")
     return header, at

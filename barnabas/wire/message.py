@@ -1,6 +1,6 @@
-"""Requests, responses and stored data: structures that know their versions, and what they answer.
+"""Requests, responses and stored data: structures with versions; a response belongs to a request.
 
-Knows nothing of sockets: a frame is a list of buffers here.
+Knows nothing of sockets: a frame is a list of buffers.
 """
 
 import struct
@@ -12,12 +12,12 @@ from barnabas.wire.schema import Struct, Versions
 from barnabas.wire.types import Buffer
 
 API_VERSIONS = 18
-#: Of response headers 0 and 1: how size and correlation id are packed, and what the header adds to the size.
+#: By response header version: the struct of size and correlation id, and the header's part of the size.
 _HEADERS = ((struct.Struct(">ii").pack, 4), (struct.Struct(">iix").pack, 5))
 
 
 class Message(Struct):
-    """A structure with versions of its own: ``versions`` it can be read and written in, ``flexible`` of those."""
+    """A structure with valid ``versions``, some of which are ``flexible``."""
 
     _readers: ClassVar[dict[int, compiler.Read]]
     _writers: ClassVar[dict[int, compiler.Write]]
@@ -41,7 +41,7 @@ class Message(Struct):
         return read
 
     def encode(self, *, version: int, flexible: bool | None = None) -> bytes:
-        """The bytes of this message at that version; ValueError if it has none such."""
+        """Encodes the message in a version. :raises ValueError: the version is not valid"""
         if flexible is not None:
             return super().encode(version=version, flexible=flexible)
         parts: list[Buffer] = []
@@ -49,7 +49,7 @@ class Message(Struct):
         return b"".join(parts)
 
     def encode_parts(self, version: int) -> list[Buffer]:
-        """As :meth:`encode`, in pieces: large record batches are the caller's own buffers, what is between is joined.
+        """Encodes the message in pieces, of which large record batches are the caller's own buffers, not copies.
 
         The first piece is never such a buffer.
         """
@@ -69,35 +69,35 @@ class Message(Struct):
 
     @classmethod
     def decode(cls, data: Buffer, *, version: int, flexible: bool | None = None, at: int = 0) -> Self:
-        """The message that starts at ``data[at]``; raises MalformedMessage and nothing else."""
+        """Decodes the message at ``data[at]``. :raises MalformedMessage: it cannot be decoded"""
         if flexible is not None:
             return super().decode(data, version=version, flexible=flexible, at=at)
         read = cls._readers.get(version) or cls._reader(version)
-        try:  # as decode_from() does: a call less for what every request goes through
+        try:  # the same as decode_from(), without a further call for each request
             value: Self = read(data, at)[0]
         except compiler.UNREADABLE as error:
-            raise compiler.explained(cls, version, error) from error
+            raise compiler.malformed_message(cls, version, error) from error
         return value
 
     @classmethod
     def decode_from(cls, data: Buffer, at: int, *, version: int, flexible: bool | None = None) -> tuple[Self, int]:
-        """As :meth:`decode`, with the place where the message ends."""
+        """Decodes the message at ``data[at]``, and returns it with its end. See :meth:`decode`."""
         if flexible is not None:
             return super().decode_from(data, at, version=version, flexible=flexible)
         read = cls._readers.get(version) or cls._reader(version)
         try:
             found: tuple[Self, int] = read(data, at)
         except compiler.UNREADABLE as error:
-            raise compiler.explained(cls, version, error) from error
+            raise compiler.malformed_message(cls, version, error) from error
         return found
 
 
 class Request(Message):
-    """What a client asks."""
+    """A request, with its API key."""
 
     api_key: ClassVar[int]
     response: ClassVar[type["Response"]]
-    #: Every declared request that was imported, by API key.
+    #: The imported requests by API key.
     by_key: ClassVar[dict[int, type["Request"]]] = {}
 
     def __init_subclass__(cls, *, api_key: int, versions: str, flexible: str) -> None:
@@ -108,7 +108,7 @@ class Request(Message):
 
 
 class Response(Message):
-    """What a broker answers; versions are those of the request."""
+    """A response, with the versions of its request."""
 
     request: ClassVar[type[Request]]
 
@@ -119,11 +119,11 @@ class Response(Message):
 
     @classmethod
     def header_version(cls, version: int) -> int:
-        """The version of the response header: 1 (with tags) in flexible versions, but for ApiVersions (KIP-511)."""
+        """Returns the version of the response header: 1 in flexible versions, except of ApiVersions (KIP-511)."""
         return int(version >= cls.flexible.first and cls.request.api_key != API_VERSIONS)
 
     def encode_frame(self, correlation_id: int, version: int) -> list[Buffer]:
-        """Size prefix, response header and body, as pieces to be sent in this order (see :meth:`encode_parts`)."""
+        """Encodes size, response header and body, in pieces as :meth:`encode_parts` returns them."""
         pieces = self.encode_parts(version)
         pack, size = _HEADERS[version >= self.flexible.first and self.request.api_key != API_VERSIONS]
         for piece in pieces:

@@ -1,8 +1,8 @@
-"""Writes the function that reads one structure at one version.
+"""Generates the function that reads a structure in one version.
 
-Knows nothing of who calls it. Neighbours of fixed width, the length that follows them and a structure's count of
-tagged fields share one ``struct`` call; what was announced is checked against what is there before it is made.
-Reading past the end fails by itself at the next fixed field, and at the last line at the latest.
+Knows nothing of its callers. Adjacent fields of fixed size, the length after them and the count of tagged fields are
+read by one ``struct`` call. Lengths and counts are compared with the remaining bytes before anything is allocated. A
+read past the end fails at the next field of fixed size, or in the last line.
 """
 
 import functools
@@ -27,7 +27,7 @@ REPEATED = {format: Packers(format, lambda made: made.unpack_from) for format in
 
 
 def has_records(cls: "type[Struct]", version: int) -> bool:
-    """Whether there are record batches somewhere in it: those are never copied."""
+    """Returns whether the structure contains record batches, which are never copied."""
     for field in cls.wire_fields():
         if version in field.versions:
             if isinstance(field.kind, Sized):
@@ -39,7 +39,7 @@ def has_records(cls: "type[Struct]", version: int) -> bool:
 
 
 class Reader(Source):
-    """The text of ``read(data, at) -> (structure, end)``."""
+    """The source of ``read(data, at) -> (structure, end)``."""
 
     def __init__(self, cls: "type[Struct]", version: int, flexible: bool) -> None:
         super().__init__(f"read_{cls.__name__}_v{version}", "data, at")
@@ -60,11 +60,11 @@ class Reader(Source):
         self("return it, at")
 
     def take(self, format: str, target: str) -> None:
-        """A value of fixed width comes next; it is read with its neighbours."""
+        """Adds a value of fixed size, which is read together with its neighbours."""
         self.run.append((format, target))
 
     def flush(self) -> None:
-        """Read what was gathered."""
+        """Reads the values of fixed size that were added."""
         if not self.run:
             return
         format = "".join(format for format, _ in self.run)
@@ -78,7 +78,7 @@ class Reader(Source):
         self(f"at += {struct.calcsize('>' + format)}")
 
     def struct(self, cls: "type[Struct]", it: str) -> None:
-        """Fields in their order, then the tagged ones."""
+        """Reads the fields in their order, then the tagged fields."""
         self(f"{it} = new({self.refer(cls.__name__, cls)})")
         fields = [field for field in cls.wire_fields() if self.version in field.versions]
         for field in fields:
@@ -99,7 +99,7 @@ class Reader(Source):
         elif nullable:
             self.take("b", "present")
             self.flush()
-            # Null is -1; but in a tagged field, where it is a varint, 0.
+            # Null is -1, or 0 in a tagged field, where it is a varint.
             with self.block("if present < 0:" if field.tag is None else "if present < 1:"):
                 self(f"{target} = None")
             with self.block("else:"):
@@ -114,7 +114,7 @@ class Reader(Source):
         self(f"{target} = {inner}")
 
     def length(self, name: str, format: str, compact: bool, nullable: bool) -> None:
-        """Read a length into ``name``; a compact one is left as it is on the wire, one too high."""
+        """Reads a length into ``name``. A compact length stays as on the wire, where it is one higher."""
         self.take("B" if compact else format, name)
         self.flush()
         if compact and nullable:
@@ -190,7 +190,7 @@ class Reader(Source):
         self("at = end")
 
     def smallest(self, kind: "Fixed | Sized | type[Struct]") -> int:
-        """The fewest bytes that a value of that kind can take."""
+        """Returns the minimum size of a value of that kind."""
         if isinstance(kind, Fixed):
             return kind.size
         if isinstance(kind, Sized):
@@ -209,7 +209,7 @@ class Reader(Source):
         return total
 
     def tagged(self, fields: "list[Field]", it: str) -> None:
-        """The section that ends a structure: nearly always the one byte that says there is none."""
+        """Reads the tagged fields at the end of a structure; usually one byte with their count, 0."""
         self.take("B", "count")
         self.flush()
         with self.block("if count:"):

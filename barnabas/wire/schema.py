@@ -1,7 +1,7 @@
 """Structures of the protocol: classes whose annotations are their fields, in wire order.
 
-Knows nothing of API keys, headers or sockets, and does next to nothing when a class is declared: fields are worked
-out on first use.
+Knows nothing of API keys, headers or sockets. Declaring a class costs next to nothing: its fields are evaluated on
+first use.
 
 >>> from barnabas.wire.types import int32, string
 >>> class Point(Struct):
@@ -11,8 +11,7 @@ out on first use.
 >>> Point(x=1, y=2, label="here").encode(version=0).hex(" ", 4)
 '00000001 00000002'
 
-A field that the version at hand does not have reads as its default, for no work at all: the default is the class
-attribute.
+A field that a version does not have has its default. That costs nothing, because the default is the class attribute.
 
 >>> Point.decode(bytes.fromhex("00000001 00000002"), version=0)
 Point(x=1, y=2)
@@ -34,7 +33,7 @@ LATEST = 32767
 
 
 class Versions(NamedTuple):
-    """A range of versions, ends included: ``"3-9"``, ``"3+"``, ``"3"``, ``"none"``.
+    """A range of versions, both ends included: ``"3-9"``, ``"3+"``, ``"3"``, ``"none"``.
 
     >>> Versions.parse("3-9"), 9 in Versions.parse("3+"), 0 in Versions.parse("none")
     (Versions(first=3, last=9), True, False)
@@ -69,19 +68,19 @@ ALL, NONE = Versions.parse("0+"), Versions.parse("none")
 
 
 class Field(NamedTuple):
-    """One field, as the compiler wants to know it."""
+    """A field, evaluated for the compiler."""
 
     name: str
     kind: "Fixed | Sized | type[Struct]"
     is_array: bool
-    versions: Versions  #: that carry it
+    versions: Versions  #: that have the field
     nullable: Versions  #: in which null is allowed
     tag: int | None
-    default: Any  #: what it reads as where there is none on the wire; MISSING: it has to be given
+    default: Any  #: MISSING if the field is required
 
 
 class FieldSpec:
-    """What :func:`field` was told, kept until the class is first used."""
+    """The arguments of :func:`field`, kept until the class is used."""
 
     __slots__ = ("default", "default_factory", "nullable", "tag", "versions")
 
@@ -98,11 +97,13 @@ def field(
     tag: int | None = None,
     nullable: str = "0+",
 ) -> Any:
-    """A field that not all versions carry (``versions``), that is tagged, or that only some versions allow to be null.
+    """Declares a field that not all versions have, that is tagged, or that only some versions allow to be null.
 
-    ``default`` is what it reads as elsewhere; a structure's comes from ``default_factory``, once, and is shared: do
-    not change in place what you did not make. With a ``tag`` the field is left off the wire while it has its default.
-    ``nullable`` counts only where the annotation says ``| None``.
+    :param versions: that have the field
+    :param default: the value in other versions
+    :param default_factory: makes the default of a structure, once; it is shared, so do not change it in place
+    :param tag: of a tagged field, which is not written if it has its default
+    :param nullable: versions that allow null, if the annotation has ``| None``
     """
     return FieldSpec(versions, default, default_factory, tag, nullable)
 
@@ -132,27 +133,27 @@ def _field(cls: "type[Struct]", name: str, hint: Any) -> Field:
 
 
 def _evaluated(cls: "type[Struct]", hint: Any) -> Any:
-    """What an annotation in quotes says: it names what its class stands within."""
+    """Evaluates an annotation in quotes, which names a class around its own."""
     return eval(hint, vars(sys.modules[cls.__module__])) if isinstance(hint, str) else hint
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class Struct:
-    """A structure; subclasses declare its fields as annotations."""
+    """A structure; subclasses declare their fields as annotations."""
 
     versions: ClassVar[Versions] = ALL
     flexible: ClassVar[Versions] = NONE
     _fields: ClassVar[tuple[Field, ...]]
 
     def __init__(self, **values: Any) -> None:
-        # The first instance has the real __init__ written, which then takes this one's place.
+        # The first instance generates the real __init__, which replaces this one.
         cls = type(self)
         cls.__init__ = compiler.initializer(cls)  # type: ignore[method-assign]
         cls.__init__(self, **values)
 
     @classmethod
     def wire_fields(cls) -> tuple[Field, ...]:
-        """The fields in wire order; the first call works them out and puts the defaults where they are looked up."""
+        """Returns the fields in wire order. The first call evaluates them, and sets defaults as class attributes."""
         if "_fields" not in cls.__dict__:
             with _resolving:
                 if "_fields" not in cls.__dict__:
@@ -171,7 +172,10 @@ class Struct:
         return version in cls.flexible if flexible is None else flexible
 
     def encode(self, *, version: int, flexible: bool | None = None) -> bytes:
-        """The bytes of this structure at that version; ``flexible`` is the class's own unless it is given."""
+        """Encodes the structure in a version.
+
+        :param flexible: None takes whether the class is flexible in that version
+        """
         parts: list[Buffer] = []
         cls = type(self)
         compiler.writer(cls, version, cls._is_flexible(version, flexible))(self, parts, [])
@@ -179,21 +183,21 @@ class Struct:
 
     @classmethod
     def decode(cls, data: Buffer, *, version: int, flexible: bool | None = None, at: int = 0) -> Self:
-        """The structure that starts at ``data[at]``; bytes after it are let be, as Apache Kafka does.
+        """Decodes the structure at ``data[at]``. Bytes after it are ignored, as in Apache Kafka.
 
-        Raises MalformedMessage, and nothing else, when the bytes are not such a structure.
+        :raises MalformedMessage: it cannot be decoded; no other exception is raised
         """
         value: Self = cls.decode_from(data, at, version=version, flexible=flexible)[0]
         return value
 
     @classmethod
     def decode_from(cls, data: Buffer, at: int, *, version: int, flexible: bool | None = None) -> tuple[Self, int]:
-        """As :meth:`decode`, with the place where the structure ends."""
+        """Decodes the structure at ``data[at]``, and returns it with its end. See :meth:`decode`."""
         read = compiler.reader(cls, version, cls._is_flexible(version, flexible))
         try:
             found: tuple[Self, int] = read(data, at)
         except compiler.UNREADABLE as error:
-            raise compiler.explained(cls, version, error) from error
+            raise compiler.malformed_message(cls, version, error) from error
         return found
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""The text of a function while it is being written, and the objects that its lines refer to.
+"""The source of a generated function, and the objects that it refers to.
 
-Knows nothing of the protocol. A finished function is ordinary code: ``pdb`` steps into it, tracebacks and
+Knows nothing of the protocol. A generated function is ordinary code: ``pdb`` steps into it, and tracebacks and
 ``inspect.getsource`` show its lines.
 """
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-#: Of each written function's file name: what each of its lines was about, for error messages.
+#: By the file name of a generated function: the field that each of its lines reads or writes, for error messages.
 SUBJECTS: dict[str, list[str]] = {}
 
 
 def named(verb: str, format: str) -> str:
-    """What a ``struct`` format's function is called: ``?`` has no place in a name."""
+    """Returns the name of a function for a ``struct`` format, without ``?``, which a name cannot contain."""
     return f"{verb}_{format.replace('?', 't')}"
 
 
 class Source:
-    """A function in the making.
+    """The source of a function.
 
     >>> double = Source("double", "n")
     >>> double("return n + n")
@@ -37,13 +37,13 @@ class Source:
         self.locals: dict[str, int] = {}
 
     def __call__(self, line: str) -> None:
-        """Add a line at the current depth."""
+        """Adds a line at the current indentation."""
         self.lines.append("    " * self.depth + line)
         self.subjects.append(".".join(self.path))
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is added inside stands below ``head``."""
+        """Adds ``head``, and indents the lines that are added inside."""
         self(head)
         self.depth += 1
         yield
@@ -51,18 +51,18 @@ class Source:
 
     @contextmanager
     def about(self, subject: str) -> Iterator[None]:
-        """What is added inside deals with that field."""
+        """Marks the lines that are added inside as those of a field."""
         self.path.append(subject)
         yield
         self.path.pop()
 
     def local(self, stem: str) -> str:
-        """A variable's name that is not yet taken: ``each``, ``each2``, ``each3`` …"""
+        """Returns an unused name for a variable: ``each``, ``each2``, ``each3`` …"""
         self.locals[stem] = self.locals.get(stem, 0) + 1
         return stem if self.locals[stem] == 1 else f"{stem}{self.locals[stem]}"
 
     def refer(self, name: str, value: Any) -> str:
-        """A name by which the function's lines may call ``value``."""
+        """Returns a name for ``value`` in the function's lines."""
         found = name
         while found in self.names and self.names[found] is not value:
             found += "_"
@@ -73,7 +73,7 @@ class Source:
         return "\n".join(self.lines) + "\n"
 
     def compile(self, label: str) -> Callable[..., Any]:
-        """The function; its text stays where ``linecache`` finds it, under the ``label``."""
+        """Returns the function, and adds its source to ``linecache`` under the ``label``."""
         text, filename = self.text(), f"<barnabas {label}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
         SUBJECTS[filename] = self.subjects

@@ -1,6 +1,6 @@
-"""The protocol's types under the names that its schemas give them, and the variable-length integers.
+"""The types of the protocol, with the names in Kafka's schemas, and variable-length integers.
 
-Knows nothing of any message: what is here, every declaration and the compiler use.
+Knows nothing of any message; the declarations and the compiler use it.
 """
 
 import struct
@@ -15,7 +15,7 @@ MISSING: Any = object()  #: the default of a field that has none
 
 
 class Fixed(NamedTuple):
-    """So many bytes whatever the value; neighbours are packed in one go."""
+    """A type of fixed size; adjacent fields are packed together."""
 
     format: str
     size: int
@@ -23,9 +23,9 @@ class Fixed(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """A length, then that many bytes."""
+    """A type of a length and that many bytes."""
 
-    length_format: str  #: of the length where it is not compact
+    length_format: str  #: of the length if it is not compact
     shape: str  #: "text", "bytes" or "records"
     default: Any
     may_be_compact: bool = True
@@ -40,20 +40,20 @@ uint32 = Annotated[int, Fixed("I", 4, 0)]
 float64 = Annotated[float, Fixed("d", 8, 0.0)]
 uuid = Annotated[bytes, Fixed("16s", 16, ZERO_UUID)]
 string = Annotated[str, Sized("h", "text", "")]
-#: A string whose length stays an int16 in flexible versions too (the request header's client id, KIP-482).
+#: A string whose length is an int16 in flexible versions, too: the client id in the request header (KIP-482).
 plain_string = Annotated[str, Sized("h", "text", "", may_be_compact=False)]
-#: Record batches, one after the other: a view of the frame when read, written as they are.
+#: Record batches: decoded as a view of the frame, encoded without a copy.
 record_batches = Annotated[Buffer, Sized("i", "records", b"")]
 
-#: What the plain annotations ``bool`` and ``bytes`` stand for.
+#: The types for the annotations ``bool`` and ``bytes``.
 BUILTIN_KINDS: dict[type, Fixed | Sized] = {bool: Fixed("?", 1, False), bytes: Sized("i", "bytes", b"")}
 
-#: One byte each: the unsigned varints below 128 are the first half of it.
+#: All single bytes. The first half are the unsigned varints below 128.
 BYTE = [bytes((value,)) for value in range(256)]
 
 
 def uvarint(value: int) -> bytes:
-    """``value`` as an unsigned varint: seven bits a byte, the lowest first.
+    """Encodes ``value`` as an unsigned varint: seven bits per byte, the lowest first.
 
     >>> uvarint(300).hex()
     'ac02'
@@ -69,9 +69,10 @@ def uvarint(value: int) -> bytes:
 
 
 def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
-    """The unsigned varint at ``at``, and where it ends.
+    """Decodes the unsigned varint ``at`` a position, and returns it with its end.
 
-    At most five bytes, and 32 bits with a sign: what Apache Kafka's ``ByteUtils.readUnsignedVarint`` makes of them.
+    It has at most five bytes, and becomes a signed 32-bit number, as in Apache Kafka's
+    ``ByteUtils.readUnsignedVarint``.
 
     >>> read_uvarint(bytes.fromhex("ac02"), 0)
     (300, 2)
@@ -91,7 +92,7 @@ def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
 
 
 def read_length(data: Buffer, at: int) -> tuple[int, int]:
-    """As :func:`read_uvarint`, for a compact length that may not be null: 1 is empty."""
+    """Decodes a compact length that must not be null; 1 is empty. See :func:`read_uvarint`."""
     value, at = read_uvarint(data, at)
     if value < 1:
         raise MalformedMessage("null where there must be a value")
@@ -99,7 +100,7 @@ def read_length(data: Buffer, at: int) -> tuple[int, int]:
 
 
 def skip_tags(data: Buffer, at: int) -> int:
-    """Where the section of tagged fields at ``at`` ends; nobody asked for what is in it."""
+    """Returns the end of the tagged fields ``at`` a position, which are ignored."""
     count, at = read_uvarint(data, at)
     for _ in range(count):
         _tag, at = read_uvarint(data, at)
@@ -108,7 +109,7 @@ def skip_tags(data: Buffer, at: int) -> int:
 
 
 def skip_tagged(data: Buffer, at: int) -> int:
-    """Where the tagged field whose size is at ``at`` ends."""
+    """Returns the end of the tagged field whose size is ``at`` a position."""
     size, at = read_uvarint(data, at)
     if not 0 <= size <= len(data) - at:
         raise MalformedMessage("a tagged field that is longer than its frame")
@@ -124,7 +125,7 @@ def beyond(count: int) -> MalformedMessage:
 
 
 class Packers(dict[int, Any]):
-    """Of each count, the bound method of a ``struct.Struct`` with so many values; short ones are kept.
+    """Maps a count to a bound method of the ``struct.Struct`` with that many values; small ones are cached.
 
     >>> Packers("i", lambda made: made.unpack_from)[2](bytes.fromhex("0000000100000002"), 0)
     (1, 2)

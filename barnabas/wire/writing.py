@@ -1,7 +1,7 @@
-"""Writes the function that writes one structure at one version.
+"""Generates the function that writes a structure in one version.
 
-Knows nothing of who calls it. Neighbours of fixed width and the length that follows them share one ``struct`` call;
-where a structure has no tagged fields, the zero that says so is a pad byte of that call.
+Knows nothing of its callers. Adjacent fields of fixed size and the length after them are written by one ``struct``
+call. If a structure has no tagged fields, their count, 0, is a pad byte of that call.
 """
 
 import functools
@@ -23,12 +23,15 @@ def packer(format: str) -> Callable[..., bytes]:
 
 REPEATED = {format: Packers(format, lambda made: made.pack) for format in "bhiqHId?"}
 
-#: Record batches above this many bytes stay pieces of their own; below, copying them costs less than a piece does.
+#: Record batches of more bytes are separate pieces; copying smaller ones costs less than a piece.
 PIECE_SIZE = 8192
 
 
 class Writer(Source):
-    """The text of ``write(it, parts, cuts)``: bytes go into ``parts``, the places of large ones into ``cuts``."""
+    """The source of ``write(it, parts, cuts)``.
+
+    The function appends bytes to ``parts``, and the indexes of large ones to ``cuts``.
+    """
 
     def __init__(self, cls: "type[Struct]", version: int, flexible: bool) -> None:
         super().__init__(f"write_{cls.__name__}_v{version}", "it, parts, cuts")
@@ -40,7 +43,7 @@ class Writer(Source):
         self.flush()
 
     def give(self, format: str, value: str = "") -> None:
-        """A value of fixed width comes next (none: a zero byte); it is written with its neighbours."""
+        """Adds a value of fixed size, which is written together with its neighbours; without one, a zero byte."""
         self.run.append((format, value))
 
     def packed(self, run: list[tuple[str, str]]) -> str:
@@ -52,13 +55,16 @@ class Writer(Source):
         return f"{pack}({values})"
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Writes the values of fixed size that were added."""
         if self.run:
             self(f"write({self.packed(self.run)})")
             self.run.clear()
 
     def length(self, value: str, format: str, compact: bool) -> None:
-        """Write a length, which ``value`` (a variable, if compact) is, together with what was gathered."""
+        """Writes a length together with the values that were added.
+
+        :param value: an expression for the length; a variable, if it is compact
+        """
         if not compact:
             self.give(format, value)
             self.flush()
@@ -70,7 +76,7 @@ class Writer(Source):
             self(f"write(BYTE[{value}] if {value} < 128 else uvarint({value}))")
 
     def struct(self, cls: "type[Struct]", it: str) -> None:
-        """Fields in their order, then the tagged ones."""
+        """Writes the fields in their order, then the tagged fields."""
         fields = [field for field in cls.wire_fields() if self.version in field.versions]
         for field in fields:
             if field.tag is None:
@@ -154,7 +160,7 @@ class Writer(Source):
                 self.flush()
 
     def tagged(self, fields: "list[Field]", it: str) -> None:
-        """The section that ends a structure; a field that has its default is left off."""
+        """Writes the tagged fields at the end of a structure, except those that have their defaults."""
         if not fields:
             self.give("x")
             return
@@ -176,7 +182,7 @@ class Writer(Source):
             self(r'write(b"\0")')
 
     def is_worth(self, field: "Field", it: str) -> str:
-        """The condition on which a tagged field is written: that it has not its default."""
+        """Returns the condition for writing a tagged field: that it does not have its default."""
         value, default = f"{it}.{field.name}", field.default
         if default is None:
             return f"{value} is not None"

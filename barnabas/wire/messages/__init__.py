@@ -1,6 +1,7 @@
-"""The declared messages, one module an API; the records of the internal logs in modules of their own.
+"""The declared messages, one module per API, and one for the records of each internal log.
 
-Knows nothing of what the messages mean. Importing this package imports none of them: a program names those it needs.
+Knows nothing of what the messages mean. Importing this package imports none of the modules, only those that a program
+needs.
 """
 
 import importlib
@@ -78,7 +79,7 @@ MODULES = (
 
 
 def declared() -> dict[str, type[Message]]:
-    """Every message that is declared here, by its name; imports all of their modules.
+    """Imports all modules, and returns the declared messages by name.
 
     >>> declared()["HeartbeatRequest"].versions
     Versions(first=0, last=4)

@@ -1,6 +1,6 @@
-"""AddOffsetsToTxn (API key 25): a group's offsets are committed with a transaction (KIP-98).
+"""AddOffsetsToTxn (API key 25): add the offsets of a group to a transaction (KIP-98).
 
-v1 throttled after the answer (KIP-219) · v2 PRODUCER_FENCED (KIP-588) · v3 flexible · v4 TRANSACTION_ABORTABLE
+v1 throttled after the response (KIP-219) · v2 PRODUCER_FENCED (KIP-588) · v3 flexible · v4 TRANSACTION_ABORTABLE
 (KIP-890)
 """
 

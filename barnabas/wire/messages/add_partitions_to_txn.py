@@ -1,7 +1,7 @@
-"""AddPartitionsToTxn (API key 24): these partitions are part of a transaction from now on (KIP-98, KIP-890).
+"""AddPartitionsToTxn (API key 24): add partitions to a transaction (KIP-98, KIP-890).
 
-v1 throttled after the answer (KIP-219) · v2 PRODUCER_FENCED (KIP-588) · v3 flexible · v4 several transactions, and
-verify_only, for brokers among themselves · v5 TRANSACTION_ABORTABLE, for brokers on behalf of clients
+v1 throttled after the response (KIP-219) · v2 PRODUCER_FENCED (KIP-588) · v3 flexible · v4 several transactions, and
+verify_only, for brokers · v5 TRANSACTION_ABORTABLE, for brokers on behalf of clients
 """
 
 from barnabas.wire.message import Request, Response
@@ -18,7 +18,7 @@ class AddPartitionsToTxnRequest(Request, api_key=24, versions="0-5", flexible="3
         transactional_id: string
         producer_id: int64
         producer_epoch: int16
-        verify_only: bool = False  #: only say whether they are part of it
+        verify_only: bool = False  #: only check whether they are in the transaction
         topics: list["AddPartitionsToTxnRequest.AddPartitionsToTxnTopic"]
 
     transactions: list[AddPartitionsToTxnTransaction] = field("4+", default=())

@@ -1,6 +1,6 @@
 """AlterConfigs (API key 33): replace all dynamic configs of resources (KIP-133).
 
-v1 throttled after the answer (KIP-219) · v2 flexible. IncrementalAlterConfigs took its place.
+v1 throttled after the response (KIP-219) · v2 flexible. Superseded by IncrementalAlterConfigs.
 """
 
 from barnabas.wire.message import Request, Response

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (API key 45): give partitions other replicas, or stop doing so (KIP-455).
+"""AlterPartitionReassignments (API key 45): assign partitions to other brokers, or cancel that (KIP-455).
 
 v1 allow_replication_factor_change (KIP-860)
 """
@@ -12,7 +12,7 @@ class AlterPartitionReassignmentsRequest(Request, api_key=45, versions="0-1", fl
     class ReassignableTopic(Struct):
         class ReassignablePartition(Struct):
             partition_index: int32
-            replicas: list[int32] | None = None  #: null: stop the reassignment under way
+            replicas: list[int32] | None = None  #: null: cancel the reassignment
 
         name: string
         partitions: list[ReassignablePartition]

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (API key 34): move replicas of a broker from one of its data directories to another (KIP-113).
 
-v1 throttled after the answer (KIP-219) · v2 flexible
+v1 throttled after the response (KIP-219) · v2 flexible
 """
 
 from barnabas.wire.message import Request, Response
@@ -14,7 +14,7 @@ class AlterReplicaLogDirsRequest(Request, api_key=34, versions="0-2", flexible="
             name: string
             partitions: list[int32]
 
-        path: string  #: absolute, as DescribeLogDirs has it
+        path: string  #: absolute, as in DescribeLogDirs
         topics: list[AlterReplicaLogDirTopic]
 
     dirs: list[AlterReplicaLogDir]

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (API key 91): let an empty share group begin elsewhere (KIP-932)."""
+"""AlterShareGroupOffsets (API key 91): set the start offsets of an empty share group (KIP-932)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct

@@ -1,6 +1,6 @@
-"""ApiVersions (API key 18): which APIs a broker has, and in which versions.
+"""ApiVersions (API key 18): the APIs of a broker and their versions.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 flexible; the client's name (KIP-511), features
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 flexible; the client's name (KIP-511), features
 (KIP-584) · v4 features whose lowest version is 0 (KIP-1022) · v5 cluster_id and node_id that the client expects. The
 response header is version 0 at every version.
 """
@@ -39,4 +39,4 @@ class ApiVersionsResponse(Response, to=ApiVersionsRequest):
     supported_features: list[SupportedFeatureKey] = field("3+", tag=0, default=())
     finalized_features_epoch: int64 = field("3+", tag=1, default=-1)  #: -1: unknown
     finalized_features: list[FinalizedFeatureKey] = field("3+", tag=2, default=())
-    zk_migration_ready: bool = field("3+", tag=3, default=False)  #: never, since Kafka 4
+    zk_migration_ready: bool = field("3+", tag=3, default=False)  #: always false since Kafka 4

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (API key 69): the members of consumer groups, and what each reads and is to read (KIP-848).
+"""ConsumerGroupDescribe (API key 69): the members of consumer groups, with assignments and targets (KIP-848).
 
 v1 member_type (KIP-1099)
 """

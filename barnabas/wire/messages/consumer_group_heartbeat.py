@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (API key 68): be a member of a consumer group, and hear what to read (KIP-848).
+"""ConsumerGroupHeartbeat (API key 68): join, stay in or leave a consumer group; returns the assignment (KIP-848).
 
 v1 subscribed_topic_regex; the member chooses its id itself (KIP-1082)
 """

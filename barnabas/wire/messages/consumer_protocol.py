@@ -1,8 +1,8 @@
-"""The consumers' own protocol: what JoinGroup and SyncGroup carry as opaque bytes where protocol_type is "consumer".
+"""The consumer protocol: the opaque bytes in JoinGroup and SyncGroup if protocol_type is "consumer".
 
 v1 owned_partitions, for cooperative rebalances (KIP-429) · v2 generation_id (KIP-792) · v3 rack_id (KIP-881)
 
-On the wire an int16 with the version stands in front. A broker reads it only to know which topics a group consumes.
+On the wire, an int16 with the version precedes it. A broker reads it only to know which topics a group consumes.
 """
 
 import struct
@@ -15,17 +15,17 @@ from barnabas.wire.types import Buffer, int32, string
 
 
 class ConsumerProtocol(Message):
-    """A message behind its own version."""
+    """A message that its version precedes."""
 
     def encode_prefixed(self, version: int) -> bytes:
-        """The version, then the message."""
+        """Encodes the version, then the message."""
         return struct.pack(">h", version) + self.encode(version=version)
 
     @classmethod
     def decode_prefixed(cls, data: Buffer) -> Self:
-        """What ``data`` holds; newer versions than we know are read as the newest of ours, as consumers do.
+        """Decodes a version and a message; an unknown newer version is read as the newest known one, as by consumers.
 
-        Raises MalformedMessage.
+        :raises MalformedMessage: ``data`` cannot be decoded
         """
         if len(data) < 2:
             raise MalformedMessage(f"{cls.__name__} without a version")

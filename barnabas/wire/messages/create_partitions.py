@@ -1,6 +1,6 @@
 """CreatePartitions (API key 37): add partitions to topics (KIP-195).
 
-v1 throttled after the answer (KIP-219) · v2 flexible · v3 THROTTLING_QUOTA_EXCEEDED (KIP-599)
+v1 throttled after the response (KIP-219) · v2 flexible · v3 THROTTLING_QUOTA_EXCEEDED (KIP-599)
 """
 
 from barnabas.wire.message import Request, Response
@@ -14,8 +14,8 @@ class CreatePartitionsRequest(Request, api_key=37, versions="0-3", flexible="2+"
             broker_ids: list[int32]
 
         name: string
-        count: int32  #: of all, with those there are
-        assignments: list[CreatePartitionsAssignment] | None  #: of the new ones; null: the broker chooses
+        count: int32  #: the new total
+        assignments: list[CreatePartitionsAssignment] | None  #: of the new partitions; null: the broker chooses
 
     topics: list[CreatePartitionsTopic]
     timeout_ms: int32

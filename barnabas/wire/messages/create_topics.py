@@ -1,7 +1,7 @@
-"""CreateTopics (API key 19): create topics, or see whether they could be created.
+"""CreateTopics (API key 19): create topics, or validate the request only.
 
-v1 validate_only, error_message · v2 throttle_time_ms · v3 throttled after the answer (KIP-219) · v4 -1 for the
-broker's own defaults (KIP-464) · v5 flexible; the answer describes the topic (KIP-525) · v6 THROTTLING_QUOTA_EXCEEDED
+v1 validate_only, error_message · v2 throttle_time_ms · v3 throttled after the response (KIP-219) · v4 -1 for the
+broker's own defaults (KIP-464) · v5 flexible; the response describes the topic (KIP-525) · v6 THROTTLING_QUOTA_EXCEEDED
 (KIP-599) · v7 topic_id (KIP-516)
 """
 
@@ -21,8 +21,8 @@ class CreateTopicsRequest(Request, api_key=19, versions="0-7", flexible="5+"):
             value: string | None
 
         name: string
-        num_partitions: int32  #: -1: as ``num.partitions``, or as the assignments say
-        replication_factor: int16  #: -1: as ``default.replication.factor``, or as the assignments say
+        num_partitions: int32  #: -1: ``num.partitions``, or the number of assignments
+        replication_factor: int16  #: -1: ``default.replication.factor``, or that of the assignments
         assignments: list[CreatableReplicaAssignment]  #: the replicas of each partition; empty: the broker chooses
         configs: list[CreatableTopicConfig]
 
@@ -47,7 +47,7 @@ class CreateTopicsResponse(Response, to=CreateTopicsRequest):
         topic_config_error_code: int16 = field("5+", tag=0, default=0)  #: why ``configs`` is null
         num_partitions: int32 = field("5+", default=-1)
         replication_factor: int16 = field("5+", default=-1)
-        #: all that are in force, as DescribeConfigs has them
+        #: all configs in effect, as in DescribeConfigs
         configs: list[CreatableTopicConfigs] | None = field("5+", default=())
 
     throttle_time_ms: int32 = field("2+", default=0)

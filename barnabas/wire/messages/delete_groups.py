@@ -1,6 +1,6 @@
-"""DeleteGroups (API key 42): delete groups and what they committed (KIP-229).
+"""DeleteGroups (API key 42): delete groups and their offsets (KIP-229).
 
-v1 throttled after the answer (KIP-219) · v2 flexible · v3 error_message
+v1 throttled after the response (KIP-219) · v2 flexible · v3 error_message
 """
 
 from barnabas.wire.message import Request, Response

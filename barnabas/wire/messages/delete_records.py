@@ -1,6 +1,6 @@
-"""DeleteRecords (API key 21): forget the records before an offset (KIP-107).
+"""DeleteRecords (API key 21): delete the records before an offset (KIP-107).
 
-v1 throttled after the answer (KIP-219) · v2 flexible
+v1 throttled after the response (KIP-219) · v2 flexible
 """
 
 from barnabas.wire.message import Request, Response
@@ -12,7 +12,7 @@ class DeleteRecordsRequest(Request, api_key=21, versions="0-2", flexible="2+"):
     class DeleteRecordsTopic(Struct):
         class DeleteRecordsPartition(Struct):
             partition_index: int32
-            offset: int64  #: the first to stay; -1: the high watermark
+            offset: int64  #: the first one that is kept; -1: the high watermark
 
         name: string
         partitions: list[DeleteRecordsPartition]
@@ -25,7 +25,7 @@ class DeleteRecordsResponse(Response, to=DeleteRecordsRequest):
     class DeleteRecordsTopicResult(Struct):
         class DeleteRecordsPartitionResult(Struct):
             partition_index: int32
-            low_watermark: int64  #: where the log starts now
+            low_watermark: int64  #: the new log start offset
             error_code: int16 = 0
 
         name: string

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (API key 92): let an empty share group forget topics (KIP-932)."""
+"""DeleteShareGroupOffsets (API key 92): delete the offsets of topics in an empty share group (KIP-932)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct

@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (API key 86): a share group reads a partition no longer; for brokers (KIP-932)."""
+"""DeleteShareGroupState (API key 86): delete the state of share partitions; for brokers (KIP-932)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct

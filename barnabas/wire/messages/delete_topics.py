@@ -1,6 +1,6 @@
 """DeleteTopics (API key 20): delete topics.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 TOPIC_DELETION_DISABLED (KIP-322) · v4 flexible ·
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 TOPIC_DELETION_DISABLED (KIP-322) · v4 flexible ·
 v5 error_message, THROTTLING_QUOTA_EXCEEDED (KIP-599) · v6 by id as well (KIP-516)
 """
 

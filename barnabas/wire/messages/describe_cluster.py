@@ -29,5 +29,5 @@ class DescribeClusterResponse(Response, to=DescribeClusterRequest):
     cluster_id: string
     controller_id: int32 = -1
     brokers: list[DescribeClusterBroker]
-    #: a bit for each operation; the smallest integer: not asked for
+    #: a bit per operation; the minimum integer: not requested
     cluster_authorized_operations: int32 = -0x80000000

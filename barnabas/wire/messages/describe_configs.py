@@ -1,6 +1,6 @@
-"""DescribeConfigs (API key 32): the configs of topics, brokers and groups, with where they come from (KIP-133).
+"""DescribeConfigs (API key 32): the configs of topics, brokers and groups, with their sources (KIP-133).
 
-v1 synonyms, config_source (KIP-226) · v2 throttled after the answer (KIP-219) · v3 types and documentation (KIP-569)
+v1 synonyms, config_source (KIP-226) · v2 throttled after the response (KIP-219) · v3 types and documentation (KIP-569)
 · v4 flexible
 """
 
@@ -29,7 +29,7 @@ class DescribeConfigsResponse(Response, to=DescribeConfigsRequest):
                 source: int8
 
             name: string
-            value: string | None  #: null where it is sensitive
+            value: string | None  #: null if it is sensitive
             read_only: bool
             is_default: bool = field("0", default=False)
             #: 1: topic; 2: dynamic broker; 3: dynamic default broker; 4: static broker; 5: default; 6: dynamic

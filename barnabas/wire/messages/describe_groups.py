@@ -1,6 +1,6 @@
 """DescribeGroups (API key 15): the state and the members of classic groups.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 authorized operations (KIP-430) · v4
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 authorized operations (KIP-430) · v4
 group_instance_id (KIP-345) · v5 flexible · v6 GROUP_ID_NOT_FOUND with error_message (KIP-1043)
 """
 
@@ -20,7 +20,7 @@ class DescribeGroupsResponse(Response, to=DescribeGroupsRequest):
             member_id: string
             group_instance_id: string | None = field("4+", default=None)
             client_id: string
-            client_host: string  #: with a slash in front: "/127.0.0.1"
+            client_host: string  #: preceded by a slash: "/127.0.0.1"
             member_metadata: bytes
             member_assignment: bytes
 
@@ -29,9 +29,9 @@ class DescribeGroupsResponse(Response, to=DescribeGroupsRequest):
         group_id: string
         group_state: string
         protocol_type: string
-        protocol_data: string  #: the assignor that was chosen
+        protocol_data: string  #: the chosen assignor
         members: list[DescribedGroupMember]
-        #: a bit for each operation; the smallest integer: not asked for
+        #: a bit per operation; the minimum integer: not requested
         authorized_operations: int32 = field("3+", default=-0x80000000)
 
     throttle_time_ms: int32 = field("1+", default=0)

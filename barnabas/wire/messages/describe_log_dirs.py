@@ -1,6 +1,6 @@
-"""DescribeLogDirs (API key 35): how large the logs in each data directory are (KIP-113).
+"""DescribeLogDirs (API key 35): the sizes of the logs in each data directory (KIP-113).
 
-v1 throttled after the answer (KIP-219) · v2 flexible · v3 error_code at the top · v4 total_bytes, usable_bytes
+v1 throttled after the response (KIP-219) · v2 flexible · v3 error_code at the top · v4 total_bytes, usable_bytes
 (KIP-827) · v5 is_cordoned (KIP-1066)
 """
 
@@ -23,9 +23,9 @@ class DescribeLogDirsResponse(Response, to=DescribeLogDirsRequest):
             class DescribeLogDirsPartition(Struct):
                 partition_index: int32
                 partition_size: int64
-                #: how far the log is behind the high watermark, or a future log behind the current one
+                #: the lag of the log behind the high watermark, or of a future log behind the current one
                 offset_lag: int64
-                is_future_key: bool  #: it is being moved here from another directory
+                is_future_key: bool  #: whether it is being moved here from another directory
 
             name: string
             partitions: list[DescribeLogDirsPartition]

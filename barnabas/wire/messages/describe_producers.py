@@ -1,4 +1,4 @@
-"""DescribeProducers (API key 61): the idempotent and transactional producers that partitions remember (KIP-664).
+"""DescribeProducers (API key 61): the states of idempotent and transactional producers of partitions (KIP-664).
 
 Flexible from the start.
 """

@@ -1,6 +1,6 @@
-"""DescribeQuorum (API key 55): how far the voters and observers of the metadata log are (KIP-595).
+"""DescribeQuorum (API key 55): the voters and observers of the metadata log, and their log end offsets (KIP-595).
 
-v1 when they last fetched and were caught up (KIP-836) · v2 directory ids, nodes and messages (KIP-853)
+v1 the times of their last fetch and of being caught up (KIP-836) · v2 directory ids, nodes and messages (KIP-853)
 """
 
 from barnabas.wire.message import Request, Response

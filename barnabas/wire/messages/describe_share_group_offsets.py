@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (API key 90): where the partitions of share groups begin (KIP-932).
+"""DescribeShareGroupOffsets (API key 90): the start offsets of share groups (KIP-932).
 
 v1 lag (KIP-1226)
 """

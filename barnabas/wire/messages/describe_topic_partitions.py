@@ -18,7 +18,7 @@ class DescribeTopicPartitionsRequest(Request, api_key=75, versions="0", flexible
 
     topics: list[TopicRequest]  #: empty: all
     response_partition_limit: int32 = 2000
-    cursor: Cursor | None = None  #: where the last page ended; null: from the start
+    cursor: Cursor | None = None  #: the cursor of the last page; null: from the start
 
 
 class DescribeTopicPartitionsResponse(Response, to=DescribeTopicPartitionsRequest):
@@ -30,7 +30,7 @@ class DescribeTopicPartitionsResponse(Response, to=DescribeTopicPartitionsReques
             leader_epoch: int32 = -1
             replica_nodes: list[int32]
             isr_nodes: list[int32]
-            eligible_leader_replicas: list[int32] | None = None  #: may lead though they fell out of sync (KIP-966)
+            eligible_leader_replicas: list[int32] | None = None  #: may lead without being in sync (KIP-966)
             last_known_elr: list[int32] | None = None
             offline_replicas: list[int32]
 
@@ -39,7 +39,7 @@ class DescribeTopicPartitionsResponse(Response, to=DescribeTopicPartitionsReques
         topic_id: uuid
         is_internal: bool = False
         partitions: list[DescribeTopicPartitionsResponsePartition]
-        #: a bit for each operation; the smallest integer: not asked for
+        #: a bit per operation; the minimum integer: not requested
         topic_authorized_operations: int32 = -0x80000000
 
     class Cursor(Struct):
@@ -48,4 +48,4 @@ class DescribeTopicPartitionsResponse(Response, to=DescribeTopicPartitionsReques
 
     throttle_time_ms: int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic]
-    next_cursor: Cursor | None = None  #: where the next page starts; null: this was the last
+    next_cursor: Cursor | None = None  #: the start of the next page; null: this is the last page

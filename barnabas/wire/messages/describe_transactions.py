@@ -1,4 +1,4 @@
-"""DescribeTransactions (API key 65): what a coordinator knows of transactional ids (KIP-664).
+"""DescribeTransactions (API key 65): the states of transactional ids (KIP-664).
 
 Flexible from the start.
 """
@@ -22,7 +22,7 @@ class DescribeTransactionsResponse(Response, to=DescribeTransactionsRequest):
         transactional_id: string
         transaction_state: string
         transaction_timeout_ms: int32
-        transaction_start_time_ms: int64  #: -1: none is open
+        transaction_start_time_ms: int64  #: -1: no transaction is open
         producer_id: int64
         producer_epoch: int16
         topics: list[TopicData]  #: the partitions of the open transaction

@@ -13,7 +13,7 @@ class ElectLeadersRequest(Request, api_key=43, versions="0-2", flexible="2+"):
         topic: string
         partitions: list[int32]
 
-    #: 0: the preferred replica; 1: any that lives, though records be lost
+    #: 0: the preferred replica; 1: any live replica, even if records are lost (unclean)
     election_type: int8 = field("1+", default=0)
     topic_partitions: list[TopicPartitions] | None  #: null: all
     timeout_ms: int32 = 60000

@@ -1,7 +1,7 @@
 """EndTxn (API key 26): commit or abort a transaction (KIP-98).
 
-v1 throttled after the answer (KIP-219) · v2 PRODUCER_FENCED (KIP-588) · v3 flexible · v4 TRANSACTION_ABORTABLE ·
-v5 the epoch rises with every transaction, and the answer tells it (KIP-890)
+v1 throttled after the response (KIP-219) · v2 PRODUCER_FENCED (KIP-588) · v3 flexible · v4 TRANSACTION_ABORTABLE ·
+v5 the epoch is bumped by every transaction, and returned (KIP-890)
 """
 
 from barnabas.wire.message import Request, Response
@@ -19,5 +19,5 @@ class EndTxnRequest(Request, api_key=26, versions="0-5", flexible="3+"):
 class EndTxnResponse(Response, to=EndTxnRequest):
     throttle_time_ms: int32 = 0
     error_code: int16
-    producer_id: int64 = field("5+", default=-1)  #: to go on with
+    producer_id: int64 = field("5+", default=-1)  #: for the next transaction
     producer_epoch: int16 = field("5+", default=-1)

@@ -1,6 +1,6 @@
-"""FindCoordinator (API key 10): which broker looks after a group, a transactional id or a share partition.
+"""FindCoordinator (API key 10): the coordinator of a group, a transactional id or a share partition.
 
-v1 key_type (KIP-98), throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 flexible · v4 several keys at
+v1 key_type (KIP-98), throttle_time_ms · v2 throttled after the response (KIP-219) · v3 flexible · v4 several keys at
 once (KIP-699) · v5 TRANSACTION_ABORTABLE (KIP-890) · v6 share partitions (KIP-932)
 """
 

@@ -1,9 +1,9 @@
-"""The records of ``__consumer_offsets``: committed offsets, and groups of every kind.
+"""The records of ``__consumer_offsets``: committed offsets, and groups of all types.
 
-OffsetCommitValue: v1 expire_timestamp, that one only · v3 leader_epoch (KIP-320) · v4 flexible, topic_id.
+OffsetCommitValue: v1 expire_timestamp, in v1 only · v3 leader_epoch (KIP-320) · v4 flexible, topic_id.
 GroupMetadataValue: v1 rebalance_timeout · v2 current_state_timestamp · v3 group_instance_id (KIP-345) · v4 flexible.
 Types 3 to 8 are the consumer protocol's (KIP-848), 10 to 15 share groups' (KIP-932), 17 to 23 streams groups'
-(KIP-1071). A key with a null value takes the record away.
+(KIP-1071). A null value is a tombstone.
 """
 
 from barnabas.wire.coordinator_records import (
@@ -21,11 +21,11 @@ __all__ = ["CoordinatorKey", "CoordinatorValue", "decode_key", "decode_value", "
 
 
 class GroupKey(CoordinatorKey):
-    """The keys of this topic."""
+    """The base class of the keys of this topic."""
 
 
 def decode_key(data: Buffer) -> CoordinatorKey | None:
-    """The key in ``data``; None for a type that nobody declared (a newer broker's). Raises MalformedMessage.
+    """Decodes a key; returns None for an unknown type. :raises MalformedMessage: it cannot be decoded
 
     >>> decode_key(bytes.fromhex("0002000167"))
     GroupMetadataKey(group='g')
@@ -56,7 +56,9 @@ class OffsetCommitValue(CoordinatorValue, key=OffsetCommitKey, versions="0-4", f
     leader_epoch: int32 = field("3+", default=-1)  #: of the last record read; -1: unknown
     metadata: string
     commit_timestamp: int64
-    expire_timestamp: int64 = field("1", default=-1)  #: -1: when the group has been empty for long enough
+    expire_timestamp: int64 = field(
+        "1", default=-1
+    )  #: -1: when the group has been empty for ``offsets.retention.minutes``
     topic_id: uuid = field("4+", tag=0, default=ZERO_UUID)
 
 
@@ -79,7 +81,7 @@ class GroupMetadataValue(CoordinatorValue, key=GroupMetadataKey, versions="0-4",
     generation: int32
     protocol: string | None
     leader: string | None
-    current_state_timestamp: int64 = field("2+", default=-1)  #: when the group became what it is; -1: unknown
+    current_state_timestamp: int64 = field("2+", default=-1)  #: the time of the last change of the state; -1: unknown
     members: list[MemberMetadata]
 
 

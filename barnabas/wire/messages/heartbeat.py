@@ -1,6 +1,6 @@
-"""Heartbeat (API key 12): tell the coordinator that a member of a classic group is alive.
+"""Heartbeat (API key 12): keep a member of a classic group alive.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 group_instance_id (KIP-345) · v4 flexible
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 group_instance_id (KIP-345) · v4 flexible
 """
 
 from barnabas.wire.message import Request, Response

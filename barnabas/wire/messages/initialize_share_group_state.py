@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (API key 83): a share group begins to read a partition; for brokers (KIP-932)."""
+"""InitializeShareGroupState (API key 83): initialize the state of share partitions; for brokers (KIP-932)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct

@@ -1,8 +1,8 @@
-"""JoinGroup (API key 11): become, or stay, a member of a classic group; answered when the group is complete.
+"""JoinGroup (API key 11): join or rejoin a classic group; answered when all members have joined.
 
-v1 rebalance_timeout_ms (KIP-62) · v2 throttle_time_ms · v3 throttled after the answer (KIP-219) · v4
-MEMBER_ID_REQUIRED (KIP-394) · v5 group_instance_id (KIP-345) · v6 flexible · v7 protocol_type comes back (KIP-559) ·
-v8 reason (KIP-800) · v9 skip_assignment (KIP-814)
+v1 rebalance_timeout_ms (KIP-62) · v2 throttle_time_ms · v3 throttled after the response (KIP-219) · v4
+MEMBER_ID_REQUIRED (KIP-394) · v5 group_instance_id (KIP-345) · v6 flexible · v7 protocol_type in the response (KIP-559)
+· v8 reason (KIP-800) · v9 skip_assignment (KIP-814)
 """
 
 from barnabas.wire.message import Request, Response
@@ -16,15 +16,15 @@ class JoinGroupRequest(Request, api_key=11, versions="0-9", flexible="6+"):
         metadata: bytes
 
     group_id: string
-    session_timeout_ms: int32  #: after so long without a heartbeat the member is dead
-    #: how long others wait for it to join again; -1: as the session
+    session_timeout_ms: int32  #: the member is removed after this time without a heartbeat
+    #: the time for it to rejoin in a rebalance; -1: the session timeout
     rebalance_timeout_ms: int32 = field("1+", default=-1)
-    member_id: string  #: empty at first: the answer has one
-    group_instance_id: string | None = field("5+", default=None)  #: a static member's name; it survives a restart
+    member_id: string  #: empty at first; the response contains one
+    group_instance_id: string | None = field("5+", default=None)  #: of a static member, which keeps it when it restarts
     protocol_type: string  #: "consumer", "connect" …
-    #: the assignors that the member knows, best first; the metadata is theirs
+    #: the member's assignors in order of preference, each with its metadata
     protocols: list[JoinGroupRequestProtocol]
-    reason: string | None = field("8+", default=None)  #: why it joins, for the log
+    reason: string | None = field("8+", default=None)  #: of joining, for the log
 
 
 class JoinGroupResponse(Response, to=JoinGroupRequest):
@@ -37,9 +37,9 @@ class JoinGroupResponse(Response, to=JoinGroupRequest):
     error_code: int16 = 0
     generation_id: int32 = -1
     protocol_type: string | None = field("7+", default=None)
-    protocol_name: string | None = field(nullable="7+")  #: that the group has chosen
+    protocol_name: string | None = field(nullable="7+")  #: chosen by the group
     leader: string
-    #: the leader (a static one that came back) has nothing to assign
+    #: the leader, a restarted static member, must not assign
     skip_assignment: bool = field("9+", default=False)
     member_id: string
-    members: list[JoinGroupResponseMember]  #: for the leader; nobody else is told
+    members: list[JoinGroupResponseMember]  #: for the leader only

@@ -1,6 +1,6 @@
 """LeaveGroup (API key 13): leave a classic group, or remove members from it.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 several members at once (KIP-345) · v4 flexible ·
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 several members at once (KIP-345) · v4 flexible ·
 v5 reason (KIP-800)
 """
 
@@ -11,7 +11,7 @@ from barnabas.wire.types import int16, int32, string
 
 class LeaveGroupRequest(Request, api_key=13, versions="0-5", flexible="4+"):
     class MemberIdentity(Struct):
-        member_id: string  #: may be empty where ``group_instance_id`` is given
+        member_id: string  #: may be empty if ``group_instance_id`` is given
         group_instance_id: string | None = None
         reason: string | None = field("5+", default=None)
 

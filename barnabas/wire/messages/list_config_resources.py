@@ -1,6 +1,6 @@
 """ListConfigResources (API key 74): the resources that have configs, by type.
 
-v0 was ListClientMetricsResources (KIP-1000): client metrics and nothing else · v1 all types (KIP-1142)
+v0 ListClientMetricsResources (KIP-1000): client metrics only · v1 all types (KIP-1142)
 """
 
 from barnabas.wire.message import Request, Response

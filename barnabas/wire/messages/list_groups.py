@@ -1,6 +1,6 @@
 """ListGroups (API key 16): the groups that a broker coordinates.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 flexible · v4 by state (KIP-518) · v5 by type
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 flexible · v4 by state (KIP-518) · v5 by type
 (KIP-848)
 """
 

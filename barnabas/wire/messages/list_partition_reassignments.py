@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (API key 46): the partitions that are being given other replicas (KIP-455).
+"""ListPartitionReassignments (API key 46): the partitions that are being reassigned (KIP-455).
 
 Flexible from the start.
 """

@@ -1,9 +1,9 @@
-"""Metadata (API key 3): which brokers and topics there are, and who leads which partition.
+"""Metadata (API key 3): brokers, topics, and the leaders and replicas of partitions.
 
-v1 null asks for all topics; controller_id, rack, is_internal · v2 cluster_id (KIP-78) · v3 throttle_time_ms · v4
-allow_auto_topic_creation · v5 offline_replicas (KIP-112) · v6 throttled after the answer (KIP-219) · v7 leader_epoch
-(KIP-320) · v8 authorized operations (KIP-430) · v9 flexible · v10 topic ids in the answer (KIP-516) · v11 the
-cluster's authorized operations went to DescribeCluster (KIP-700) · v12 topics may be asked for by id · v13 error_code
+v1 null requests all topics; controller_id, rack, is_internal · v2 cluster_id (KIP-78) · v3 throttle_time_ms · v4
+allow_auto_topic_creation · v5 offline_replicas (KIP-112) · v6 throttled after the response (KIP-219) · v7 leader_epoch
+(KIP-320) · v8 authorized operations (KIP-430) · v9 flexible · v10 topic ids in the response (KIP-516) · v11 the
+cluster's authorized operations went to DescribeCluster (KIP-700) · v12 topics by id in the request · v13 error_code
 at the top (KIP-1102)
 """
 
@@ -15,9 +15,11 @@ from barnabas.wire.types import ZERO_UUID, int16, int32, string, uuid
 class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
     class MetadataRequestTopic(Struct):
         topic_id: uuid = field("10+", default=ZERO_UUID)
-        name: string | None = field(nullable="10+")  #: null: asked for by id
+        name: string | None = field(nullable="10+")  #: null: requested by id
 
-    topics: list[MetadataRequestTopic] | None = field(nullable="1+")  #: null: all; empty: none, but in version 0 all
+    topics: list[MetadataRequestTopic] | None = field(
+        nullable="1+"
+    )  #: null: all; empty: none, except in version 0, where it is all
     allow_auto_topic_creation: bool = field("4+", default=True)
     include_cluster_authorized_operations: bool = field("8-10", default=False)
     include_topic_authorized_operations: bool = field("8+", default=False)
@@ -45,7 +47,7 @@ class MetadataResponse(Response, to=MetadataRequest):
         topic_id: uuid = field("10+", default=ZERO_UUID)
         is_internal: bool = field("1+", default=False)
         partitions: list[MetadataResponsePartition]
-        #: a bit for each operation; the smallest integer: not asked for
+        #: a bit per operation; the minimum integer: not requested
         topic_authorized_operations: int32 = field("8+", default=-0x80000000)
 
     throttle_time_ms: int32 = field("3+", default=0)
@@ -53,6 +55,6 @@ class MetadataResponse(Response, to=MetadataRequest):
     cluster_id: string | None = field("2+", default=None)
     controller_id: int32 = field("1+", default=-1)
     topics: list[MetadataResponseTopic]
-    #: a bit for each operation; the smallest integer: not asked for
+    #: a bit per operation; the minimum integer: not requested
     cluster_authorized_operations: int32 = field("8-10", default=-0x80000000)
     error_code: int16 = field("13+", default=0)

@@ -1,4 +1,4 @@
-"""The records of the metadata log: everything that KRaft knows about a cluster, change by change.
+"""The records of the metadata log: changes of a cluster's metadata.
 
 Written since Kafka 3.3 and flexible from the start. v1 of the partition records: directories (KIP-858); v2: eligible
 leader replicas (KIP-966).
@@ -15,23 +15,24 @@ FRAME_VERSION = 1
 
 
 class MetadataRecord(Message):
-    """A change of the cluster's metadata."""
+    """A record of the metadata log, with its API key."""
 
     api_key: ClassVar[int]
     by_key: ClassVar[dict[int, type["MetadataRecord"]]] = {}
 
     def __init_subclass__(cls, *, api_key: int, versions: str, flexible: str) -> None:
         super().__init_subclass__(versions=versions, flexible=flexible)
-        assert api_key not in MetadataRecord.by_key, f"{cls.__name__} has a key that is taken"
+        assert api_key not in MetadataRecord.by_key, f"{cls.__name__} has a key that another record has"
         cls.api_key = api_key
         MetadataRecord.by_key[api_key] = cls
 
 
 def encode_metadata_record(record: MetadataRecord, version: int | None = None) -> bytes:
-    """The value of a record of ``__cluster_metadata``: frame version, API key and version as varints, then the message.
+    """Encodes the value of a record: frame version, API key and version as varints, then the message.
 
-    ``version`` is the newest of the class unless it is given (the cluster's metadata.version decides). The layout is
-    that of Apache Kafka's ``MetadataRecordSerde``.
+    The layout is that of Apache Kafka's ``MetadataRecordSerde``.
+
+    :param version: chosen by the cluster's metadata.version; None takes the newest
 
     >>> encode_metadata_record(FenceBrokerRecord(id=1, epoch=2)).hex()
     '01070000000001000000000000000200'
@@ -42,7 +43,7 @@ def encode_metadata_record(record: MetadataRecord, version: int | None = None) -
 
 
 def decode_metadata_record(value: Buffer) -> MetadataRecord:
-    """The record in ``value``; raises MalformedMessage, for a record or version that nobody declared as well.
+    """Decodes the value of a record. :raises MalformedMessage: it cannot be decoded, or record or version are unknown
 
     >>> decode_metadata_record(bytes.fromhex("01070000000001000000000000000200"))
     FenceBrokerRecord(id=1, epoch=2)
@@ -52,7 +53,7 @@ def decode_metadata_record(value: Buffer) -> MetadataRecord:
         api_key, at = read_uvarint(value, at)
         version, at = read_uvarint(value, at)
     except IndexError:
-        raise MalformedMessage("a metadata record that ends in its frame") from None
+        raise MalformedMessage("the frame of a metadata record is truncated") from None
     if frame_version != FRAME_VERSION:
         raise MalformedMessage(f"a metadata record in a frame of version {frame_version}")
     cls = MetadataRecord.by_key.get(api_key)
@@ -80,7 +81,7 @@ class RegisterBrokerRecord(MetadataRecord, api_key=0, versions="0-4", flexible="
     end_points: list[BrokerEndpoint]
     features: list[BrokerFeature]
     rack: string | None
-    fenced: bool = True  #: registered, and not yet allowed to lead
+    fenced: bool = True  #: registered, but must not lead yet
     in_controlled_shutdown: bool = field("1+", default=False)
     log_dirs: list[uuid] = field("3+", tag=0, default=())
     cordoned_log_dirs: list[uuid] | None = field("4+", tag=1, default=None)
@@ -104,7 +105,7 @@ class PartitionRecord(MetadataRecord, api_key=3, versions="0-2", flexible="0+"):
     removing_replicas: list[int32]
     adding_replicas: list[int32]
     leader: int32 = -1
-    leader_recovery_state: int8 = field(tag=0, default=0)  #: 1: elected unclean, still to recover
+    leader_recovery_state: int8 = field(tag=0, default=0)  #: 1: elected unclean, must recover
     leader_epoch: int32 = -1
     partition_epoch: int32 = -1
     directories: list[uuid] = field("1+", default=())  #: of the replicas, in their order
@@ -122,12 +123,12 @@ class ConfigRecord(MetadataRecord, api_key=4, versions="0", flexible="0+"):
 class PartitionChangeRecord(MetadataRecord, api_key=5, versions="0-2", flexible="0+"):
     partition_id: int32 = -1
     topic_id: uuid
-    isr: list[int32] | None = field(tag=0, default=None)  #: null, here and below: as before
-    leader: int32 = field(tag=1, default=-2)  #: -1: none; -2: as before
+    isr: list[int32] | None = field(tag=0, default=None)  #: null, here and below: unchanged
+    leader: int32 = field(tag=1, default=-2)  #: -1: none; -2: unchanged
     replicas: list[int32] | None = field(tag=2, default=None)
     removing_replicas: list[int32] | None = field(tag=3, default=None)
     adding_replicas: list[int32] | None = field(tag=4, default=None)
-    leader_recovery_state: int8 = field(tag=5, default=-1)  #: -1: as before
+    leader_recovery_state: int8 = field(tag=5, default=-1)  #: -1: unchanged
     directories: list[uuid] | None = field("1+", tag=8, default=None)
     eligible_leader_replicas: list[int32] | None = field("2+", tag=6, default=None)
     last_known_elr: list[int32] | None = field("2+", tag=7, default=None)
@@ -185,14 +186,14 @@ class ClientQuotaRecord(MetadataRecord, api_key=14, versions="0", flexible="0+")
 class ProducerIdsRecord(MetadataRecord, api_key=15, versions="0", flexible="0+"):
     broker_id: int32
     broker_epoch: int64 = -1
-    next_producer_id: int64  #: where the next block starts
+    next_producer_id: int64  #: the start of the next block
 
 
 class BrokerRegistrationChangeRecord(MetadataRecord, api_key=17, versions="0-3", flexible="0+"):
     broker_id: int32
     broker_epoch: int64
-    fenced: int8 = field(tag=0, default=0)  #: 1: fenced now; -1: no longer; 0: as before
-    in_controlled_shutdown: int8 = field("1+", tag=1, default=0)  #: 1: shutting down now; 0: as before
+    fenced: int8 = field(tag=0, default=0)  #: 1: fence; -1: unfence; 0: unchanged
+    in_controlled_shutdown: int8 = field("1+", tag=1, default=0)  #: 1: begin a controlled shutdown; 0: unchanged
     log_dirs: list[uuid] = field("2+", tag=2, default=())
     cordoned_log_dirs: list[uuid] | None = field("3+", tag=3, default=None)
 

@@ -1,6 +1,6 @@
-"""OffsetCommit (API key 8): keep the offsets that a group has come to.
+"""OffsetCommit (API key 8): commit offsets of a group.
 
-v1 generation and member · v2 retention_time_ms · v3 throttle_time_ms · v4 throttled after the answer (KIP-219) · v5
+v1 generation and member · v2 retention_time_ms · v3 throttle_time_ms · v4 throttled after the response (KIP-219) · v5
 no retention_time_ms (KIP-211) · v6 committed_leader_epoch (KIP-320) · v7 group_instance_id (KIP-345) · v8 flexible ·
 v9 member epochs (KIP-848) · v10 topics by id
 """
@@ -27,7 +27,7 @@ class OffsetCommitRequest(Request, api_key=8, versions="0-10", flexible="8+"):
     generation_id_or_member_epoch: int32 = field("1+", default=-1)  #: -1: not a member, a simple consumer
     member_id: string = field("1+", default="")
     group_instance_id: string | None = field("7+", default=None)
-    retention_time_ms: int64 = field("2-4", default=-1)  #: -1: the broker's own
+    retention_time_ms: int64 = field("2-4", default=-1)  #: -1: the broker's default
     topics: list[OffsetCommitRequestTopic]
 
 

@@ -1,6 +1,6 @@
-"""OffsetDelete (API key 47): forget offsets that a group committed (KIP-496).
+"""OffsetDelete (API key 47): delete committed offsets of a group (KIP-496).
 
-Never made flexible.
+Not flexible in any version.
 """
 
 from barnabas.wire.message import Request, Response

@@ -1,7 +1,7 @@
-"""OffsetFetch (API key 9): the offsets that a group has committed.
+"""OffsetFetch (API key 9): the committed offsets of groups.
 
-v1 kept by Kafka, no longer by ZooKeeper · v2 null asks for all topics; error_code at the top · v3 throttle_time_ms ·
-v4 throttled after the answer (KIP-219) · v5 committed_leader_epoch (KIP-320) · v6 flexible · v7 require_stable
+v1 stored in Kafka instead of ZooKeeper · v2 null requests all topics; error_code at the top · v3 throttle_time_ms ·
+v4 throttled after the response (KIP-219) · v5 committed_leader_epoch (KIP-320) · v6 flexible · v7 require_stable
 (KIP-447) · v8 several groups at once (KIP-709) · v9 member epochs (KIP-848) · v10 topics by id
 """
 
@@ -24,13 +24,13 @@ class OffsetFetchRequest(Request, api_key=9, versions="0-10", flexible="6+"):
         group_id: string
         member_id: string | None = field("9+", default=None)
         member_epoch: int32 = field("9+", default=-1)
-        topics: list[OffsetFetchRequestTopics] | None  #: null: all that were committed
+        topics: list[OffsetFetchRequestTopics] | None  #: null: all with committed offsets
 
     group_id: string = field("0-7", default="")
-    #: null: all that were committed
+    #: null: all with committed offsets
     topics: list[OffsetFetchRequestTopic] | None = field("0-7", nullable="2-7", default=())
     groups: list[OffsetFetchRequestGroup] = field("8+", default=())
-    #: refuse offsets that a transaction is about to change (UNSTABLE_OFFSET_COMMIT)
+    #: UNSTABLE_OFFSET_COMMIT for offsets that an open transaction may change
     require_stable: bool = field("7+", default=False)
 
 

@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch (API key 23): where leader epochs end, to notice a truncation by (KIP-101).
+"""OffsetForLeaderEpoch (API key 23): the end offsets of leader epochs, to detect truncation (KIP-101).
 
-v1 leader_epoch in the answer (KIP-279) · v2 current_leader_epoch (KIP-320) · v3 replica_id · v4 flexible
+v1 leader_epoch in the response (KIP-279) · v2 current_leader_epoch (KIP-320) · v3 replica_id · v4 flexible
 """
 
 from barnabas.wire.message import Request, Response
@@ -13,7 +13,7 @@ class OffsetForLeaderEpochRequest(Request, api_key=23, versions="0-4", flexible=
         class OffsetForLeaderPartition(Struct):
             partition: int32
             current_leader_epoch: int32 = field("2+", default=-1)
-            leader_epoch: int32  #: whose end is asked for
+            leader_epoch: int32  #: whose end offset is requested
 
         topic: string
         partitions: list[OffsetForLeaderPartition]
@@ -27,7 +27,7 @@ class OffsetForLeaderEpochResponse(Response, to=OffsetForLeaderEpochRequest):
         class EpochEndOffset(Struct):
             error_code: int16 = 0
             partition: int32
-            leader_epoch: int32 = field("1+", default=-1)  #: the largest known that is not above the one asked for
+            leader_epoch: int32 = field("1+", default=-1)  #: the largest known epoch up to the requested one
             end_offset: int64 = -1
 
         topic: string

@@ -1,9 +1,9 @@
 """Produce (API key 0): append batches of records to partitions.
 
 v1 throttle_time_ms · v2 timestamps in messages (KIP-32) · v3 record batches, transactional_id (KIP-98) · v4 storage
-errors (KIP-112) · v5 log_start_offset (KIP-107) · v6 throttled after the answer (KIP-219) · v7 zstd (KIP-110) · v8
+errors (KIP-112) · v5 log_start_offset (KIP-107) · v6 throttled after the response (KIP-219) · v7 zstd (KIP-110) · v8
 record_errors (KIP-467) · v9 flexible · v10 current_leader, node_endpoints (KIP-951) · v11 TRANSACTION_ABORTABLE · v12
-adds its partitions to the transaction itself (KIP-890) · v13 topics by id (KIP-516)
+adds its partitions to the transaction (KIP-890) · v13 topics by id (KIP-516)
 """
 
 from barnabas.wire.message import Request, Response
@@ -21,9 +21,9 @@ class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
         topic_id: uuid = field("13+", default=ZERO_UUID)
         partition_data: list[PartitionProduceData]
 
-    transactional_id: string | None = field("3+", default=None)  #: null: no transaction
-    acks: int16  #: 0: don't answer; 1: the leader has it; -1: every in-sync replica has it
-    timeout_ms: int32  #: how long to wait for the replicas that ``acks`` asks for
+    transactional_id: string | None = field("3+", default=None)  #: null: not transactional
+    acks: int16  #: 0: no response; 1: appended by the leader; -1: replicated to all in-sync replicas
+    timeout_ms: int32  #: the maximum time to wait for the replicas
     topic_data: list[TopicProduceData]
 
 
@@ -31,7 +31,7 @@ class ProduceResponse(Response, to=ProduceRequest):
     class TopicProduceResponse(Struct):
         class PartitionProduceResponse(Struct):
             class BatchIndexAndErrorMessage(Struct):
-                batch_index: int32  #: of the record in its batch
+                batch_index: int32  #: within the batch
                 batch_index_error_message: string | None = None
 
             class LeaderIdAndEpoch(Struct):
@@ -43,10 +43,10 @@ class ProduceResponse(Response, to=ProduceRequest):
             base_offset: int64
             log_append_time_ms: int64 = field("2+", default=-1)  #: -1 unless the topic has LogAppendTime
             log_start_offset: int64 = field("5+", default=-1)
-            #: the records for which the batch was refused
+            #: the refused records
             record_errors: list[BatchIndexAndErrorMessage] = field("8+", default=())
             error_message: string | None = field("8+", default=None)
-            #: with NOT_LEADER_OR_FOLLOWER: who is
+            #: with NOT_LEADER_OR_FOLLOWER
             current_leader: LeaderIdAndEpoch = field("10+", tag=0, default_factory=LeaderIdAndEpoch)
 
         name: string = field("0-12", default="")
@@ -61,5 +61,5 @@ class ProduceResponse(Response, to=ProduceRequest):
 
     responses: list[TopicProduceResponse]
     throttle_time_ms: int32 = field("1+", default=0)
-    #: of the leaders that ``current_leader`` names
+    #: of the leaders in ``current_leader``
     node_endpoints: list[NodeEndpoint] = field("10+", tag=0, default=())

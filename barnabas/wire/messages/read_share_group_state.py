@@ -1,4 +1,4 @@
-"""ReadShareGroupState (API key 84): what became of a share partition's records; for brokers (KIP-932)."""
+"""ReadShareGroupState (API key 84): the state of share partitions; for brokers (KIP-932)."""
 
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct

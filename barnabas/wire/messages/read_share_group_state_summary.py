@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (API key 87): where a share partition begins; for brokers (KIP-932).
+"""ReadShareGroupStateSummary (API key 87): the start offsets of share partitions; for brokers (KIP-932).
 
 v1 delivery_complete_count (KIP-1226)
 """

@@ -1,6 +1,6 @@
-"""ShareAcknowledge (API key 79): say what became of records that were acquired (KIP-932).
+"""ShareAcknowledge (API key 79): acknowledge acquired records (KIP-932).
 
-v0 was an early access and is gone · v2 renewal of locks (KIP-1222)
+v0 early access, removed · v2 renewal of locks (KIP-1222)
 """
 
 from barnabas.wire.message import Request, Response

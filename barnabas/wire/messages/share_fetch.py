@@ -1,6 +1,6 @@
-"""ShareFetch (API key 78): acquire records of a share group's partitions, and acknowledge others (KIP-932).
+"""ShareFetch (API key 78): acquire records for a share group, and acknowledge others (KIP-932).
 
-v0 was an early access and is gone · v2 acquire modes (KIP-1206) and renewal of locks (KIP-1222)
+v0 early access, removed · v2 acquire modes (KIP-1206) and renewal of locks (KIP-1222)
 """
 
 from barnabas.wire.message import Request, Response

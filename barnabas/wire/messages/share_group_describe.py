@@ -1,6 +1,6 @@
-"""ShareGroupDescribe (API key 77): the members of share groups, and what each reads (KIP-932).
+"""ShareGroupDescribe (API key 77): the members of share groups, with their assignments (KIP-932).
 
-v0 was an early access and is gone
+v0 early access, removed
 """
 
 from barnabas.wire.message import Request, Response

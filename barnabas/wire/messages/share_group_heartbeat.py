@@ -1,6 +1,6 @@
-"""ShareGroupHeartbeat (API key 76): be a member of a share group, and hear what to read (KIP-932).
+"""ShareGroupHeartbeat (API key 76): join, stay in or leave a share group; returns the assignment (KIP-932).
 
-v0 was an early access and is gone
+v0 early access, removed
 """
 
 from barnabas.wire.message import Request, Response

@@ -1,7 +1,7 @@
-"""The records of ``__share_group_state``: what became of the records that a share group has been given (KIP-932).
+"""The records of ``__share_group_state``: the states of share partitions (KIP-932).
 
-A snapshot is all that is known of a share partition; an update what has changed since. A snapshot with a null value
-takes the share partition away.
+A snapshot is the whole state of a share partition, an update a change to it. A snapshot with a null value is a
+tombstone.
 """
 
 from barnabas.wire.coordinator_records import (
@@ -19,11 +19,11 @@ __all__ = ["CoordinatorKey", "CoordinatorValue", "decode_key", "decode_value", "
 
 
 class ShareKey(CoordinatorKey):
-    """The keys of this topic."""
+    """The base class of the keys of this topic."""
 
 
 def decode_key(data: Buffer) -> CoordinatorKey | None:
-    """The key in ``data``; None for a type that nobody declared (a newer broker's). Raises MalformedMessage."""
+    """Decodes a key; returns None for an unknown type. :raises MalformedMessage: it cannot be decoded"""
     return read_key(ShareKey, data)
 
 

@@ -1,4 +1,4 @@
-"""StreamsGroupHeartbeat (API key 88): be a member of a streams group, and hear which tasks to run (KIP-1071).
+"""StreamsGroupHeartbeat (API key 88): join, stay in or leave a streams group; returns its tasks (KIP-1071).
 
 v1 acceptable_recovery_lag as an int64, topology_description_required
 """

@@ -1,6 +1,6 @@
-"""StreamsGroupTopologyDescriptionUpdate (API key 93): what a streams group's topology looks like, for people to read.
+"""StreamsGroupTopologyDescriptionUpdate (API key 93): the description of a streams group's topology, for people.
 
-A member sends it when a heartbeat has asked it to
+A member sends it when a heartbeat response requires it
 """
 
 from barnabas.wire.message import Request, Response

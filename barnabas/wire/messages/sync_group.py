@@ -1,7 +1,7 @@
-"""SyncGroup (API key 14): the leader of a classic group hands out the assignments; every member gets its own.
+"""SyncGroup (API key 14): the leader of a classic group sends the assignments; each member gets its own.
 
-v1 throttle_time_ms · v2 throttled after the answer (KIP-219) · v3 group_instance_id (KIP-345) · v4 flexible · v5
-protocol_type and protocol_name, to be checked (KIP-559)
+v1 throttle_time_ms · v2 throttled after the response (KIP-219) · v3 group_instance_id (KIP-345) · v4 flexible · v5
+protocol_type and protocol_name, which the broker checks (KIP-559)
 """
 
 from barnabas.wire.message import Request, Response
@@ -20,7 +20,7 @@ class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible="4+"):
     group_instance_id: string | None = field("3+", default=None)
     protocol_type: string | None = field("5+", default=None)
     protocol_name: string | None = field("5+", default=None)
-    assignments: list[SyncGroupRequestAssignment]  #: from the leader; the others send none
+    assignments: list[SyncGroupRequestAssignment]  #: of the leader; the others send none
 
 
 class SyncGroupResponse(Response, to=SyncGroupRequest):

@@ -1,7 +1,7 @@
-"""The records of ``__transaction_state``: what the coordinator keeps of each transactional id.
+"""The records of ``__transaction_state``: the states of transactional ids.
 
 TransactionLogValue: v1 flexible, with the ids and epochs to either side of a change (KIP-890).
-A key with a null value takes the transactional id away.
+A null value is a tombstone.
 """
 
 import struct
@@ -12,7 +12,7 @@ from barnabas.wire.schema import Struct, field
 from barnabas.wire.types import Buffer, int8, int16, int32, int64, string
 
 KEY_TYPE = 0
-"""What stands before a key, where a version would."""
+"""The type that precedes a key."""
 
 
 class TransactionLogKey(Message, versions="0", flexible="none"):
@@ -25,8 +25,10 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
         partition_ids: list[int32]
 
     producer_id: int64
-    previous_producer_id: int64 = field("1+", tag=0, default=-1)  #: of the transaction before, when epochs ran out
-    next_producer_id: int64 = field("1+", tag=1, default=-1)  #: from the end of this transaction on
+    previous_producer_id: int64 = field(
+        "1+", tag=0, default=-1
+    )  #: of the previous transaction, if its epochs were exhausted
+    next_producer_id: int64 = field("1+", tag=1, default=-1)  #: for the next transaction
     producer_epoch: int16
     next_producer_epoch: int16 = field("1+", tag=3, default=-1)
     transaction_timeout_ms: int32
@@ -38,7 +40,7 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
 
 
 def encode_key(transactional_id: str) -> bytes:
-    """The key of a record: its type as an int16, then the id.
+    """Encodes the key of a record: its type as an int16, then the id.
 
     >>> encode_key("t").hex()
     '0000000174'
@@ -47,12 +49,12 @@ def encode_key(transactional_id: str) -> bytes:
 
 
 def encode_value(value: TransactionLogValue, version: int) -> bytes:
-    """The value of a record: its version as an int16, then its fields."""
+    """Encodes the value of a record: its version as an int16, then its fields."""
     return struct.pack(">h", version) + value.encode(version=version)
 
 
 def decode_key(data: Buffer) -> str | None:
-    """The transactional id in a key; None for a key of another type (a newer broker's). Raises MalformedMessage."""
+    """Decodes a key; returns None for an unknown type. :raises MalformedMessage: it cannot be decoded"""
     if len(data) < 2:
         raise MalformedMessage("a record's key without its type")
     (key_type,) = struct.unpack_from(">h", data)
@@ -60,7 +62,7 @@ def decode_key(data: Buffer) -> str | None:
 
 
 def decode_value(data: Buffer) -> TransactionLogValue:
-    """The value of a record, of any version. Raises MalformedMessage."""
+    """Decodes the value of a record in any version. :raises MalformedMessage: it cannot be decoded"""
     if len(data) < 2:
         raise MalformedMessage("a record's value without its version")
     (version,) = struct.unpack_from(">h", data)

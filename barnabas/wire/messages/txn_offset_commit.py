@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (API key 28): keep a group's offsets from the end of a transaction on, if it commits (KIP-98).
+"""TxnOffsetCommit (API key 28): commit offsets of a group within a transaction (KIP-98).
 
-v1 throttled after the answer (KIP-219) · v2 committed_leader_epoch (KIP-320) · v3 flexible, generation and member
-(KIP-447) · v4 TRANSACTION_ABORTABLE · v5 adds the group to the transaction by itself (KIP-890) · v6 topics by id
+v1 throttled after the response (KIP-219) · v2 committed_leader_epoch (KIP-320) · v3 flexible, generation and member
+(KIP-447) · v4 TRANSACTION_ABORTABLE · v5 adds the group to the transaction (KIP-890) · v6 topics by id
 """
 
 from barnabas.wire.message import Request, Response
@@ -25,7 +25,7 @@ class TxnOffsetCommitRequest(Request, api_key=28, versions="0-6", flexible="3+")
     group_id: string
     producer_id: int64
     producer_epoch: int16
-    generation_id_or_member_epoch: int32 = field("3+", default=-1)  #: -1: whoever the group's members are
+    generation_id_or_member_epoch: int32 = field("3+", default=-1)  #: -1: not checked
     member_id: string = field("3+", default="")
     group_instance_id: string | None = field("3+", default=None)
     topics: list[TxnOffsetCommitRequestTopic]

@@ -11,7 +11,7 @@ from barnabas.wire.types import int8, int16, int32, string
 class UpdateFeaturesRequest(Request, api_key=57, versions="0-2", flexible="0+"):
     class FeatureUpdateKey(Struct):
         feature: string
-        max_version_level: int16  #: below 1: the feature is not finalized any more
+        max_version_level: int16  #: below 1: remove the finalized feature
         allow_downgrade: bool = field("0", default=False)
         upgrade_type: int8 = field("1+", default=1)  #: 1 upgrade, 2 safe downgrade, 3 unsafe downgrade
 

@@ -1,4 +1,4 @@
-"""WriteShareGroupState (API key 85): keep what became of a share partition's records; for brokers (KIP-932).
+"""WriteShareGroupState (API key 85): write the state of share partitions; for brokers (KIP-932).
 
 v1 delivery_complete_count (KIP-1226)
 """

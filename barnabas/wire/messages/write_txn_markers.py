@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (API key 27): a coordinator has transactions ended on the partitions that a broker leads (KIP-98).
+"""WriteTxnMarkers (API key 27): write the markers that end transactions to partitions; for brokers (KIP-98).
 
 v1 flexible · v2 transaction_version (KIP-1228)
 """
