@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from barnabas.log.cleaning.job import CleanedGroup, CleaningJob, SegmentFile, Statistics
-from barnabas.log.cleaning.process import Worker
+from barnabas.log.cleaning.process import ProcessCleaner
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch, recompress
 from barnabas.records.record import body_of
@@ -63,7 +63,7 @@ def saved(directory: Path, base: int, content: bytearray) -> SegmentFile:
     return SegmentFile(base, len(content), NOW_MS)
 
 
-def cleaned(worker: Worker, directory: Path, segments: list[SegmentFile], end_offset: int) -> Statistics:
+def cleaned(worker: ProcessCleaner, directory: Path, segments: list[SegmentFile], end_offset: int) -> Statistics:
     """One pass over all of it, nothing of which was cleaned before."""
     job = CleaningJob(
         directory=str(directory),
@@ -89,7 +89,7 @@ def cleaned(worker: Worker, directory: Path, segments: list[SegmentFile], end_of
 
 def throughput(folder: Path, rounds: int) -> Iterator[Row]:
     """Both readings and the writing of a log that is dirty all over; half its records, or a little more, go."""
-    worker = Worker()
+    worker = ProcessCleaner()
     try:
         for size, each, codecs in (
             (100, 1, [Compression.NONE]),

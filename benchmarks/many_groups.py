@@ -12,8 +12,9 @@ from pathlib import Path
 from barnabas.config.topic import TopicConfig
 from barnabas.groups.java_hash import partition_of
 from barnabas.log.files import DiskFiles
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.wire.coordinator_records import CoordinatorKey, CoordinatorValue, encode_key, encode_value
@@ -35,7 +36,7 @@ def fill(directory: Path, groups: int) -> int:
     count = 0
     logs = [
         open_log(
-            LogServices(DiskFiles()),
+            LogServices(LogDirectory(DiskFiles(), "/data")),
             str(directory / f"__consumer_offsets-{index}"),
             "__consumer_offsets",
             index,

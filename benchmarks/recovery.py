@@ -12,8 +12,9 @@ from pathlib import Path
 
 from barnabas.config.topic import TopicConfig
 from barnabas.log.files import DiskFiles
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import HEADER_SIZE
 from barnabas.records.builder import build_batch
 from barnabas.records.checksum import crc32c
@@ -56,7 +57,14 @@ def after_a_kill(folder: Path, rounds: int, gigabytes: float = 2) -> Iterator[Ro
 def fill(directory: Path, batch_bytes: int, gigabytes: float) -> list[Path]:
     """Put a share of so much into a partition that is there and empty, by a producer of today; the segments' files."""
     arguments = ("big", int(directory.name.partition("-")[2]), TopicConfig())
-    log = open_log(LogServices(DiskFiles()), str(directory), *arguments, clean=True, recovery_point=0, now_ms=NOW_MS)
+    log = open_log(
+        LogServices(LogDirectory(DiskFiles(), "/data")),
+        str(directory),
+        *arguments,
+        clean=True,
+        recovery_point=0,
+        now_ms=NOW_MS,
+    )
     value = bytes(range(256)) * (batch_bytes // 256 + 1)
     value = value[: batch_bytes - HEADER_SIZE - RECORD_OVERHEAD]
     batch = build_batch([(None, value, NOW_MS)], producer_id=7, producer_epoch=0, base_sequence=0)

@@ -90,10 +90,10 @@ def move(topic: str, index: int, directory: LogDirectory, broker: Broker) -> Non
     try:
         partition = broker.partition(topic, index)
     except (UnknownTopicOrPartition, NotLeaderOrFollower) as error:
-        manager.preferred[topic, index] = directory
+        manager.preferred_directories[topic, index] = directory
         if isinstance(error, NotLeaderOrFollower):
             raise ReplicaNotAvailable from None
         raise
     if partition.log.is_offline:
         raise KafkaStorageError
-    manager.moves.begin(partition.log, directory)
+    manager.moves.start(partition.log, directory)

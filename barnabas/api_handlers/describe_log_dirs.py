@@ -11,7 +11,7 @@ from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import KafkaError, KafkaStorageError
-from barnabas.log.files import Files, Space
+from barnabas.log.files import Space
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -36,7 +36,10 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
     if request.topics is not None:
         asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     return DescribeLogDirsResponse(
-        results=[describe(directory, manager.files, logs, asked) for directory in manager.directories]
+        results=[
+            describe(directory, logs, manager.registry.future_logs_in(directory), asked)
+            for directory in manager.directories
+        ]
     )
 
 
@@ -50,8 +53,8 @@ def failed(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> 
 
 def describe(
     directory: LogDirectory,
-    files: Files,
     logs: Mapping[TopicPartition, PartitionLog],
+    future_logs: Mapping[TopicPartition, PartitionLog],
     asked: Collection[TopicPartition],
 ) -> Result:
     path = os.path.abspath(directory.path)  # noqa: PTH100  (pathlib would take 3 ms of the start)
@@ -59,13 +62,13 @@ def describe(
         return Result(error_code=KafkaStorageError.code, log_dir=path, topics=[])
     topics: dict[str, list[Partition]] = {}
     for key, log in logs.items():
-        if key in directory.logs:
+        if log.log_directory is directory:
             partitions = topics.setdefault(key[0], [])
             if key in asked:
                 partitions.append(
                     Partition(partition_index=key[1], partition_size=log.size, offset_lag=0, is_future_key=False)
                 )
-    for key, future in directory.futures.items():
+    for key, future in future_logs.items():
         partitions = topics.setdefault(key[0], [])
         if key in asked:
             partitions.append(
@@ -77,7 +80,7 @@ def describe(
                 )
             )
     try:
-        space = files.space(directory.path)
+        space = directory.files.space(directory.path)
     except OSError:  # the volume is gone, which the next append will find out as well
         space = UNKNOWN_SPACE
     return Result(

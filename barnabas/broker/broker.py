@@ -49,7 +49,7 @@ from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartiti
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.background import Background
 from barnabas.log.cleaner import CleanerSettings
-from barnabas.log.cleaner_hands import Hand
+from barnabas.log.cleaner_workers import CleanerWorker
 from barnabas.log.files import Files
 from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
@@ -94,7 +94,7 @@ class Broker:
         random: Random,
         background: Background,
         peers: Peers,
-        new_hand: Callable[[], Hand] | None = None,
+        new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
         features: Mapping[str, int] | None = None,
     ) -> None:
         self.config = config
@@ -115,7 +115,7 @@ class Broker:
             background=background,
             settings=LogSettings.from_config(config),
             cleaner_settings=CleanerSettings.from_config(config),
-            new_hand=new_hand,
+            new_cleaner_worker=new_cleaner_worker,
             random_bytes=random.randbytes,
             on_directory_failure=self._directory_failed,
         )
@@ -138,8 +138,8 @@ class Broker:
         self._is_registered = False
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
-        moves.before_arrival = self._tell_directory
-        moves.on_arrival = self.hosting.arrived
+        moves.before_promotion = self._tell_directory
+        moves.on_promotion = self.hosting.arrived
 
     # ------------------------------------------------------------ life
 
@@ -260,7 +260,7 @@ class Broker:
             metadata_log,
             self._files,
             self.clock,
-            Voter(self.node_id, self.log_manager.directory_of(log).directory_id),
+            Voter(self.node_id, log.log_directory.directory_id),
             settings=lambda: self.config,
             rules=ConfigRules(lambda: self.config),
             random=self.random,

@@ -67,10 +67,10 @@ class Hosting:
             topic = image.topics_by_id[topic_id]
             for index in delta.partitions[topic_id] if delta is not None else topic.partitions:
                 partition = self.partitions.get((topic.name, index))
-                is_arriving = (topic.name, index) == manager.moves.arriving
-                if partition is None or partition.log.is_offline or is_arriving:
+                is_promoting = (topic.name, index) == manager.moves.promoting
+                if partition is None or partition.log.is_offline or is_promoting:
                     continue
-                directory_id = manager.directory_of(partition.log).directory_id
+                directory_id = partition.log.log_directory.directory_id
                 if self._directory_of(topic.partitions[index]) != directory_id:
                     found.append((topic_id, index, directory_id))
         return found

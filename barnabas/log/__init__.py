@@ -1,4 +1,4 @@
-"""The log of each partition, in segments, under Kafka's own file names and in Kafka's own bytes.
+"""The logs of a broker: each partition's records in segments, with Kafka's file names and Kafka's file formats.
 
-Knows nothing of requests, sockets, leaders or replicas: it is told which offset is committed.
+Knows nothing of requests, sockets, leaders or replicas: callers pass in the leader epoch and the high watermark.
 """

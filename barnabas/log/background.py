@@ -1,4 +1,4 @@
-"""One thread for what would hold up the event loop: fsyncs, deletions, checkpoints; in the order they were asked for.
+"""One thread for work that would block the event loop: fsyncs, deletions and checkpoints, in the order of the calls.
 
 Knows nothing of what the work is.
 """
@@ -13,22 +13,22 @@ Done = Callable[[BaseException | None], object]
 
 
 class Background(Protocol):
-    """Does work off the caller's thread."""
+    """Runs work outside the caller's thread."""
 
     def run(self, work: Work, done: Done | None = None) -> None:
-        """Do ``work`` after what was asked for before; then, in the caller's thread, tell ``done`` how it ended.
+        """Runs ``work`` after all work that was passed in earlier, then calls ``done`` in the caller's thread.
 
-        ``done`` gets what ``work`` raised, or None.
+        :param done: is called with the exception that ``work`` raised, or with None
         """
         ...
 
     def close(self) -> None:
-        """Return when all work is done; what is asked for later is done at once."""
+        """Returns when all work is done. Work that is passed in later runs at once, in the caller's thread."""
         ...
 
 
 class Inline:
-    """Does everything at once, in the caller's thread: for tests, and for tools that have no loop."""
+    """Runs all work at once, in the caller's thread. For tests, and for tools without an event loop."""
 
     def run(self, work: Work, done: Done | None = None) -> None:
         outcome = _outcome(work)
@@ -36,11 +36,11 @@ class Inline:
             done(outcome)
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Does nothing: no work is left."""
 
 
 class BackgroundThread:
-    """A thread that starts with the first work; ``call_soon_threadsafe`` brings the outcome back to the loop."""
+    """Runs work in a thread, which starts with the first work; ``call_soon_threadsafe`` returns to the loop."""
 
     def __init__(self, call_soon_threadsafe: Callable[..., object], name: str = "barnabas-disk") -> None:
         self._call_soon_threadsafe = call_soon_threadsafe
@@ -63,13 +63,13 @@ class BackgroundThread:
             work, done = item
             outcome = _outcome(work)
             if done is not None:
-                self._tell(done, outcome)
+                self._call_in_loop(done, outcome)
 
-    def _tell(self, *call: Any) -> None:
+    def _call_in_loop(self, *call: Any) -> None:
         try:
             self._call_soon_threadsafe(*call)
         except RuntimeError:
-            if not self._closed:  # else the loop is gone, and nobody is left to be told
+            if not self._closed:  # after close() the loop may be closed, and nothing waits for the outcome
                 raise
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
-"""Checking a segment batch by batch, as recovery does: where it stops making sense, and what its good batches say.
+"""Recovery's check of a segment, batch by batch: finds the first damage, and collects indexes, epochs and producers.
 
-Knows nothing of directories, nor of what becomes of a damaged segment. Done for each batch of gigabytes, it looks at as
-little as can be, and only asks what is wrong where something is: damage, a hole, or a batch that was not read whole.
+Knows nothing of other files, nor of what happens to a damaged segment. Recovery may have to check gigabytes, so the
+loop compares only a few fields of each batch. It finds out the reason only when a comparison fails: the batch is
+damaged, follows a gap, or was not read completely.
 """
 
 from collections import defaultdict, deque
@@ -11,10 +12,11 @@ from typing import Final, NamedTuple
 
 from barnabas.errors import KafkaError
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.limits import MAX_RELATIVE_OFFSET
 from barnabas.log.offset_index import OffsetIndex
 from barnabas.log.producer_state import BATCHES_KEPT, ProducerState
 from barnabas.log.scan import MIN_LENGTH
-from barnabas.log.segment import MAX_SIZE, Segment
+from barnabas.log.segment import Segment
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import (
@@ -28,7 +30,7 @@ from barnabas.records.batch import (
 )
 from barnabas.records.checksum import crc32c
 
-STRIDE: Final = 4 << 20  # bytes read at once
+STRIDE: Final = 4 << 20  # bytes per read
 
 _MARKED: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
@@ -39,46 +41,54 @@ Header = tuple[int, int, int, int, int, int, int, int, int]
 
 
 class Damage(NamedTuple):
-    """Where a segment stops making sense."""
+    """The first damage in a segment."""
 
     position: int
     offset: int  #: of the first record that is lost
     reason: str
 
 
-class Following(NamedTuple):
-    """What is known of what comes after a segment."""
+class Expectations(NamedTuple):
+    """What may follow the batches of a segment."""
 
-    base_offset: int | None  #: of the next segment; None when the one being checked is the last
-    may_have_holes: bool  #: whether compaction may have taken records away, also from the last segment
+    next_base_offset: int | None  #: base offset of the next segment; None in the last one
+    may_have_gaps: bool  #: whether compaction may have removed records, also from the last segment
 
 
 class SegmentCheck:
-    """One segment being checked; what is learned goes into ``epochs`` and ``producers`` as the batches are read."""
+    """The check of one segment. Adds the epochs and producers of its batches to ``epochs`` and ``producers``."""
 
     __slots__ = (
-        "_following", "_in_transaction", "_indexed", "_recent", "aborted", "epochs", "expected", "index", "latest",
+        "_expectations", "_in_transaction", "_indexed", "_recent", "aborted", "epochs", "expected", "index", "latest",
         "latest_offset", "producers", "segment", "time_index",
     )  # fmt: skip
 
     def __init__(
-        self, segment: Segment, expected: int, following: Following, epochs: LeaderEpochs, producers: ProducerState
+        self,
+        segment: Segment,
+        expected: int,
+        expectations: Expectations,
+        epochs: LeaderEpochs,
+        producers: ProducerState,
     ) -> None:
         self.segment = segment
-        self.expected = expected  #: the offset after the last good record; at first what the first one should have
+        self.expected = expected  #: the offset after the last good record; initially that of the first record
         self.epochs = epochs
         self.producers = producers
         self.index, self.time_index = OffsetIndex(segment.base_offset), TimeIndex(segment.base_offset)
         self.latest, self.latest_offset = NO_TIMESTAMP, segment.base_offset
         self.aborted: list[AbortedTransaction] = []
-        self._following = following
-        self._indexed = 0  # where the batch starts that has the last entry
-        # Where the last batches of each producer are in the piece at hand: those before them would be forgotten anyway.
+        self._expectations = expectations
+        self._indexed = 0  # position of the batch with the last index entry
+        # Positions of each producer's last batches in the current piece. Producer state keeps no older ones.
         self._recent: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=BATCHES_KEPT))
         self._in_transaction = set(producers.transactions.open.values())
 
     def run(self) -> Damage | None:
-        """Go through all batches; the damage, if there is any. Raises OSError."""
+        """Checks all batches. Returns the first damage, or None.
+
+        :raises OSError: when the file cannot be read
+        """
         segment, position, damage = self.segment, 0, None
         while position < segment.size and damage is None:
             piece = self._read(STRIDE, position)
@@ -88,7 +98,7 @@ class SegmentCheck:
             position += at
             if reason is not None:
                 damage = Damage(position, self.expected, reason)
-        if self._following.base_offset is not None:
+        if self._expectations.next_base_offset is not None:
             self.time_index.maybe_append(self.latest, self.latest_offset)
         return damage
 
@@ -96,7 +106,7 @@ class SegmentCheck:
         return memoryview(self.segment.file.pread(min(size, self.segment.size - position), position))
 
     def _check_long(self, piece: memoryview, position: int) -> tuple[int, str | None]:
-        """:meth:`_check` of a batch that is longer than what is read at once; or there is not all of it."""
+        """Checks a batch that is larger than one read, or not complete. Returns what :meth:`_check` does."""
         left = self.segment.size - position
         if len(piece) < HEADER_SIZE:
             return 0, f"{left} bytes are left, too few for a batch"
@@ -105,13 +115,13 @@ class SegmentCheck:
         return at, f"{left} bytes are left of a batch of {size}" if at == 0 and reason is None else reason
 
     def _check(self, piece: memoryview, position: int) -> tuple[int, str | None]:
-        """Check the batches that are whole in ``piece``, which was read at ``position``.
+        """Checks the whole batches in ``piece``, which was read at ``position``.
 
-        Gives where in it they end, and what is wrong with the one there.
+        Returns where in ``piece`` the good batches end, and the reason if the next one is damaged.
         """
         read_header, size = _HEADER.unpack_from, len(piece)
         index, interval, indexed = self.index, self.segment.index_interval, self._indexed - position
-        expected, most, epoch_now = self.expected, self.segment.base_offset + MAX_SIZE, self.epochs.latest
+        expected, most, epoch_now = self.expected, self.segment.base_offset + MAX_RELATIVE_OFFSET, self.epochs.latest
         latest, recent, in_transaction = self.latest, self._recent, self._in_transaction
         at, end, reason = 0, size - HEADER_SIZE, None
         while at <= end:
@@ -122,13 +132,13 @@ class SegmentCheck:
                 base_offset == expected <= last_offset <= most
                 and magic == MAGIC
                 and length >= MIN_LENGTH
-                and behind <= size  # or the slice would be shorter than the length says, and might still be right
+                and behind <= size  # otherwise the slice is shorter than the batch, and its CRC might match by chance
                 and crc32c(piece[at + CHECKED_FROM : behind]) == crc
             ):
                 if behind > size and magic == MAGIC:
-                    break  # it was not read whole
+                    break  # the batch was not read completely
                 self.expected = expected
-                if (reason := self._what_is_wrong(piece, at, position, header)) is not None:
+                if (reason := self._damage_at(piece, at, position, header)) is not None:
                     break
             if producer_id >= 0:
                 if attributes & _MARKED and (attributes & CONTROL_BIT or producer_id not in in_transaction):
@@ -146,8 +156,8 @@ class SegmentCheck:
                 self.epochs.replay(epoch, base_offset)
                 epoch_now = epoch
             at, expected = behind, last_offset + 1
-        for noted in recent.values():
-            self._take_in(piece, noted)
+        for positions in recent.values():
+            self._add_to_producers(piece, positions)
         recent.clear()
         self.expected, self.latest, self._indexed = expected, latest, position + indexed
         return at, reason
@@ -155,8 +165,8 @@ class SegmentCheck:
     # ------------------------------------------------------------ producers
 
     def _replay(self, piece: memoryview, at: int, producer_id: int) -> str | None:
-        """A batch that begins or ends a transaction; why it cannot be one, if it cannot."""
-        self._take_in(piece, self._recent.pop(producer_id, ()))
+        """Adds a batch that begins or ends a transaction. Returns the reason if it is damaged."""
+        self._add_to_producers(piece, self._recent.pop(producer_id, ()))
         batch = RecordBatch.parse(piece, at)
         try:
             aborted = self.producers.replay(batch)
@@ -170,15 +180,15 @@ class SegmentCheck:
             self._in_transaction.add(producer_id)
         return None
 
-    def _take_in(self, piece: memoryview, noted: Iterable[int]) -> None:
-        """Let the producers' state know of data at these places, which begins no transaction."""
-        for at in noted:
+    def _add_to_producers(self, piece: memoryview, positions: Iterable[int]) -> None:
+        """Adds batches of data, which begin no transaction, to the producer state."""
+        for at in positions:
             self.producers.replay(RecordBatch.parse(piece, at))
 
     # ------------------------------------------------------------ damage
 
-    def _what_is_wrong(self, piece: memoryview, at: int, position: int, header: Header) -> str | None:
-        """Why there is no good batch ``at`` that place of ``piece``; None when it only follows a hole that may be."""
+    def _damage_at(self, piece: memoryview, at: int, position: int, header: Header) -> str | None:
+        """Returns why the batch ``at`` that place of ``piece`` is damaged; None when it only follows an allowed gap."""
         base_offset, length, _, magic, crc, _, delta, *_ = header
         last_offset = base_offset + delta
         if magic != MAGIC:
@@ -186,20 +196,21 @@ class SegmentCheck:
         if length < MIN_LENGTH:
             return f"the batch's length is {length}"
         if crc32c(piece[at + CHECKED_FROM : at + LOG_OVERHEAD + length]) != crc:
-            return "the batch's CRC is not that of its bytes"
-        if delta < 0 or base_offset < self.expected or last_offset - self.segment.base_offset > MAX_SIZE:
+            return "the batch's CRC does not match"
+        if delta < 0 or base_offset < self.expected or last_offset - self.segment.base_offset > MAX_RELATIVE_OFFSET:
             return f"the batch's offsets {base_offset} to {last_offset} do not follow {self.expected - 1}"
-        return self._why_no_hole(base_offset, last_offset, position + at + LOG_OVERHEAD + length)
+        return self._wrong_gap(base_offset, last_offset, position + at + LOG_OVERHEAD + length)
 
-    def _why_no_hole(self, base_offset: int, last_offset: int, behind: int) -> str | None:
-        """Why the offsets before a batch cannot just be missing; None when compaction may have taken them away.
+    def _wrong_gap(self, base_offset: int, last_offset: int, behind: int) -> str | None:
+        """Returns why the gap before a batch is damage; None when compaction may have made it.
 
-        The CRC does not cover the base offset. Compaction leaves the active segment alone, and order everywhere.
+        The CRC does not cover the base offset, so a gap may be a flipped bit. Compaction makes no gap in the active
+        segment, and keeps the offsets in order.
         """
-        next_segment, may_have_holes = self._following
-        if next_segment is None and not may_have_holes:
+        next_base_offset, may_have_gaps = self._expectations
+        if next_base_offset is None and not may_have_gaps:
             return f"the batch's base offset {base_offset} leaves a gap"
-        next_offset = next_segment
+        next_offset = next_base_offset
         if behind + HEADER_SIZE <= self.segment.size:
             next_offset = self.segment.offset_at(behind)
         if next_offset is not None and next_offset <= last_offset:

@@ -1,10 +1,10 @@
 """Checkpoint files: a version, a count, and that many lines of text (Apache Kafka's ``CheckpointFile``).
 
-Knows nothing of what the numbers are for.
+Knows nothing of what the numbers mean.
 
-Three in each log directory keep an offset for each partition: ``recovery-point-offset-checkpoint`` (what is below was
-fsynced), ``log-start-offset-checkpoint`` (where DeleteRecords moved the start to), ``replication-offset-checkpoint``
-(high watermarks)::
+Four files in each log directory hold an offset for each partition: ``recovery-point-offset-checkpoint`` (everything
+below is fsynced), ``log-start-offset-checkpoint`` (the log start offset, where DeleteRecords has moved it),
+``replication-offset-checkpoint`` (the high watermark) and ``cleaner-offset-checkpoint`` (the first dirty offset)::
 
     0
     2
@@ -27,13 +27,14 @@ TopicPartition = tuple[str, int]
 
 
 class CorruptCheckpoint(Exception):
-    """The file is not the checkpoint it should be."""
+    """The file is not a valid checkpoint."""
 
 
 def read_entries(files: Files, path: str, *, columns: int) -> list[list[str]]:
-    """The lines of a checkpoint file, split into words.
+    """Returns the lines of a checkpoint file, split into words.
 
-    Raises FileNotFoundError, or CorruptCheckpoint when version, count or number of words are not as they should be.
+    :raises FileNotFoundError: when there is no such file
+    :raises CorruptCheckpoint: when the version, the count or the number of words in a line is wrong
     """
     try:
         lines = files.read(path).decode().splitlines()
@@ -43,7 +44,7 @@ def read_entries(files: Files, path: str, *, columns: int) -> list[list[str]]:
     if version != VERSION:
         raise CorruptCheckpoint(f"{path}: version {version}, not {VERSION}")
     if count != len(entries):
-        raise CorruptCheckpoint(f"{path}: {len(entries)} entries where {count} are announced")
+        raise CorruptCheckpoint(f"{path}: {len(entries)} entries, and a count of {count}")
     for entry in entries:
         if len(entry) != columns or not all(_is_integer(word) for word in entry[columns - 2 :]):
             raise CorruptCheckpoint(f"{path}: malformed line {' '.join(entry)!r}")
@@ -55,15 +56,15 @@ def _is_integer(word: str) -> bool:
 
 
 def write_entries(files: Files, path: str, entries: Sequence[Iterable[object]], *, sync: bool) -> None:
-    """Replace a checkpoint file, atomically."""
+    """Replaces a checkpoint file atomically."""
     lines = [str(VERSION), str(len(entries)), *(" ".join(map(str, entry)) for entry in entries)]
     files.write_atomically(path, "".join(f"{line}\n" for line in lines).encode(), sync=sync)
 
 
 def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
-    """An offset for each partition; none when there is no file or an empty one.
+    """Returns the offset of each partition; nothing when the file is missing or empty.
 
-    Raises CorruptCheckpoint.
+    :raises CorruptCheckpoint: when the file is not a valid checkpoint
     """
     try:
         if not files.read(path):
@@ -75,7 +76,7 @@ def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
 
 
 def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int], *, sync: bool = True) -> None:
-    """Replace the file that keeps an offset for each partition."""
+    """Replaces a checkpoint file that holds an offset for each partition."""
     write_entries(
         files, path, [(topic, partition, offset) for (topic, partition), offset in offsets.items()], sync=sync
     )

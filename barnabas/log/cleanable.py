@@ -1,6 +1,6 @@
-"""Which logs have something to compact, how much of it, and up to where.
+"""Finds out what can be cleaned in a log, and whether cleaning is due.
 
-Decides, and does nothing. The rules are those of Apache Kafka's ``LogCleanerManager`` and ``LogToClean``.
+Knows nothing of how logs are cleaned. The rules are those of Apache Kafka's ``LogCleanerManager`` and ``LogToClean``.
 """
 
 import logging
@@ -15,30 +15,33 @@ logger = logging.getLogger(__name__)
 
 
 class LogToClean(NamedTuple):
-    """A log, and what of it is clean, dirty, or not to be touched yet."""
+    """The clean part of a log, and the dirty part that may be cleaned now."""
 
     log: PartitionLog
     first_dirty_offset: int  #: below it no two records have the same key
-    end_offset: int  #: nothing at or after it may be cleaned; where a segment begins
+    end_offset: int  #: the end of the cleanable part, where a segment begins
     clean_bytes: int
     cleanable_bytes: int
-    is_overdue: bool  #: whether ``max.compaction.lag.ms`` has passed for what is dirty
+    is_overdue: bool  #: whether ``max.compaction.lag.ms`` has passed for a dirty segment
 
     @property
     def ratio(self) -> float:
-        """The dirty share of what is clean or may be cleaned."""
+        """The cleanable ratio: the dirty share of the clean and the cleanable part."""
         return self.cleanable_bytes / max(self.clean_bytes + self.cleanable_bytes, 1)
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time (KIP-58, KIP-354)."""
+        """Whether cleaning is due (KIP-58, KIP-354)."""
         return self.cleanable_bytes > 0 and (self.is_overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio)
 
 
 def examine(log: PartitionLog, first_dirty: int, now_ms: int) -> LogToClean | None:
-    """What there is to clean in ``log``, of which everything below ``first_dirty`` was cleaned; None if nothing is.
+    """Returns what can be cleaned in ``log``, which is clean below ``first_dirty``.
 
-    Raises OSError, CorruptMessage where a segment has to be looked into.
+    Returns None if only the active segment is dirty.
+
+    :raises OSError: when a segment cannot be read
+    :raises CorruptMessage: when a segment is corrupt
     """
     segments = log.segments
     if first_dirty >= segments.active.base_offset:
@@ -53,23 +56,25 @@ def examine(log: PartitionLog, first_dirty: int, now_ms: int) -> LogToClean | No
 
 
 def first_dirty_offset(log: PartitionLog, checkpoint: int | None) -> int:
-    """Where cleaning goes on: at the checkpoint, unless that is not, or no longer, in the log."""
+    """Returns where cleaning continues: at the checkpoint if it is in the log, else at the log start offset."""
     start = log.log_start_offset
     if checkpoint is None or checkpoint < start:
         if checkpoint is not None and not log.config.deletes:
-            logger.warning("%s was cleaned up to %d, and starts at %d: cleaning starts there", log, checkpoint, start)
+            logger.warning("Cleaner checkpoint %d of %s is below the log start offset %d", checkpoint, log, start)
         return start
     if checkpoint > log.log_end_offset:
-        logger.warning("%s was cleaned up to %d, and ends at %d: it is dirty", log, checkpoint, log.log_end_offset)
+        end = log.log_end_offset
+        logger.warning("Cleaner checkpoint %d of %s is above the log end offset %d", checkpoint, log, end)
         return start
     return checkpoint
 
 
 def first_uncleanable_offset(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
-    """What is not committed or part of an open transaction stays, the active segment, and what is too young.
+    """Returns the offset from which on nothing may be cleaned.
 
-    So does what is not on the disk: a power cut could take it, and what has gone for its sake is not there any more.
-    (Apache Kafka does not look at that.)
+    It is the lowest of: the last stable offset; the base offset of the active segment; the base offset of the first
+    segment with a record younger than ``min.compaction.lag.ms``; the recovery point. Apache Kafka does not use the
+    recovery point: there a power cut can take the newer record of a key after the older one was removed.
     """
     end = min(log.last_stable_offset, log.segments.active.base_offset, log.recovery_point)
     lag_ms = log.config.min_compaction_lag_ms
@@ -81,13 +86,13 @@ def first_uncleanable_offset(log: PartitionLog, dirty: list[Segment], now_ms: in
 
 
 def is_overdue(log: PartitionLog, dirty: list[Segment], now_ms: int) -> bool:
-    """Whether some dirty segment began longer ago than ``max.compaction.lag.ms``."""
+    """Returns whether the first record of a dirty segment is older than ``max.compaction.lag.ms``."""
     latest = now_ms - log.config.max_compaction_lag_ms
     return latest > 0 and any(segment.size and 0 < segment.first_timestamp() < latest for segment in dirty)
 
 
 def _slot_at(log: PartitionLog, offset: int) -> int:
-    """The number of the segment that ``offset`` is, or would be, in."""
+    """Returns the number of the segment that holds ``offset``."""
     return max(bisect_right(log.segments, offset, key=_base_offset) - 1, 0)
 
 
@@ -98,11 +103,11 @@ def _base_offset(segment: Segment) -> int:
 def job_of(
     to_clean: LogToClean, now_ms: int, *, buffer_bytes: int, load: float, bytes_per_second: float
 ) -> CleaningJob:
-    """What a cleaner needs to know to do it; ``buffer_bytes`` and ``bytes_per_second`` are this cleaner's share.
+    """Returns the job for a cleaner. ``buffer_bytes`` and ``bytes_per_second`` are the share of one cleaner.
 
-    Raises OSError.
+    :raises OSError: when the modification time of a segment cannot be read
     """
-    from barnabas.log.cleaning.offset_map import entries_for  # a broker without compacted topics never needs it
+    from barnabas.log.cleaning.offset_map import entries_for  # not needed by a broker without compacted topics
 
     log = to_clean.log
     config = log.config

@@ -1,8 +1,8 @@
-"""Files and directories: the one door to the disk, with a real disk or a dictionary behind it.
+"""Files and directories: the only access to the disk, with one implementation on a disk and one in memory.
 
 Knows nothing of what is in the files.
 
-A :class:`File` belongs to one thread at a time; only what :meth:`File.syncer` returns may be called in another.
+A :class:`File` is used by one thread at a time. Only the function that :meth:`File.syncer` returns may run in another.
 """
 
 import collections
@@ -22,123 +22,123 @@ _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
 
 class Space(NamedTuple):
-    """How much a volume holds, and how much of that is free for us; both in bytes."""
+    """The size of a volume and the part of it that this process can still use, in bytes."""
 
     total: int
     usable: int
 
 
 class File(Protocol):
-    """An open file that grows at its end and is read anywhere."""
+    """An open file that is appended to and read at any position."""
 
     path: str
 
     def pread(self, size: int, at: int) -> bytes:
-        """Up to ``size`` bytes from position ``at``; fewer at the end of the file."""
+        """Returns up to ``size`` bytes from position ``at``; fewer at the end of the file."""
         ...
 
     def write(self, data: Data) -> None:
-        """Append all of ``data``. After an OSError any part of it may have been written."""
+        """Appends all of ``data``. After an OSError any part of it may have been written."""
         ...
 
     def truncate(self, size: int) -> None:
-        """Cut the file to ``size`` bytes."""
+        """Cuts the file to ``size`` bytes."""
         ...
 
     def size(self) -> int:
-        """Bytes in the file."""
+        """Returns the number of bytes in the file."""
         ...
 
     def fsync(self) -> None:
-        """Return when everything written so far is on the disk."""
+        """Returns when everything written so far is on the disk."""
         ...
 
     def syncer(self) -> Callable[[], None]:
-        """What does :meth:`fsync`, once, in whichever thread calls it, even when this file is closed by then."""
+        """Returns a function that fsyncs the file once, in any thread, even when this object is closed by then."""
         ...
 
     def close(self) -> None:
-        """Give the descriptor back; the next use opens the file again."""
+        """Closes the descriptor. The next use opens the file again."""
         ...
 
 
 class Lock(Protocol):
-    """A lock file that is held until closed, or until the process ends."""
+    """A lock file, held until it is closed or the process ends."""
 
     def close(self) -> None: ...
 
 
 class Files(Protocol):
-    """A tree of files. Every method raises OSError (FileNotFoundError and so on) as the os module does."""
+    """A tree of files. All methods raise OSError and its subclasses as the os module does."""
 
     def create(self, path: str) -> File:
-        """A new, empty file; what was there under that name is gone."""
+        """Creates an empty file, which replaces a file of that name."""
         ...
 
     def open(self, path: str) -> File:
-        """A file that is there already. Nothing is looked at before its first use."""
+        """Returns an existing file. The first use opens it."""
         ...
 
     def read(self, path: str) -> bytes:
-        """The whole content."""
+        """Returns the whole content."""
         ...
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
-        """Replace the whole content: readers, and a crash of the process, see the old or the new.
+        """Replaces the whole content. Readers see the old or the new content, also after a crash of the process.
 
-        With ``sync`` that holds for a crash of the machine too, and the new content is on the disk on return.
+        :param sync: fsync the new content before it replaces the old one, so that this holds after a power cut too
         """
         ...
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file or directory another name, replacing what file had it."""
+        """Renames a file or directory. A file called ``new`` is replaced."""
         ...
 
     def delete(self, path: str) -> None:
-        """Delete a file; fine when it is not there."""
+        """Deletes a file, if it exists."""
         ...
 
     def delete_tree(self, path: str) -> None:
-        """Delete a directory and all in it; fine when it is not there."""
+        """Deletes a directory and its content, if it exists."""
         ...
 
     def list(self, path: str) -> list[str]:
-        """The names in a directory."""
+        """Returns the names in a directory."""
         ...
 
     def sizes(self, path: str) -> dict[str, int]:
-        """The names of the files in a directory, and their sizes in bytes."""
+        """Returns the names of the files in a directory, with their sizes in bytes."""
         ...
 
     def exists(self, path: str) -> bool: ...
 
     def modified_ms(self, path: str) -> int:
-        """When the content last changed, in ms since 1970."""
+        """Returns when the content last changed, in ms since 1970."""
         ...
 
     def set_modified_ms(self, path: str, time_ms: int) -> None:
-        """Have :meth:`modified_ms` say something else, until the content changes."""
+        """Sets the time that :meth:`modified_ms` returns, until the content changes."""
         ...
 
     def makedirs(self, path: str) -> None:
-        """Make a directory and those above it; fine when it is there."""
+        """Creates a directory and its parents, where they do not exist."""
         ...
 
     def fsync_path(self, path: str) -> None:
-        """Put a file's content, or a directory's list of names, on the disk; in any thread."""
+        """Fsyncs a file's content or a directory's entries, in any thread."""
         ...
 
     def lock(self, path: str) -> Lock | None:
-        """Make and hold the lock file ``path``; None when somebody else holds it."""
+        """Creates and locks the lock file ``path``; returns None when another broker holds it."""
         ...
 
     def space(self, path: str) -> Space:
-        """The volume that holds ``path``."""
+        """Returns the space on the volume that holds ``path``."""
         ...
 
 
 class DiskFile:
-    """A file on disk, opened when first used and closed by :class:`DiskFiles` when too many are open."""
+    """A file on disk. The first use opens it; :class:`DiskFiles` closes it when too many files are open."""
 
     __slots__ = ("_fd", "_files", "path", "recent")
 
@@ -155,7 +155,7 @@ class DiskFile:
             data = os.pread(fd, size, at)
         except OSError as error:
             raise _named(error, self.path) from None
-        # The kernel gives less than was asked for at the end of the file, and above 2 GiB.
+        # The kernel returns less than ``size`` at the end of the file, and of reads above 2 GiB.
         return data if len(data) == size else self._pread_rest(data, size, at)
 
     def _pread_rest(self, data: bytes, size: int, at: int) -> bytes:
@@ -192,7 +192,7 @@ class DiskFile:
         _fsync(self._fd if self._fd >= 0 else self._reopen(), self.path)
 
     def syncer(self) -> Callable[[], None]:
-        # A descriptor of its own: this file may be evicted, and its number given to another, before the thread runs.
+        # A duplicate: this descriptor may be evicted, and its number reused for another file, before the thread runs.
         fd = os.dup(self._fd if self._fd >= 0 else self._reopen())
 
         def sync() -> None:
@@ -209,7 +209,7 @@ class DiskFile:
             self.release()
 
     def release(self) -> None:
-        """Close the descriptor, as :class:`DiskFiles` asks."""
+        """Closes the descriptor without a call to :meth:`DiskFiles.forget`."""
         fd, self._fd = self._fd, -1
         os.close(fd)
 
@@ -220,7 +220,7 @@ class DiskFile:
 
 
 class DiskFiles:
-    """Files on disk. At most ``max_open`` of them keep a descriptor; those not used of late lose it first."""
+    """Files on disk. At most ``max_open`` of them hold a descriptor; those that were not used lately lose it first."""
 
     def __init__(self, max_open: int | None = None) -> None:
         self.max_open = max_open if max_open is not None else _half_of_the_descriptors()
@@ -236,10 +236,10 @@ class DiskFiles:
         return DiskFile(self, path)
 
     def remember(self, file: DiskFile) -> None:
-        """Count an open file, and close others when there are too many (a second chance for those just used)."""
+        """Counts an open file, and closes another one above ``max_open`` (second chance: recently used files stay)."""
         self._open[file] = None
         if len(self._open) <= self.max_open or threading.get_ident() != self._owner:
-            return  # another thread's files may be in use at this moment; the owner's cannot
+            return  # only the owner's thread can be sure that no other file is being used at this moment
         for _ in range(2 * len(self._open)):
             candidate, _ = self._open.popitem(last=False)
             if candidate is file or candidate.recent:
@@ -250,12 +250,12 @@ class DiskFiles:
                 return
 
     def forget(self, file: DiskFile) -> None:
-        """Stop counting a file that is being closed."""
+        """Stops counting a file that is being closed."""
         self._open.pop(file, None)
 
     @property
     def open_count(self) -> int:
-        """How many files hold a descriptor."""
+        """The number of files that hold a descriptor."""
         return len(self._open)
 
     def read(self, path: str) -> bytes:
@@ -293,7 +293,7 @@ class DiskFiles:
             os.unlink(path)
 
     def delete_tree(self, path: str) -> None:
-        import shutil  # a tenth of what a broker may take to start, for what seldom happens
+        import shutil  # takes a tenth of a broker's start, and is seldom needed
 
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(path)
@@ -330,7 +330,7 @@ class DiskFiles:
     def lock(self, path: str) -> "DiskLock | None":
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            # The first keeps Apache Kafka out, which asks for this kind; the second a broker of this very process.
+            # The first lock is of the kind that Apache Kafka takes. The second keeps out a broker in this process.
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -347,7 +347,7 @@ class DiskFiles:
 
 
 class DiskLock:
-    """The descriptor that holds a lock file locked."""
+    """A locked lock file."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -366,12 +366,12 @@ def _fsync(fd: int, path: str) -> None:
 
 
 def _named(error: OSError, path: str) -> OSError:
-    """What goes by a descriptor fails without saying which file it was."""
+    """Adds the path to an error: calls on a descriptor fail without naming the file."""
     return OSError(error.errno, error.strerror, path)
 
 
 def _half_of_the_descriptors() -> int:
-    """Half of what the process may open; the other half is for sockets."""
+    """Returns half of the process's limit; the other half is for sockets."""
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -379,7 +379,7 @@ def _half_of_the_descriptors() -> int:
 
 
 class MemoryFile:
-    """A file of :class:`MemoryFiles`; it goes on working when it was deleted or renamed, as on a disk."""
+    """A file of :class:`MemoryFiles`. As on a disk, an open file can be used after it was deleted or renamed."""
 
     __slots__ = ("_clock", "content", "modified_ms", "path")
 
@@ -403,17 +403,17 @@ class MemoryFile:
         return len(self.content)
 
     def fsync(self) -> None:
-        """Memory has nothing safer than itself."""
+        """Does nothing."""
 
     def syncer(self) -> Callable[[], None]:
         return self.fsync
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Does nothing."""
 
 
 class MemoryFiles:
-    """Files in dictionaries, one a directory: gone with the process, and fast."""
+    """Files in memory: a dictionary for each directory."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.clock = clock if clock is not None else SystemClock()
@@ -486,7 +486,7 @@ class MemoryFiles:
             path = os.path.dirname(path)
 
     def fsync_path(self, path: str) -> None:
-        """Memory has nothing safer than itself."""
+        """Does nothing."""
 
     def lock(self, path: str) -> "MemoryLock | None":
         if path in self._locked:
@@ -509,7 +509,7 @@ class MemoryFiles:
 
 
 class MemoryLock:
-    """A name among those that are locked."""
+    """A locked name."""
 
     def __init__(self, locked: set[str], path: str) -> None:
         self._locked = locked

@@ -1,26 +1,28 @@
-"""What happens to logs from time to time: flushes, checkpoints, retention, deletions, forgotten producers.
+"""The periodic work on a broker's logs: flushes, checkpoints, retention, deferred deletions, expiry of producers.
 
-Knows nothing of how a log does these things, only of when, and in which thread.
+Knows nothing of how a log does its part; it decides when that happens, and in which thread.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, Self
 
 from barnabas.clock import Clock, Scheduler, Timer
-from barnabas.config.topic import MAX_LONG, TopicConfig
+from barnabas.config.topic import MAX_LONG
 from barnabas.errors import KafkaStorageError
 from barnabas.log import checkpoints
 from barnabas.log.background import Background
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.files import Files
 from barnabas.log.log_directory import LogDirectory
+from barnabas.log.log_registry import LogRegistry
 from barnabas.log.partition_log import PartitionLog
+from barnabas.log.turns import visit_in_turns
 
 logger = logging.getLogger(__name__)
 
 METADATA_TOPIC = "__cluster_metadata"
-_AT_ONCE = 64  # logs looked at before the loop has its turn again
 
 
 class Settings(Protocol):
@@ -30,7 +32,7 @@ class Settings(Protocol):
 
 
 class LogSettings(NamedTuple):
-    """The broker's own settings of its logs, under Kafka's names and with its defaults; times in ms."""
+    """The broker's configs of its logs, with Kafka's names and defaults. Times are in ms."""
 
     log_initial_task_delay_ms: int = 30_000
     log_retention_check_interval_ms: int = 300_000
@@ -44,17 +46,17 @@ class LogSettings(NamedTuple):
 
     @classmethod
     def from_config(cls, config: Settings) -> Self:
-        """The values that ``config`` has under Kafka's dotted names."""
+        """Returns the values in ``config`` under Kafka's dotted names."""
         return cls(**{name: config[name.replace("_", ".")] for name in cls._fields})
 
 
 class Housekeeping:
-    """The schedules of one broker's logs. ``directories`` and their logs may change while it goes on."""
+    """The schedules of one broker's logs. Logs may be added and removed at any time."""
 
     def __init__(
         self,
         files: Files,
-        directories: Iterable[LogDirectory],
+        registry: LogRegistry,
         clock: Clock,
         scheduler: Scheduler | None,
         background: Background,
@@ -63,18 +65,20 @@ class Housekeeping:
     ) -> None:
         self.settings = settings
         self._files = files
-        self._directories = directories
+        self._registry = registry
         self._clock = clock
         self._scheduler = scheduler
         self._background = background
         self._on_failure = on_failure
         self._timers: dict[str, Timer] = {}
         self._flush_interval_ms = settings.log_flush_scheduler_interval_ms
-        self._flushing: dict[PartitionLog, int] = {}
+        self._with_flush_ms: dict[PartitionLog, None] = {}  # an ordered set
+        self._is_flushing_due = False
+        self._flushing: dict[PartitionLog, int] = {}  # the end offset of the next flush, 0 if none is wanted
         self._stopped = False
 
     def start(self) -> None:
-        """Do everything at its interval from now on; producers that are too old by now are not remembered at all."""
+        """Starts all schedules, and removes the producers that have expired."""
         settings = self.settings
         self.expire_producers()
         tasks: list[tuple[str, Callable[[], object], int]] = [
@@ -89,14 +93,14 @@ class Housekeeping:
         self._every("flush", self._flush_interval_ms, self.flush_due)
 
     def stop(self) -> None:
-        """Do nothing more by itself; what was begun is finished."""
+        """Stops all schedules, and returns when the work in the background is done."""
         self._stopped = True
         for timer in self._timers.values():
             timer.cancel()
         self._background.close()
 
     def _every(self, name: str, interval_ms: int, task: Callable[[], object], first_ms: int | None = None) -> None:
-        """Do ``task`` every ``interval_ms``, instead of what was done under that name before."""
+        """Schedules ``task`` every ``interval_ms``, in place of an earlier schedule of that name."""
         if self._scheduler is None or interval_ms >= MAX_LONG // 1000 or self._stopped:
             return
 
@@ -109,15 +113,15 @@ class Housekeeping:
         delay_ms = interval_ms if first_ms is None else min(first_ms, interval_ms)
         self._timers[name] = self._scheduler.call_later(delay_ms / 1000, again)
 
-    def later(self, delay_ms: int, callback: Callable[[], object]) -> None:
-        """Call back once, that much later; never when everything stops before."""
+    def call_later(self, delay_ms: int, callback: Callable[[], object]) -> None:
+        """Calls ``callback`` once after ``delay_ms``, unless :meth:`stop` is called before."""
         if self._scheduler is None or delay_ms <= 0:
             callback()
         elif not self._stopped:
             self._scheduler.call_later(delay_ms / 1000, lambda: None if self._stopped else callback())
 
     def in_background(self, directory: LogDirectory, work: Callable[[], object]) -> None:
-        """Do ``work`` on that directory off this thread; an OSError takes the directory offline."""
+        """Runs ``work`` on that directory in the background. An OSError takes the directory offline."""
 
         def done(error: BaseException | None) -> None:
             if isinstance(error, OSError):
@@ -129,64 +133,77 @@ class Housekeeping:
             self._background.run(work, done)
 
     def delete_later(self, directory: LogDirectory, paths: list[str], delay_ms: int) -> None:
-        """Delete files that are out of use."""
+        """Deletes files after ``delay_ms``."""
 
         def delete() -> None:
             for path in paths:
                 self._files.delete(path)
 
         if paths:
-            self.later(delay_ms, lambda: self.in_background(directory, delete))
+            self.call_later(delay_ms, lambda: self.in_background(directory, delete))
 
     def delete_tree_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
-        """Delete a partition's directory that is out of use."""
-        self.later(delay_ms, lambda: self.in_background(directory, lambda: self._files.delete_tree(path)))
+        """Deletes a partition's directory after ``delay_ms``."""
+        self.call_later(delay_ms, lambda: self.in_background(directory, lambda: self._files.delete_tree(path)))
 
-    def _logs(self) -> list[PartitionLog]:
-        return [log for directory in self._directories if directory.offline is None for log in directory.logs.values()]
+    # ------------------------------------------------------------ retention and producers
 
-    def _visit(self, logs: Iterable[PartitionLog], visit: Callable[[PartitionLog], object]) -> None:
-        """Visit some of the logs, and the others when the loop has had its turn."""
-        remaining = iter(logs)
-        for count, log in enumerate(remaining, 1):
-            if not log.is_offline:
+    def _visit(self, visit: Callable[[PartitionLog], object]) -> None:
+        """Calls ``visit`` for all current logs, over several turns of the loop."""
+
+        def visit_online(log: PartitionLog) -> None:
+            if not log.is_offline and not self._stopped:
                 try:
                     visit(log)
                 except KafkaStorageError:
-                    continue  # its directory went offline, and said so
-            if count == _AT_ONCE and self._scheduler is not None:
-                self._scheduler.call_later(0, self._visit, remaining, visit)
-                return
+                    return  # the log directory went offline, and that was logged
+
+        visit_in_turns(list(self._registry.logs.values()), visit_online, self._clock, self._scheduler)
 
     def enforce_retention(self) -> None:
-        """Drop the segments of all logs that are past their time; those of compacted logs are the cleaner's to drop."""
+        """Deletes segments by retention in all logs, except those of compacted topics, where the cleaner does it."""
         now_ms = self._clock.time_ms()
-        logs = [log for log in self._logs() if not log.config.compacts]
-        self._visit(logs, lambda log: log.enforce_retention(now_ms))
+        self._visit(lambda log: None if log.config.compacts else log.enforce_retention(now_ms))
 
     def expire_producers(self) -> None:
-        """Forget the producers that have not written for ``producer.id.expiration.ms``."""
+        """Removes the producers that have written nothing for ``producer.id.expiration.ms``."""
         now_ms, expiration_ms = self._clock.time_ms(), self.settings.producer_id_expiration_ms
-        self._visit(self._logs(), lambda log: log.producers.expire(now_ms, expiration_ms))
+        self._visit(lambda log: log.producers.expire(now_ms, expiration_ms))
 
     # ------------------------------------------------------------ flushing
 
-    def expect_flushes(self, config: TopicConfig) -> None:
-        """See to it that a topic's ``flush.ms`` is kept, even where ``log.flush.scheduler.interval.ms`` is longer."""
-        interval_ms = max(config.flush_ms, 1)
+    def schedule_flushes(self, log: PartitionLog) -> None:
+        """Adds a log to the periodic flush if it has ``flush.ms``, and shortens the period if necessary."""
+        flush_ms = log.config.flush_ms
+        if flush_ms >= MAX_LONG:
+            self._with_flush_ms.pop(log, None)
+            return
+        self._with_flush_ms[log] = None
+        interval_ms = max(flush_ms, 1)
         if interval_ms < self._flush_interval_ms:
             self._flush_interval_ms = interval_ms
             self._every("flush", interval_ms, self.flush_due)
 
     def flush_due(self) -> None:
-        """Flush the logs in which something has been waiting for ``flush.ms``."""
+        """Flushes the logs whose records have been waiting for ``flush.ms``, over several turns of the loop."""
+        if self._is_flushing_due:
+            return  # the last call still has logs to visit
+        self._is_flushing_due = True
         now_ms = self._clock.time_ms()
-        for log in self._logs():
-            if log.is_flush_due(now_ms):
+
+        def visit(log: PartitionLog) -> None:
+            if log.is_offline:
+                self._with_flush_ms.pop(log, None)
+            elif log.is_flush_due(now_ms) and not self._stopped:
                 self.flush(log, log.log_end_offset)
 
+        def done() -> None:
+            self._is_flushing_due = False
+
+        visit_in_turns(list(self._with_flush_ms), visit, self._clock, self._scheduler, done)
+
     def flush(self, log: PartitionLog, up_to: int) -> None:
-        """Flush a log off this thread; what is asked for while that goes on is done in one go after it."""
+        """Flushes a log in the background. Calls during a flush are combined into one flush after it."""
         if log in self._flushing:
             self._flushing[log] = max(self._flushing[log], up_to)
             return
@@ -211,39 +228,40 @@ class Housekeeping:
     # ------------------------------------------------------------ checkpoints
 
     def checkpoint_all(self) -> None:
-        """Write down all that is written down from time to time."""
+        """Writes all checkpoints."""
         self.checkpoint_recovery_points()
         self.checkpoint_log_start_offsets()
         self.checkpoint_high_watermarks()
 
     def checkpoint_recovery_points(self, *, only: LogDirectory | None = None) -> None:
-        """Write down up to where each log is safe on the disk."""
-        self._checkpoint(checkpoints.RECOVERY_POINTS, lambda log: log.recovery_point, only)
+        """Writes the recovery points of all logs, or of those in one directory."""
+        self._checkpoint(checkpoints.RECOVERY_POINTS, attrgetter("recovery_point"), only)
 
     def checkpoint_log_start_offsets(self) -> None:
-        """Write down where logs start that do not start with their first segment."""
-        self._checkpoint(checkpoints.LOG_START_OFFSETS, _moved_start)
+        """Writes the log start offsets that are above the base offset of the first segment."""
+        self._checkpoint(checkpoints.LOG_START_OFFSETS, _raised_log_start_offset)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write down up to where each log is committed."""
-        self._checkpoint(checkpoints.HIGH_WATERMARKS, lambda log: log.high_watermark)
+        """Writes the high watermarks of all logs."""
+        self._checkpoint(checkpoints.HIGH_WATERMARKS, attrgetter("high_watermark"))
 
     def _checkpoint(
         self, name: str, offset: Callable[[PartitionLog], int | None], only: LogDirectory | None = None
     ) -> None:
-        for directory in [only] if only is not None else self._directories:
+        for directory in [only] if only is not None else self._registry.directories:
             if directory.offline is None:
-                write = directory.checkpoint(name, offsets_in(directory, offset))
+                write = directory.checkpoint(name, self._offsets_in(directory, offset))
                 if write is not None:
                     self.in_background(directory, write)
 
+    def _offsets_in(
+        self, directory: LogDirectory, offset: Callable[[PartitionLog], int | None]
+    ) -> dict[TopicPartition, int]:
+        """Returns the content of a checkpoint. As in Apache Kafka it does not include the metadata log."""
+        logs = {**self._registry.logs_in(directory), **self._registry.future_logs_in(directory)}
+        offsets = {key: offset(log) for key, log in logs.items() if key[0] != METADATA_TOPIC}
+        return {key: value for key, value in offsets.items() if value is not None}
 
-def offsets_in(directory: LogDirectory, offset: Callable[[PartitionLog], int | None]) -> dict[TopicPartition, int]:
-    """One checkpoint's content; like Apache Kafka's it leaves the metadata log out."""
-    logs = directory.logs | directory.futures if directory.futures else directory.logs
-    offsets = {key: offset(log) for key, log in logs.items() if log.topic != METADATA_TOPIC}
-    return {key: value for key, value in offsets.items() if value is not None}
 
-
-def _moved_start(log: PartitionLog) -> int | None:
+def _raised_log_start_offset(log: PartitionLog) -> int | None:
     return log.log_start_offset if log.log_start_offset > log.segments[0].base_offset else None

@@ -1,6 +1,6 @@
-"""Which closed segments have their indexes in memory.
+"""A cache of the closed segments whose indexes are in memory; it evicts the least recently loaded ones.
 
-Knows nothing of what an index is but its size.
+Knows nothing of an index but its size.
 """
 
 import collections
@@ -8,15 +8,15 @@ from typing import Protocol
 
 
 class HasIndexes(Protocol):
-    """A segment, as the cache sees it."""
+    """A segment, as far as the cache uses it."""
 
     def forget_indexes(self) -> None:
-        """Give the memory of the indexes back."""
+        """Releases the memory of the indexes."""
         ...
 
 
 class IndexCache:
-    """The segments whose indexes were read last, up to ``max_bytes`` in all."""
+    """The segments whose indexes were loaded last, up to ``max_bytes`` in total."""
 
     def __init__(self, max_bytes: int = 64 << 20) -> None:
         self.max_bytes = max_bytes
@@ -24,7 +24,7 @@ class IndexCache:
         self._loaded: collections.OrderedDict[HasIndexes, int] = collections.OrderedDict()
 
     def add(self, segment: HasIndexes, size: int) -> None:
-        """The segment has an index in memory, of so many bytes."""
+        """Counts ``size`` bytes of indexes of the segment, and evicts the oldest segments above ``max_bytes``."""
         self._loaded[segment] = self._loaded.pop(segment, 0) + size
         self.bytes += size
         while self.bytes > self.max_bytes and len(self._loaded) > 1:
@@ -33,5 +33,5 @@ class IndexCache:
             oldest.forget_indexes()
 
     def drop(self, segment: HasIndexes) -> None:
-        """The segment is gone, or appended to again."""
+        """Stops counting the segment: it is closed or active again."""
         self.bytes -= self._loaded.pop(segment, 0)

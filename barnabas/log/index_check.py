@@ -1,30 +1,38 @@
-"""Whether entries of an index that was read from its file are true: looked at when they are used, few at a time.
+"""Checks of index entries that were read from a file: each is checked when it is used, against the batches' headers.
 
-Knows nothing of how an index is searched. To hold every entry against the ``.log`` would take as long as making the
-index anew; but a search uses one entry or two, and these are held against the headers of the batches that they speak
-of. What does not hold is not believed: the caller makes both indexes anew.
+Knows nothing of how an index is searched. Checking all entries against the ``.log`` would take as long as a rebuild of
+the index. A search uses one or two entries, and only these are checked. When one of them is wrong, the caller rebuilds
+both indexes.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Final, Protocol, overload
+from typing import Final, Protocol, overload
 
 from barnabas.errors import CorruptMessage
 from barnabas.log.files import File
+from barnabas.log.limits import MAX_OFFSET
 from barnabas.log.offset_index import ENTRY_SIZE
-from barnabas.log.scan import GLANCE, MIN_LENGTH
-from barnabas.log.time_index import NO_TIMESTAMP
-from barnabas.records.batch import CONTROL_BIT, HEADER_SIZE, LOG_OVERHEAD, MAGIC
-
-if TYPE_CHECKING:
-    from barnabas.log.segment import Segment
+from barnabas.log.scan import GLANCE, MIN_LENGTH, STRIDE, BatchAt
+from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
+from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
 _HEADER: Final = Struct(">qi4xb6xi")  # base_offset, batch_length, magic, last_offset_delta
-_PRODUCER: Final = Struct(">q13xh4x16xq")  # base_offset, attributes, producer_id
 _INT32: Final = Struct(">i")
 _SAMPLES: Final = 16
-MAX_OFFSET: Final = 2**63 - 1
+
+
+class Batches(Protocol):
+    """A segment, as far as the checks use it: its ``.log`` file."""
+
+    base_offset: int
+    file: File
+    size: int
+
+    def scan(self, position: int = 0, stride: int = STRIDE) -> Iterator[BatchAt]:
+        """Yields the batches from ``position`` on."""
+        ...
 
 
 class Entries(Protocol):
@@ -59,15 +67,15 @@ class _Column(Sequence[int]):
 
 
 class StoredEntries:
-    """An offset index that stays in its file: for a look at a few of its entries."""
+    """An offset index that is not loaded: each access to an entry reads the file."""
 
     def __init__(self, file: File) -> None:
         self.relative_offsets = _Column(file, 0)
         self.positions = _Column(file, 4)
 
 
-def starts_batch(segment: "Segment", position: int, most: int) -> bool:
-    """Whether a batch starts at ``position`` whose last offset is not above ``most``."""
+def is_batch_start(segment: Batches, position: int, most: int) -> bool:
+    """Returns whether a batch starts at ``position`` and its last offset is at most ``most``."""
     header = segment.file.pread(HEADER_SIZE, position)
     if position < 0 or len(header) < HEADER_SIZE:
         return False
@@ -81,18 +89,19 @@ def starts_batch(segment: "Segment", position: int, most: int) -> bool:
     )
 
 
-def is_brought(segment: "Segment", entries: Entries, latest: int, offset: int) -> bool:
-    """Whether ``latest`` is the latest timestamp from one entry of the offset index to the next, around ``offset``.
+def is_entry_valid(segment: Batches, entries: Entries, latest: int, offset: int) -> bool:
+    """Returns whether an entry of the time index, ``latest`` and ``offset``, agrees with the batches around it.
 
-    And whether the first batch that has it holds ``offset``, as the time index says. (Its last offset by what writes
-    it here; a record's by some releases of Apache Kafka, whose followers also index several batches at once.)
+    ``latest`` must be the maximum timestamp between the entries of the offset index around ``offset``, and the first
+    batch with that timestamp must hold ``offset``. Barnabas writes the last offset of the batch; some releases of
+    Apache Kafka write that of a record, and their followers index several batches at once.
     """
     relative = offset - segment.base_offset
     slot = bisect_left(entries.relative_offsets, relative)
     start, below, up_to = 0, segment.base_offset - 1, MAX_OFFSET
     if slot:
         start, below = entries.positions[slot - 1], segment.base_offset + entries.relative_offsets[slot - 1]
-        if not starts_batch(segment, start, below):
+        if not is_batch_start(segment, start, below):
             return False
     if slot < len(entries.relative_offsets):
         up_to = segment.base_offset + entries.relative_offsets[slot]
@@ -108,22 +117,21 @@ def is_brought(segment: "Segment", entries: Entries, latest: int, offset: int) -
     return holds and found == latest
 
 
-def times_hold(segment: "Segment", timestamp: int) -> bool:
-    """Whether the entries between which ``timestamp`` is are true."""
-    index, time_index = segment.offset_index(), segment.time_index()
+def are_entries_valid(segment: Batches, entries: Entries, time_index: TimeIndex, timestamp: int) -> bool:
+    """Returns whether the entries of the time index before and after ``timestamp`` are valid."""
     slot = time_index.slot_before(timestamp)
     return all(
-        is_brought(segment, index, latest, offset)
+        is_entry_valid(segment, entries, latest, offset)
         for latest, offset in (time_index.entry(each) for each in (slot, slot + 1) if 0 <= each < len(time_index))
     )
 
 
-def latest_holds(segment: "Segment", entries: Entries, latest: int, offset: int) -> bool:
-    """Whether the last entry of a closed segment's time index is true, and no later one is missing, as far as is seen.
+def is_last_entry_valid(segment: Batches, entries: Entries, latest: int, offset: int) -> bool:
+    """Returns whether the last entry of a closed segment's time index is valid, and no later entry seems missing.
 
-    The end of the segment is looked at, and some batches on the way there.
+    Only samples of the batches after the entry are read, and the end of the segment.
     """
-    if not is_brought(segment, entries, latest, offset):
+    if not is_entry_valid(segment, entries, latest, offset):
         return False
     first = bisect_left(entries.relative_offsets, offset - segment.base_offset)
     count = len(entries.positions)
@@ -137,37 +145,3 @@ def latest_holds(segment: "Segment", entries: Entries, latest: int, offset: int)
         return all(batch.max_timestamp <= latest for batch in segment.scan(tail, GLANCE))
     except CorruptMessage:
         return False
-
-
-def transactions_hold(segments: Sequence["Segment"]) -> bool:
-    """Whether each entry of the last segment's index of aborted transactions speaks of a marker and of a first batch.
-
-    A first batch that compaction or retention has taken away is not missed.
-    """
-    segment = segments[-1]
-    for entry in segment.transactions.entries:
-        marker = _producer_at(segment, entry.last_offset)
-        if marker != (entry.last_offset, True, entry.producer_id):
-            return False
-        if not 0 <= entry.last_stable_offset <= entry.last_offset + 1:
-            return False
-        holding = [each for each in segments if each.base_offset <= entry.first_offset]
-        first = _producer_at(holding[-1], entry.first_offset) if holding else None
-        if entry.first_offset < 0 or (holding and first is None):
-            return False
-        is_there = first is not None and first[0] <= entry.first_offset
-        if is_there and first != (entry.first_offset, False, entry.producer_id):
-            return False
-    return True
-
-
-def _producer_at(segment: "Segment", offset: int) -> tuple[int, bool, int] | None:
-    """Of the batch that holds ``offset``, or of the next: its first offset, whether it is a marker, its producer."""
-    try:
-        header = segment.file.pread(HEADER_SIZE, segment.locate(offset))
-    except CorruptMessage:
-        return None
-    if len(header) < HEADER_SIZE:
-        return None
-    base_offset, attributes, producer_id = _PRODUCER.unpack_from(header)
-    return base_offset, attributes & CONTROL_BIT != 0, producer_id

@@ -1,6 +1,6 @@
-"""Where each leader epoch of a partition starts: what a follower or a consumer asks to find out where it strayed.
+"""The start offset of each leader epoch of a partition, by which followers and consumers find where they diverge.
 
-Knows nothing of who leads. The file ``leader-epoch-checkpoint`` keeps it (KIP-101, KIP-279; Apache Kafka's
+Knows nothing of leaders. The epochs are in the file ``leader-epoch-checkpoint`` (KIP-101, KIP-279; Apache Kafka's
 ``LeaderEpochFileCache``).
 """
 
@@ -14,8 +14,8 @@ UNDEFINED = -1
 class LeaderEpochs:
     """Epochs and their start offsets, both ascending.
 
-    An epoch that has records is in the file before they are in the log. One without is nowhere but in memory: the file
-    would be thousands, one for each partition that a broker begins to lead when it starts.
+    An epoch is in the file before its first record is in the log. An epoch without records is only in memory: at its
+    start a broker begins to lead thousands of partitions, and would write a file for each.
     """
 
     __slots__ = ("_files", "_is_written", "entries", "path")
@@ -28,33 +28,40 @@ class LeaderEpochs:
 
     @classmethod
     def load(cls, files: Files, path: str) -> "LeaderEpochs":
-        """The epochs in the file. Raises FileNotFoundError, or CorruptCheckpoint when it is not such a file."""
+        """Returns the epochs in the file.
+
+        :raises FileNotFoundError: when there is no such file
+        :raises CorruptCheckpoint: when the file is not a valid checkpoint
+        """
         return cls(files, path, [(int(epoch), int(start)) for epoch, start in read_entries(files, path, columns=2)])
 
     @property
     def latest(self) -> int:
-        """The latest epoch, -1 when there is none."""
+        """The latest epoch; -1 when there is none."""
         return self.entries[-1][0] if self.entries else UNDEFINED
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """``epoch`` starts at ``start_offset``; entries that contradict it go. False when the file said so already."""
-        if not self._admit(epoch, start_offset) and self._is_written:
+        """Adds an epoch that gets its first record, and writes the file. Entries that contradict it are removed.
+
+        Returns False when the file has the entry already.
+        """
+        if not self._add(epoch, start_offset) and self._is_written:
             return False
         self.write()
         return True
 
-    def begin(self, epoch: int, start_offset: int) -> None:
-        """:meth:`assign` for an epoch that has no record yet: the file is written when there is one."""
-        if self._admit(epoch, start_offset):
+    def assign_without_records(self, epoch: int, start_offset: int) -> None:
+        """Adds an epoch that has no record yet, without writing the file."""
+        if self._add(epoch, start_offset):
             self._is_written = False
 
-    def forget_empty(self, log_end_offset: int) -> None:
-        """Forget the epochs that the file has and the log, which was closed well, has no record of."""
+    def remove_without_records(self, log_end_offset: int) -> None:
+        """Removes the epochs that start at the log's end. The log must have been shut down cleanly."""
         while self.entries and self.entries[-1][1] == log_end_offset:
             self.entries.pop()
             self._is_written = False
 
-    def _admit(self, epoch: int, start_offset: int) -> bool:
+    def _add(self, epoch: int, start_offset: int) -> bool:
         if self.entries and epoch == self.entries[-1][0] and start_offset >= self.entries[-1][1]:
             return False
         while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):
@@ -63,18 +70,19 @@ class LeaderEpochs:
         return True
 
     def replay(self, epoch: int, start_offset: int) -> None:
-        """:meth:`assign` when a log is read anew: the caller writes the file once, at the end."""
+        """Adds an epoch that recovery found in a batch. The caller writes the file once, at the end."""
         if epoch > self.latest:
-            self._admit(epoch, start_offset)
+            self._add(epoch, start_offset)
 
     def epoch_of(self, offset: int) -> int:
-        """The epoch in which ``offset`` was, or would be, written; -1 when it is before all that is known."""
+        """Returns the epoch of the record at ``offset``, or of the next record; -1 before the first known epoch."""
         return next((epoch for epoch, start in reversed(self.entries) if start <= offset), UNDEFINED)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """The largest known epoch that is not above ``epoch``, and where it ends; (-1, -1) when nothing is known.
+        """Returns the largest known epoch up to ``epoch``, and its end offset; (-1, -1) when that is undefined.
 
         The latest epoch ends at ``log_end_offset``. An epoch before all known ones ends where the first of them starts.
+        An epoch above the latest one is undefined.
         """
         if epoch == UNDEFINED or epoch > self.latest:
             return UNDEFINED, UNDEFINED
@@ -85,15 +93,18 @@ class LeaderEpochs:
             if known > epoch:
                 return floor, start
             floor = known
-        raise AssertionError("the latest epoch is above the one asked for")
+        raise AssertionError("unreachable: the latest epoch is above ``epoch``")
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Forget the epochs that start at ``end_offset`` or later; whether there were any."""
+        """Removes the epochs that start at ``end_offset`` or later. Returns whether there were any."""
         keep = [entry for entry in self.entries if entry[1] < end_offset]
         return self._replace(keep)
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Forget the epochs that end at or before ``start_offset``; the one that holds it starts there now."""
+        """Removes the epochs that end at ``start_offset`` or earlier; the epoch of ``start_offset`` then starts there.
+
+        Returns whether anything changed.
+        """
         keep = [entry for entry in self.entries if entry[1] > start_offset]
         gone = len(self.entries) - len(keep)
         if gone:
@@ -108,6 +119,6 @@ class LeaderEpochs:
         return True
 
     def write(self) -> None:
-        """Write the file anew. It reaches the disk with the log's next flush: only then does the log it tells of."""
+        """Replaces the file without fsync. The log's next flush fsyncs it together with the records of the epochs."""
         write_entries(self._files, self.path, self.entries, sync=False)
         self._is_written = True

@@ -1,6 +1,6 @@
-"""One of the ``log.dirs``: its lock, its identity, its checkpoints, and the names of the partitions in it.
+"""A log directory, one of ``log.dirs``: its lock, identity, checkpoints, and the names of the partitions in it.
 
-Knows nothing of when checkpoints are written, nor of what is in a partition's directory.
+Knows nothing of the logs in it, nor of when checkpoints are written.
 """
 
 import contextlib
@@ -13,7 +13,6 @@ from barnabas.log import checkpoints, meta_properties
 from barnabas.log.checkpoints import CorruptCheckpoint, TopicPartition
 from barnabas.log.files import Files, Lock
 from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
-from barnabas.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +25,11 @@ _MAX_NAME = 255
 
 
 class LogDirectoryError(Exception):
-    """The broker must not start on these directories: somebody else uses them, or they are not its own."""
+    """The broker must not start on these directories: they are locked, or belong to another node or cluster."""
 
 
 class PartitionDirectory(NamedTuple):
-    """The directory of a partition, by its name."""
+    """The name of a partition's directory, and the partition that it names."""
 
     name: str
     topic: str
@@ -38,19 +37,17 @@ class PartitionDirectory(NamedTuple):
 
 
 class LogDirectory:
-    """A log directory that this broker has locked."""
+    """A log directory. :meth:`acquire` locks it for this broker."""
 
-    def __init__(self, files: Files, path: str) -> None:
+    def __init__(self, files: Files, path: str, random_bytes: Callable[[int], bytes] = os.urandom) -> None:
         self.files = files
         self.path = path
+        self._random_bytes = random_bytes
         self.properties: MetaProperties
-        self.offline: str | None = None  #: why nothing in here can be used any more
+        self.offline: str | None = None  #: why the directory is offline
         self.is_cordoned = False  #: whether it gets no new partitions (KIP-1066)
-        self.was_clean = False  #: whether the broker before us closed its logs
-        self.clean_broker_epoch = -1  #: its epoch when it did, if it said so (KIP-966)
-        self.logs: dict[TopicPartition, PartitionLog] = {}
-        #: Logs that are being copied to here from another directory.
-        self.futures: dict[TopicPartition, PartitionLog] = {}
+        self.was_clean = False  #: whether the last shutdown was clean
+        self.clean_broker_epoch = -1  #: the broker epoch at that shutdown, if it was recorded (KIP-966)
         self._lock: Lock | None = None
         self._written: dict[str, Mapping[TopicPartition, int]] = {}
 
@@ -62,9 +59,10 @@ class LogDirectory:
         return self.properties.directory_id
 
     def acquire(self) -> None:
-        """Make the directory if need be, and lock it.
+        """Creates the directory if it does not exist, and locks it.
 
-        Raises LogDirectoryError when another broker has it; OSError.
+        :raises LogDirectoryError: when another broker holds the lock
+        :raises OSError: when the directory cannot be created or locked
         """
         self._make()
         self._lock = self.files.lock(f"{self.path}/{LOCK_FILE}")
@@ -75,7 +73,7 @@ class LogDirectory:
             )
 
     def _make(self) -> None:
-        """Make the directory and those above it, and see that their names are on the disk."""
+        """Creates the directory and its parents, and fsyncs their entries."""
         missing, path = [], self.path
         while path != "/" and not self.files.exists(path):
             missing.append(path)
@@ -85,19 +83,29 @@ class LogDirectory:
             self.files.fsync_path(os.path.dirname(each) or ".")
 
     def load_properties(self) -> MetaProperties | None:
-        """What ``meta.properties`` says. Raises LogDirectoryError, OSError."""
+        """Returns the content of ``meta.properties``; None when the file is missing.
+
+        :raises LogDirectoryError: when the file cannot be parsed
+        :raises OSError: when the file cannot be read
+        """
         try:
             return meta_properties.read(self.files, self.path)
         except InvalidMetaProperties as error:
             raise LogDirectoryError(str(error)) from None
 
-    def adopt(self, properties: MetaProperties) -> None:
-        """Be of that cluster and node from now on. Raises OSError."""
+    def write_properties(self, properties: MetaProperties) -> None:
+        """Writes ``meta.properties``.
+
+        :raises OSError: when the file cannot be written
+        """
         meta_properties.write(self.files, self.path, properties)
         self.properties = properties
 
-    def take_clean_marker(self) -> None:
-        """See whether the last stop was clean, and remove the sign of it: from now on it is not. Raises OSError."""
+    def take_clean_shutdown_file(self) -> None:
+        """Sets :attr:`was_clean` by ``.kafka_cleanshutdown``, and deletes the file.
+
+        :raises OSError: when the file cannot be read or deleted
+        """
         path = f"{self.path}/{CLEAN_SHUTDOWN_FILE}"
         self.was_clean = self.files.exists(path)
         if self.was_clean:
@@ -105,16 +113,19 @@ class LogDirectory:
 
             text = self.files.read(path)
             self.files.delete(path)
-            with contextlib.suppress(ValueError, TypeError, KeyError):  # before Kafka 3.7 the file was empty
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # before Kafka 3.7 the file is empty
                 self.clean_broker_epoch = int(json.loads(text)["brokerEpoch"])
 
-    def mark_clean(self, broker_epoch: int) -> None:
-        """All logs in here are closed. Raises OSError."""
+    def write_clean_shutdown_file(self, broker_epoch: int) -> None:
+        """Writes ``.kafka_cleanshutdown`` when all logs are closed.
+
+        :raises OSError: when the file cannot be written
+        """
         text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
         self.files.write_atomically(f"{self.path}/{CLEAN_SHUTDOWN_FILE}", text.encode(), sync=True)
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Releases the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -122,15 +133,21 @@ class LogDirectory:
     # ------------------------------------------------------------ checkpoints
 
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """The offsets in that checkpoint file; none, and a warning, when it cannot be understood. Raises OSError."""
+        """Returns the offsets in a checkpoint file; nothing, with a warning, when the file is corrupt.
+
+        :raises OSError: when the file cannot be read
+        """
         try:
             return checkpoints.read_offsets(self.files, f"{self.path}/{name}")
         except CorruptCheckpoint as error:
-            logger.warning("A checkpoint is taken for empty: %s", error)
+            logger.warning("Ignoring a corrupt checkpoint: %s", error)
             return {}
 
     def checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> Callable[[], None] | None:
-        """What writes that checkpoint file, in any thread; None when it says so already. It raises OSError."""
+        """Returns a function that writes a checkpoint file; None when the file has these offsets already.
+
+        The function runs in any thread and raises OSError.
+        """
         if self._written.get(name) == offsets:
             return None
         self._written[name] = offsets
@@ -143,37 +160,44 @@ class LogDirectory:
     # ------------------------------------------------------------ names
 
     def partitions(self) -> list[PartitionDirectory]:
-        """The partitions' directories, without those that are on their way in or out. Raises OSError."""
-        return _of_partitions((name, name) for name in self.files.list(self.path))
+        """Returns the directories of partitions, without future, deleted and stray ones.
+
+        :raises OSError: when the directory cannot be listed
+        """
+        return _partitions((name, name) for name in self.files.list(self.path))
 
     def future_partitions(self) -> list[PartitionDirectory]:
-        """The directories of partitions that were on their way in. Raises OSError."""
-        return _of_partitions(
+        """Returns the directories of future partitions, which were being moved to this log directory.
+
+        :raises OSError: when the directory cannot be listed
+        """
+        return _partitions(
             (name, name.removesuffix(FUTURE_SUFFIX).rpartition(".")[0])
             for name in self.files.list(self.path)
             if name.endswith(FUTURE_SUFFIX)
         )
 
-    def all_logs(self) -> list[PartitionLog]:
-        """Those in use, and those that will be."""
-        return [*self.logs.values(), *self.futures.values()] if self.futures else list(self.logs.values())
+    def unique_path(self, topic: str, partition: int, suffix: str) -> str:
+        """Returns an unused path for a deleted, future or stray log of a partition."""
+        ending = f".{self._random_bytes(16).hex()}{suffix}"
+        return f"{self.path}/{f'{topic}-{partition}'[: _MAX_NAME - len(ending)]}{ending}"
 
-    def doomed(self) -> list[str]:
-        """Paths of directories whose deletion was not finished. Raises OSError."""
+    def deleted_directories(self) -> list[str]:
+        """Returns the paths of deleted partitions whose files are not deleted yet.
+
+        :raises OSError: when the directory cannot be listed
+        """
         return [f"{self.path}/{name}" for name in self.files.list(self.path) if name.endswith(DELETE_SUFFIX)]
 
 
-def _of_partitions(names: Iterable[tuple[str, str]]) -> list[PartitionDirectory]:
-    """Of names of directories, and what is left of them without an ending, those that are partitions'."""
+def _partitions(names: Iterable[tuple[str, str]]) -> list[PartitionDirectory]:
+    """Returns those directories that are of partitions.
+
+    :param names: of directories, each with the same name without its suffix
+    """
     found = []
     for name, plain in names:
         topic, dash, number = plain.rpartition("-")
         if dash and topic and number.isdecimal() and number.isascii():
             found.append(PartitionDirectory(name, topic, int(number)))
     return sorted(found)
-
-
-def renamed(name: str, unique_id: str, suffix: str) -> str:
-    """A partition's directory name while it is deleted, moved or set aside: still that of its partition, and unique."""
-    ending = f".{unique_id}{suffix}"
-    return name[: _MAX_NAME - len(ending)] + ending

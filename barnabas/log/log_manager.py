@@ -1,6 +1,6 @@
-"""All logs of a broker, in one directory or several: opened, placed, deleted and closed.
+"""The logs of a broker, in one or several log directories: opens, creates, deletes and closes them.
 
-Knows nothing of leaders, clients or the metadata: it is told which partitions there are to be, and how they are set.
+Knows nothing of leaders, clients or the metadata: callers pass in which partitions exist, and their configs.
 """
 
 import logging
@@ -15,7 +15,7 @@ from barnabas.log import checkpoints
 from barnabas.log.background import Background, Inline
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.cleaner import CleanerSettings, LogCleaner
-from barnabas.log.cleaner_hands import Hand, InlineHand
+from barnabas.log.cleaner_workers import CleanerWorker, InlineWorker
 from barnabas.log.files import Files
 from barnabas.log.housekeeping import METADATA_TOPIC, Housekeeping, LogSettings
 from barnabas.log.index_cache import IndexCache
@@ -25,13 +25,12 @@ from barnabas.log.log_directory import (
     STRAY_SUFFIX,
     LogDirectory,
     LogDirectoryError,
-    renamed,
 )
+from barnabas.log.log_registry import LogRegistry
 from barnabas.log.meta_properties import MetaProperties, random_uuid, uuid_text
 from barnabas.log.moving import Moves
-from barnabas.log.partition_log import PartitionLog
+from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.recovery import METADATA_FILE, create_log, open_log, write_topic_id
-from barnabas.log.services import LogServices
 
 logger = logging.getLogger(__name__)
 
@@ -39,36 +38,36 @@ Item = TypeVar("Item")
 
 
 class _Services(LogServices):
-    """What the logs of one directory get from the manager."""
+    """The services of the logs in one directory."""
 
     def __init__(self, manager: "LogManager", directory: LogDirectory, index_cache: IndexCache) -> None:
-        super().__init__(manager.files, index_cache)
+        super().__init__(directory, index_cache)
         self._manager = manager
-        self._directory = directory
 
     def jitter_ms(self, upper: int) -> int:
         return self._manager.random_below(upper)
 
     def delete_later(self, paths: list[str], delay_ms: int) -> None:
-        self._manager.housekeeping.delete_later(self._directory, paths, delay_ms)
+        self._manager.housekeeping.delete_later(self.log_directory, paths, delay_ms)
 
-    def flush_due(self, log: PartitionLog, up_to: int) -> None:
+    def request_flush(self, log: PartitionLog, up_to: int) -> None:
         self._manager.housekeeping.flush(log, up_to)
 
-    def truncated(self, log: PartitionLog, end: int) -> None:
-        self._manager.cleaner.truncated(log, end)
-        # What comes in the place of what was cut off must not be believed to be on the disk.
-        self._manager.housekeeping.checkpoint_recovery_points(only=self._directory)
+    def log_truncated(self, log: PartitionLog, end: int) -> None:
+        self._manager.cleaner.truncate_checkpoint(log, end)
+        # Records that are appended from ``end`` on are not on the disk, as the old recovery point would say.
+        self._manager.housekeeping.checkpoint_recovery_points(only=self.log_directory)
 
-    def failed(self, log: PartitionLog, error: OSError) -> None:
-        self._manager.directory_failed(self._directory, error)
+    def storage_failed(self, log: PartitionLog, error: OSError) -> None:
+        self._manager.directory_failed(self.log_directory, error)
 
 
 class LogManager:
-    """The logs of one broker: :meth:`start` first, then :meth:`open_all`; :meth:`close` at the end.
+    """The logs of one broker. Call :meth:`start`, then :meth:`open_all`, and :meth:`close` at the end.
 
-    ``scheduler`` and ``background`` do what is to be done later, or off the loop; without them it is done at once, and
-    nothing happens from time to time. ``new_hand`` makes what logs are cleaned by; without it that is done at once.
+    :param scheduler: runs periodic work; without one there is none, and delayed work is done at once
+    :param background: runs work outside of the event loop's thread; without one it is done in it
+    :param new_cleaner_worker: creates what runs the jobs of the cleaner; without one they run inline
     """
 
     def __init__(
@@ -81,54 +80,60 @@ class LogManager:
         background: Background | None = None,
         settings: LogSettings | None = None,
         cleaner_settings: CleanerSettings | None = None,
-        new_hand: Callable[[], Hand] | None = None,
+        new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
         random_bytes: Callable[[int], bytes] = os.urandom,
         on_directory_failure: Callable[[LogDirectory], object] | None = None,
     ) -> None:
         self.files = files
-        self.directories = [LogDirectory(files, path.rstrip("/") or "/") for path in log_dirs]
-        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.directories = [LogDirectory(files, path.rstrip("/") or "/", random_bytes) for path in log_dirs]
+        self.registry = LogRegistry(self.directories)
+        self.logs = self.registry.logs  #: the current logs, by partition
+        self.clock = clock
+        self._random_bytes = random_bytes
+        self._on_directory_failure = on_directory_failure
+        self._index_cache = IndexCache()
+        self._services: dict[LogDirectory, LogServices] = {}
         self.housekeeping = Housekeeping(
             files,
-            self.directories,
+            self.registry,
             clock,
             scheduler,
             background if background is not None else Inline(),
             settings if settings is not None else LogSettings(),
             self.directory_failed,
         )
-        self.moves = Moves(self, scheduler)
         self.cleaner = LogCleaner(
-            self,
+            self.registry,
+            self.housekeeping,
             clock,
             scheduler,
             cleaner_settings if cleaner_settings is not None else CleanerSettings(),
-            new_hand if new_hand is not None else lambda: InlineHand(files, clock),
+            new_cleaner_worker if new_cleaner_worker is not None else lambda: InlineWorker(files, clock),
+            lambda log: self.moves.is_moving(log),
+            self.directory_failed,
         )
-        #: Where logs are to be made that are not there yet, as somebody wished.
-        self.preferred: dict[TopicPartition, LogDirectory] = {}
-        self.clock = clock
-        self._random_bytes = random_bytes
-        self._on_directory_failure = on_directory_failure
-        self._index_cache = IndexCache()
-        self._services: dict[LogDirectory, LogServices] = {}
+        self.moves = Moves(
+            self.registry, self.housekeeping, self.cleaner, self._services, clock, scheduler, self.directory_failed
+        )
+        #: The directories in which logs will be created, as AlterReplicaLogDirs has set for logs that do not exist yet.
+        self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self._has_opened = False
 
     # ------------------------------------------------------------ starting
 
     def start(self, node_id: int, cluster_id: str | None = None) -> str:
-        """Lock the directories and make sure that they are this node's; new ones become so. Gives the cluster's id.
+        """Locks the directories, and checks that they belong to this node; new ones then do. Returns the cluster id.
 
-        Raises LogDirectoryError when a directory is in use, or another node's or cluster's, or when none can be used.
+        :raises LogDirectoryError: when a directory is locked or belongs to another node or cluster, or all are offline
         """
         try:
             found = self._acquire()
             cluster_id = self._check_identity(found, node_id, cluster_id)
             for directory, properties in found.items():
-                self._adopt(directory, properties, node_id, cluster_id)
+                self._load_identity(directory, properties, node_id, cluster_id)
             if not self.online_directories:
                 paths = ", ".join(directory.path for directory in self.directories)
-                raise LogDirectoryError(f"None of the log directories can be used: {paths}")
+                raise LogDirectoryError(f"All log directories are offline: {paths}")
         except LogDirectoryError:
             self._release()
             raise
@@ -147,7 +152,7 @@ class LogManager:
     def _check_identity(
         self, found: Mapping[LogDirectory, MetaProperties | None], node_id: int, cluster_id: str | None
     ) -> str:
-        whose = "this broker"
+        owner = "this broker"
         for directory, properties in found.items():
             if properties is None:
                 continue
@@ -155,35 +160,39 @@ class LogManager:
             if properties.node_id != node_id:
                 raise LogDirectoryError(f"{path} is of node {properties.node_id}, and this broker is {node_id}.")
             if cluster_id is not None and properties.cluster_id != cluster_id:
-                raise LogDirectoryError(f"{path} is of cluster {properties.cluster_id}, and {whose} of {cluster_id}.")
-            whose, cluster_id = path, properties.cluster_id
+                raise LogDirectoryError(f"{path} is of cluster {properties.cluster_id}, and {owner} of {cluster_id}.")
+            owner, cluster_id = path, properties.cluster_id
         return cluster_id if cluster_id is not None else uuid_text(random_uuid(self._random_bytes))
 
-    def _adopt(self, directory: LogDirectory, found: MetaProperties | None, node_id: int, cluster_id: str) -> None:
+    def _load_identity(
+        self, directory: LogDirectory, found: MetaProperties | None, node_id: int, cluster_id: str
+    ) -> None:
         try:
             if found is None or not any(found.directory_id):
-                directory.adopt(MetaProperties(cluster_id, node_id, random_uuid(self._random_bytes)))
+                directory.write_properties(MetaProperties(cluster_id, node_id, random_uuid(self._random_bytes)))
             else:
                 directory.properties = found
-            directory.take_clean_marker()
+            directory.take_clean_shutdown_file()
         except OSError as error:
             self.directory_failed(directory, error)
         self._services[directory] = _Services(self, directory, self._index_cache)
 
     def check_reads(self, on: bool) -> None:
-        """Check, or do not, the CRC of each batch that is read."""
+        """Turns the check of the CRCs of all batches that are read on or off."""
         for services in self._services.values():
             services.checks_reads = on
 
     @property
     def online_directories(self) -> list[LogDirectory]:
-        """The directories that can be used."""
-        return [directory for directory in self.directories if directory.offline is None]
+        """The log directories that are not offline."""
+        return self.registry.online_directories
 
     def open(self, topic: str, partition: int, config: TopicConfig) -> PartitionLog | None:
-        """Open one log ahead of the others, as the metadata log has to be; None when it is in no directory.
+        """Opens one log before the others: the metadata log. Returns None when no directory has it.
 
-        After a stop that was not clean it is checked from its beginning. Raises OSError.
+        After an unclean shutdown it is recovered from its start on.
+
+        :raises OSError: when a file cannot be read or written
         """
         for directory in self.online_directories:
             if self.files.exists(f"{directory.path}/{topic}-{partition}"):
@@ -196,11 +205,11 @@ class LogManager:
         is_stray: Callable[[PartitionLog], bool] = lambda log: False,
         assigned_directory: Callable[[PartitionLog], bytes | None] = lambda log: None,
     ) -> None:
-        """Open every partition that is there, recovering those that were not closed; then keep house.
+        """Opens all logs, recovers those that were not shut down cleanly, and starts the periodic work.
 
-        Those of which ``is_stray`` says that they do not belong here any more are set aside under another name.
-        ``assigned_directory`` is the id of the directory that a log should be in, if it is to be in one.
-        Raises LogDirectoryError when a partition is there twice.
+        :param is_stray: returns whether a log does not belong to this broker; its directory is then renamed
+        :param assigned_directory: returns the id of the directory that the metadata assigns a log to
+        :raises LogDirectoryError: when a partition has two logs
         """
         failures: list[tuple[LogDirectory, OSError]] = []
 
@@ -215,11 +224,11 @@ class LogManager:
         for directory, error in failures:
             self.directory_failed(directory, error)
         for directory in self.directories:
-            for log in [log for log in directory.all_logs() if is_stray(log)]:
-                self._set_aside(log)
-        self.moves.settle(assigned_directory)
-        for config in {log.config for log in self.logs.values()}:
-            self.housekeeping.expect_flushes(config)
+            for log in [log for log in self.registry.all_logs_in(directory) if is_stray(log)]:
+                self._rename_stray(log)
+        self.moves.resume(assigned_directory)
+        for log in self.logs.values():
+            self.housekeeping.schedule_flushes(log)
         self._has_opened = True
         self.housekeeping.start()
         self.cleaner.start()
@@ -229,12 +238,12 @@ class LogManager:
         start_offsets = directory.read_checkpoint(checkpoints.LOG_START_OFFSETS)
         high_watermarks = directory.read_checkpoint(checkpoints.HIGH_WATERMARKS)
         cleaned = directory.read_checkpoint(checkpoints.CLEANER_OFFSETS)
-        for path in directory.doomed():
+        for path in directory.deleted_directories():
             self.housekeeping.delete_tree_later(directory, path, 0)
         configs: dict[str, TopicConfig] = {}
         work = []
         for name, topic, partition in directory.partitions():
-            if (topic, partition) not in directory.logs:
+            if (topic, partition) not in self.registry.logs_in(directory):
                 configs[topic] = configs.get(topic) or config_of(topic)
                 work.append((name, (topic, partition), configs[topic]))
         for name, topic, partition in directory.future_partitions():
@@ -243,17 +252,18 @@ class LogManager:
 
         def open_one(item: tuple[str, TopicPartition, TopicConfig]) -> None:
             name, key, config = item
-            points = recovery_points.get(key, 0), start_offsets.get(key, 0)
-            log = self._open(directory, name, key, config, *points, was_compacted=key in cleaned)
+            offsets = recovery_points.get(key, 0), start_offsets.get(key, 0)
+            log = self._open(directory, name, key, config, *offsets, was_compacted=key in cleaned)
             if key in high_watermarks:
                 log.maybe_set_high_watermark(min(high_watermarks[key], log.log_end_offset))
 
         _in_threads(open_one, work, self._recovery_threads(directory))
 
     def _recovery_threads(self, directory: LogDirectory) -> int:
-        """How many logs are opened at once. Checking is done at the disk's pace while another thread computes.
+        """Returns how many logs are opened at once.
 
-        After a clean stop there is little to wait for, and threads would only take turns.
+        Recovery waits for the disk, and other threads compute meanwhile. After a clean shutdown nothing waits, and
+        threads would only take turns.
         """
         return 1 if directory.was_clean else self.housekeeping.settings.num_recovery_threads_per_data_dir
 
@@ -279,19 +289,16 @@ class LogManager:
             was_compacted=was_compacted,
             now_ms=self.clock.time_ms(),
         )
-        is_future = name.endswith(FUTURE_SUFFIX)
-        other = (directory.futures if is_future else self.logs).setdefault(key, log)
+        other = self.registry.add_future(log) if name.endswith(FUTURE_SUFFIX) else self.registry.add(log)
         if other is not log:
-            raise LogDirectoryError(f"{log.directory} and {other.directory} are both there; one of them has to go.")
-        if not is_future:
-            directory.logs[key] = log
+            raise LogDirectoryError(f"Both {log.directory} and {other.directory} exist; one of them must be removed.")
         log.release()
         return log
 
     # ------------------------------------------------------------ creating and deleting
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
-        """The log of that partition, if it is here."""
+        """Returns the log of a partition; None when there is none."""
         return self.logs.get((topic, partition))
 
     def create(
@@ -304,141 +311,135 @@ class LogManager:
         directory_id: bytes | None = None,
         is_new: bool = True,
     ) -> PartitionLog:
-        """The log of that partition: the one that is there, or a new one.
+        """Returns the log of a partition. Creates it if it does not exist.
 
-        It is made in the directory of that id, or else in the one that has the fewest. A log that is there for another
-        topic id is set aside. Raises KafkaStorageError; also when it is not new, and may be in a directory that is
-        offline.
+        It is created in the preferred directory, else in the one with ``directory_id``, else in that with the fewest
+        logs. A log with another topic id is renamed to a stray one.
+
+        :param is_new: the partition was just created; otherwise its log may be in a directory that is offline
+        :raises KafkaStorageError: when the log cannot be created, or may be in a directory that is offline
         """
         key = (topic, partition)
         log = self.logs.get(key)
         if log is not None:
             if not any(log.topic_id) and not log.is_offline:
-                self._identify(log, topic_id)
+                self._restore_topic_id(log, topic_id)
             if log.topic_id == topic_id or log.is_offline:
                 return log
-            self._set_aside(log)
+            self._rename_stray(log)
         if not is_new and len(self.online_directories) < len(self.directories):
             raise KafkaStorageError(f"The log of {topic}-{partition} may be in a directory that is offline.")
-        directory = self._place(key, directory_id)
+        directory = self._choose_directory(key, directory_id)
         path = f"{directory.path}/{topic}-{partition}"
-        services, now_ms = self._services[directory], self.clock.time_ms()
         try:
             if self.files.exists(path):
-                self.files.rename(path, self.unique_path(directory, key, STRAY_SUFFIX))
-            log = create_log(services, path, topic, partition, topic_id, config, now_ms=now_ms)
+                self.files.rename(path, directory.unique_path(*key, STRAY_SUFFIX))
+            log = create_log(
+                self._services[directory], path, topic, partition, topic_id, config, now_ms=self.clock.time_ms()
+            )
         except OSError as error:
             self.directory_failed(directory, error)
-            raise KafkaStorageError(f"{path} cannot be made: {error}") from error
-        self.logs[key] = directory.logs[key] = log
-        self.preferred.pop(key, None)
-        self.housekeeping.expect_flushes(config)
+            raise KafkaStorageError(f"Cannot create {path}: {error}") from error
+        self.registry.add(log)
+        self.preferred_directories.pop(key, None)
+        self.housekeeping.schedule_flushes(log)
         return log
 
-    def _identify(self, log: PartitionLog, topic_id: bytes) -> None:
-        """Say on the disk which topic a log is of, where a power cut has taken that away. Raises KafkaStorageError."""
+    def _restore_topic_id(self, log: PartitionLog, topic_id: bytes) -> None:
+        """Writes the ``partition.metadata`` of a log that has lost it in a power cut.
+
+        :raises KafkaStorageError: when the file cannot be written
+        """
         try:
             write_topic_id(self.files, log.directory, topic_id)
         except OSError as error:
-            self.directory_failed(self.directory_of(log), error)
-            raise KafkaStorageError(f"{log.directory} cannot be told its topic: {error}") from error
+            self.directory_failed(log.log_directory, error)
+            raise KafkaStorageError(f"Cannot write {log.directory}/{METADATA_FILE}: {error}") from error
         log.topic_id = topic_id
         log.sync_later(f"{log.directory}/{METADATA_FILE}", log.directory)
 
-    def _place(self, key: TopicPartition, directory_id: bytes | None) -> LogDirectory:
-        """Where it was wished, else where it is assigned to, else where there are the fewest (``nextLogDirs``)."""
+    def _choose_directory(self, key: TopicPartition, directory_id: bytes | None) -> LogDirectory:
+        """Returns the preferred directory, else the assigned one, else that with the fewest logs (``nextLogDirs``)."""
         online = self.online_directories
         if not online:
             raise KafkaStorageError("All log directories are offline.")
-        preferred = self.preferred.get(key)
+        preferred = self.preferred_directories.get(key)
         if preferred in online:
             return preferred
-        named = [directory for directory in online if directory.directory_id == directory_id]
-        open_to_new = [directory for directory in online if not directory.is_cordoned]
-        return named[0] if named else min(open_to_new or online, key=_partition_count)
+        assigned = [directory for directory in online if directory.directory_id == directory_id]
+        uncordoned = [directory for directory in online if not directory.is_cordoned]
+        return assigned[0] if assigned else min(uncordoned or online, key=self._partition_count)
+
+    def _partition_count(self, directory: LogDirectory) -> int:
+        """Returns the number of partitions in a directory, with future ones and without the metadata log."""
+        current = sum(topic != METADATA_TOPIC for topic, _ in self.registry.logs_in(directory))
+        return current + len(self.registry.future_logs_in(directory))
 
     def cordon(self, names: Collection[str]) -> None:
-        """Put no new partitions into the directories of these names (* is all) any more, and into all others again."""
+        """Cordons the directories of these names, or all with ``*``, against new partitions. Uncordons the others."""
         paths = {name.rstrip("/") or "/" for name in names}
         for directory in self.directories:
             directory.is_cordoned = directory.path in paths or "*" in paths
 
     def update_config(self, log: PartitionLog, config: TopicConfig) -> None:
-        """Let a log go by other settings from now on."""
+        """Replaces the configs of a log."""
         if log.config.compacts and not config.compacts:
-            self.cleaner.abort(log)
+            self.cleaner.abort_cleaning(log)
         log.update_config(config)
-        self.housekeeping.expect_flushes(config)
+        self.housekeeping.schedule_flushes(log)
 
     def delete_async(self, log: PartitionLog) -> None:
-        """Take a log out of use, and delete its files ``file.delete.delay.ms`` later."""
-        directory = self.directory_of(log)
-        self.moves.abandon((log.topic, log.partition))
-        moved = self._move_aside(directory, log, DELETE_SUFFIX)
-        if moved is not None:
-            self.housekeeping.delete_tree_later(directory, moved, log.config.file_delete_delay_ms)
+        """Removes a log, and deletes its files ``file.delete.delay.ms`` later."""
+        self.moves.cancel((log.topic, log.partition))
+        renamed = self._remove(log, DELETE_SUFFIX)
+        if renamed is not None:
+            self.housekeeping.delete_tree_later(log.log_directory, renamed, log.config.file_delete_delay_ms)
 
-    def _set_aside(self, log: PartitionLog) -> None:
-        moved = self._move_aside(self.directory_of(log), log, STRAY_SUFFIX)
-        logger.warning("%s belongs to no partition of this broker and is kept as %s", log.directory, moved)
+    def _rename_stray(self, log: PartitionLog) -> None:
+        renamed = self._remove(log, STRAY_SUFFIX)
+        logger.warning("%s belongs to no partition of this broker and is renamed to %s", log.directory, renamed)
 
-    def _move_aside(self, directory: LogDirectory, log: PartitionLog, suffix: str) -> str | None:
-        """Rename a log's directory, so that its partition can be made again; the new path, None if that failed."""
-        key = (log.topic, log.partition)
-        if directory.futures.get(key) is log:
-            del directory.futures[key]
-        else:
-            self.cleaner.forget(log)
-            self.logs.pop(key, None)
-            directory.logs.pop(key, None)
+    def _remove(self, log: PartitionLog, suffix: str) -> str | None:
+        """Removes a log and renames its directory. Returns the new path; None when the rename failed."""
+        directory = log.log_directory
+        if not self.registry.is_future(log):
+            self.cleaner.remove_log(log)
+        self.registry.remove(log)
         log.go_offline("it was deleted")
-        moved = self.unique_path(directory, key, suffix)
+        renamed = directory.unique_path(log.topic, log.partition, suffix)
         try:
-            self.files.rename(log.directory, moved)
+            self.files.rename(log.directory, renamed)
         except OSError as error:
             self.directory_failed(directory, error)
             return None
-        # A new log under that name must not be believed to be on the disk as far as this one was.
+        # A new log of that name must not get this one's recovery point.
         self.housekeeping.checkpoint_recovery_points(only=directory)
-        return moved
-
-    def unique_path(self, directory: LogDirectory, key: TopicPartition, suffix: str) -> str:
-        """A new name for a partition's directory that is not, or no longer, in use."""
-        return f"{directory.path}/{renamed(f'{key[0]}-{key[1]}', self._random_bytes(16).hex(), suffix)}"
-
-    def services(self, directory: LogDirectory) -> LogServices:
-        """What the logs in a directory need."""
-        return self._services[directory]
+        return renamed
 
     def random_below(self, upper: int) -> int:
-        """A random number from 0 to below ``upper``."""
+        """Returns a random number from 0 to below ``upper``."""
         return int.from_bytes(self._random_bytes(8)) % upper
 
     # ------------------------------------------------------------ failures
 
-    def directory_of(self, log: PartitionLog) -> LogDirectory:
-        """The directory that a log is in."""
-        parent = os.path.dirname(log.directory)
-        return next(directory for directory in self.directories if directory.path == parent)
-
     def directory_failed(self, directory: LogDirectory, error: OSError) -> None:
-        """The disk failed somewhere in ``directory``: none of its logs is used any more."""
+        """Takes a directory and all its logs offline after a disk error."""
         if directory.offline is not None:
             return
         directory.offline = str(error)
         logger.error("Log directory %s is offline: %s", directory.path, error)
-        for log in directory.all_logs():
+        for log in self.registry.all_logs_in(directory):
             log.go_offline(str(error))
-            self.cleaner.abort(log)
+            self.cleaner.abort_cleaning(log)
         if self._on_directory_failure is not None:
             self._on_directory_failure(directory)
 
     # ------------------------------------------------------------ closing
 
     def close(self, broker_epoch: int = -1) -> None:
-        """Flush and close all logs, and say in each directory that it was done.
+        """Flushes and closes all logs, and writes ``.kafka_cleanshutdown`` in each directory.
 
-        Where :meth:`open_all` did not come to its end, checkpoints stay, and a directory is as clean as it was.
+        If :meth:`open_all` did not complete, checkpoints are not written, and a directory stays as clean as it was.
         """
         self.moves.stop()
         self.cleaner.stop()
@@ -449,20 +450,22 @@ class LogManager:
             except OSError as error:
                 self.directory_failed(directory, error)
             except KafkaStorageError:
-                continue  # a log of it failed, which took the directory offline and said so
+                continue  # a log failed and took the directory offline, which was logged
         if self._has_opened:
             self.housekeeping.checkpoint_all()
         for directory in self.online_directories:
             try:
                 if self._has_opened or directory.was_clean:
-                    directory.mark_clean(broker_epoch if self._has_opened else directory.clean_broker_epoch)
+                    epoch = broker_epoch if self._has_opened else directory.clean_broker_epoch
+                    directory.write_clean_shutdown_file(epoch)
             except OSError as error:
                 self.directory_failed(directory, error)
         self._release()
 
     def _close_logs(self, directory: LogDirectory) -> None:
+        logs = self.registry.all_logs_in(directory)
         flushes = []
-        for log in directory.all_logs():
+        for log in logs:
             log.prepare_close()
             flush = log.begin_flush()
             if flush is not None:
@@ -471,7 +474,7 @@ class LogManager:
         _in_threads(lambda item: item[1].run(), flushes, threads)
         for log, flush in flushes:
             log.finish_flush(flush)
-        for log in directory.all_logs():
+        for log in logs:
             log.release()
 
     def _release(self) -> None:
@@ -479,13 +482,8 @@ class LogManager:
             directory.release()
 
 
-def _partition_count(directory: LogDirectory) -> int:
-    """How many partitions a directory has, or will have; the metadata log is none."""
-    return sum(topic != METADATA_TOPIC for topic, _ in directory.logs) + len(directory.futures)
-
-
 def _in_threads(task: Callable[[Item], object], items: Collection[Item], threads: int) -> None:
-    """Do ``task`` for each item, in several threads when that may help. Raises what the first that fails raises."""
+    """Calls ``task`` for each item, in several threads if ``threads`` is above 1. Raises the first item's error."""
     if threads <= 1 or len(items) <= 1:
         for item in items:
             task(item)

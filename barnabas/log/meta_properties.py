@@ -1,7 +1,7 @@
-"""``meta.properties``: which cluster and node a log directory belongs to, and its own id.
+"""``meta.properties``: the cluster and node that a log directory belongs to, and the directory's id.
 
-Knows nothing of what else is in the directory. Version 1 of the file, as Apache Kafka's KRaft mode writes it (KIP-631,
-KIP-858)::
+Knows nothing of what else is in the directory. The file has version 1, as Apache Kafka writes it in KRaft mode
+(KIP-631, KIP-858)::
 
     version=1
     cluster.id=EEW8mcVARWKGkGgikykpgw
@@ -20,7 +20,7 @@ FILE_NAME = "meta.properties"
 
 
 class MetaProperties(NamedTuple):
-    """What the file says."""
+    """The content of the file."""
 
     cluster_id: str
     node_id: int
@@ -28,13 +28,14 @@ class MetaProperties(NamedTuple):
 
 
 class InvalidMetaProperties(Exception):
-    """The file cannot be understood."""
+    """The file cannot be parsed."""
 
 
 def read(files: Files, directory: str) -> MetaProperties | None:
-    """What ``meta.properties`` in ``directory`` says; None when it is not there.
+    """Returns the content of ``meta.properties`` in ``directory``; None when the file is missing.
 
-    Raises InvalidMetaProperties; OSError.
+    :raises InvalidMetaProperties: when the file cannot be parsed
+    :raises OSError: when the file cannot be read
     """
     path = f"{directory}/{FILE_NAME}"
     try:
@@ -47,18 +48,19 @@ def read(files: Files, directory: str) -> MetaProperties | None:
             name, value = line.split("=", 1)
             entries[name.strip()] = value.strip().replace("\\:", ":").replace("\\=", "=")
     if entries.get("version") != "1":
-        raise InvalidMetaProperties(
-            f"{path} has version {entries.get('version', 'none')}; only version 1 is understood"
-        )
+        raise InvalidMetaProperties(f"{path} has version {entries.get('version', 'none')}; only version 1 is supported")
     try:
         directory_id = uuid_of(entries["directory.id"]) if "directory.id" in entries else bytes(16)
         return MetaProperties(entries["cluster.id"], int(entries["node.id"]), directory_id)
     except (KeyError, ValueError) as error:
-        raise InvalidMetaProperties(f"{path} cannot be understood: {error}") from None
+        raise InvalidMetaProperties(f"{path} cannot be parsed: {error}") from None
 
 
 def write(files: Files, directory: str, properties: MetaProperties) -> None:
-    """Write the file, and see that it is on the disk. Raises OSError."""
+    """Writes the file and fsyncs it.
+
+    :raises OSError: when the file cannot be written
+    """
     text = (
         f"version=1\ncluster.id={properties.cluster_id}\nnode.id={properties.node_id}\n"
         f"directory.id={uuid_text(properties.directory_id)}\n"
@@ -67,20 +69,23 @@ def write(files: Files, directory: str, properties: MetaProperties) -> None:
 
 
 def uuid_text(value: bytes | bytearray) -> str:
-    """Sixteen bytes as Kafka's ``Uuid`` writes them: URL-safe base64 without padding."""
+    """Returns sixteen bytes as text, as Kafka's ``Uuid`` does: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(value).decode().rstrip("=")
 
 
 def uuid_of(text: str) -> bytes:
-    """What :func:`uuid_text` wrote. Raises ValueError."""
+    """Returns the sixteen bytes of a text that :func:`uuid_text` made.
+
+    :raises ValueError: when the text is not a UUID
+    """
     text = text.strip()
     if len(text) != 22:
-        raise ValueError(f"{text!r} is no UUID")
+        raise ValueError(f"{text!r} is not a UUID")
     return base64.urlsafe_b64decode(text + "==")
 
 
 def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
-    """A random UUID (version 4) whose text no command line takes for an option."""
+    """Returns a random UUID (version 4) whose text does not start with ``-``, like an option on a command line."""
     while True:
         value = bytearray(random_bytes(16))
         value[6] = value[6] & 0x0F | 0x40

@@ -1,47 +1,65 @@
-"""Logs on their way from one log directory to another while they are written and read (KIP-113).
+"""Moves logs from one log directory to another while they are written and read (KIP-113).
 
-Knows nothing of clients or the metadata: it is told what goes where, tells when a log is about to arrive, and when it
-has. A log is copied, batch by batch, into a directory named ``….<unique id>-future`` beside its new neighbours, in
-small steps between other work. Once that has caught up and is on the disk, the two change places: the old directory is
-renamed to ``-delete``, then the new one to the plain name. A crash between the two leaves only the new one, which is
-then taken (:meth:`Moves.settle`); at any other moment it leaves the old one in place, and the copying goes on.
+Knows nothing of clients or the metadata; two callbacks say when a log is about to be replaced by its copy, and when it
+has been. The copy is the *future log*, in a directory named ``….<unique id>-future``. A follower copies the log to it
+in small steps between other work. When it has caught up and is fsynced, it is promoted: the directory of the current
+log is renamed to ``-delete``, then that of the future log to the plain name. After a crash between the two renames only
+the future log exists, and becomes the current one (:meth:`Moves.resume`). After a crash at any other moment the current
+log exists, and copying continues.
 """
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 
-from barnabas.clock import Scheduler, Timer
-from barnabas.errors import CorruptMessage, KafkaError, KafkaStorageError
+from barnabas.clock import Clock, Scheduler, Timer
+from barnabas.errors import KafkaError, KafkaStorageError, OffsetOutOfRange
 from barnabas.log.checkpoints import TopicPartition
+from barnabas.log.follower import Follower, LogSource
+from barnabas.log.housekeeping import Housekeeping
 from barnabas.log.log_directory import DELETE_SUFFIX, FUTURE_SUFFIX, LogDirectory
-from barnabas.log.partition_log import PartitionLog
+from barnabas.log.log_registry import LogRegistry
+from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.recovery import create_log, open_log
-
-if TYPE_CHECKING:
-    from barnabas.log.log_manager import LogManager
 
 logger = logging.getLogger(__name__)
 
 READ_BYTES: Final = 64 << 10
 STEP_BYTES, STEP_S = 256 << 10, 0.002
-"""Copied in one go, or as much as that time allows: others want to be served."""
+"""A step copies that many bytes, or as many as that time allows, before the loop serves others."""
 TAIL_BYTES, TAIL_S = 4 << 20, 0.02
-"""The same for what came in while the rest was flushed: more, or a busy log would never be caught up with."""
-PAUSE_S: Final = 1.0
-"""How long to wait at most before it is asked again how many bytes may be copied."""
+"""The same for records that were appended during the flush. Smaller steps would never catch up with a busy log."""
+MAX_PAUSE_S: Final = 1.0
+"""The longest wait before the limit of bytes per second is read again."""
+
+
+class Cleaner(Protocol):
+    """The log cleaner, as far as moves use it."""
+
+    def abort_cleaning(self, log: PartitionLog) -> None:
+        """Aborts the current pass over the log, if there is one."""
+        ...
+
+    def alter_checkpoint_dir(self, log: PartitionLog, source: LogDirectory, target: LogDirectory) -> None:
+        """Moves the log's checkpoint to another log directory."""
+        ...
 
 
 class Move:
-    """One log on its way."""
+    """One log that is being moved."""
 
-    __slots__ = ("future", "is_flushed", "log", "timer")
+    __slots__ = ("follower", "is_flushed", "log", "source", "timer")
 
     def __init__(self, log: PartitionLog, future: PartitionLog) -> None:
         self.log = log
-        self.future = future
-        self.is_flushed = False  #: whether all but a tail of the future log is on the disk
+        self.follower = Follower(future)
+        self.source = LogSource(log)
+        self.is_flushed = False  #: whether the future log is on the disk, except for records appended since
         self.timer: Timer | None = None
+
+    @property
+    def future(self) -> PartitionLog:
+        return self.follower.log
 
     @property
     def key(self) -> TopicPartition:
@@ -54,318 +72,313 @@ class Move:
 
 
 class Moves:
-    """All that are under way in one broker.
+    """All moves of one broker. Without a scheduler they make no progress.
 
-    ``before_arrival`` is called with a log and the directory that it is about to be in, and may raise KafkaError to
-    call the move off; ``on_arrival`` with the log that has taken its place. ``bytes_per_second`` is asked before each
-    step; None is as fast as it goes, with the loop's time shared equally with everything else. Without a scheduler
-    nothing moves.
+    :attr:`before_promotion` is called with a log and the directory that it will be in. It may raise KafkaError, which
+    cancels the move. :attr:`on_promotion` is called with the log that has replaced it. :attr:`bytes_per_second` is read
+    before each step; None is no limit.
     """
 
-    def __init__(self, manager: "LogManager", scheduler: Scheduler | None) -> None:
+    def __init__(
+        self,
+        registry: LogRegistry,
+        housekeeping: Housekeeping,
+        cleaner: Cleaner,
+        services: Mapping[LogDirectory, LogServices],
+        clock: Clock,
+        scheduler: Scheduler | None,
+        on_failure: Callable[[LogDirectory, OSError], object],
+    ) -> None:
         self.under_way: dict[TopicPartition, Move] = {}
-        self.arriving: TopicPartition | None = None  #: which of them is about to be where it is said to be
-        self.before_arrival: Callable[[PartitionLog, LogDirectory], object] = lambda log, directory: None
-        self.on_arrival: Callable[[PartitionLog], object] = lambda log: None
+        self.promoting: TopicPartition | None = None  #: the partition for which before_promotion is being called
+        self.before_promotion: Callable[[PartitionLog, LogDirectory], object] = lambda log, directory: None
+        self.on_promotion: Callable[[PartitionLog], object] = lambda log: None
         self.bytes_per_second: Callable[[], int | None] = lambda: None
-        self._manager = manager
+        self._registry = registry
+        self._housekeeping = housekeeping
+        self._cleaner = cleaner
+        self._services = services
+        self._clock = clock
         self._scheduler = scheduler
+        self._on_failure = on_failure
         self._stopped = False
-        self._owed_bytes = 0.0  # that were copied and should not have been yet
-        self._paid_at = 0.0
+        self._excess_bytes = 0.0  # that were copied above the limit and have to be waited for
+        self._throttled_at = 0.0
 
-    # ------------------------------------------------------------ beginning and giving up
+    # ------------------------------------------------------------ starting and cancelling
 
-    def begin(self, log: PartitionLog, target: LogDirectory) -> None:
-        """Bring a log to ``target``; a move elsewhere is called off, and all is well when the log is there already.
+    def start(self, log: PartitionLog, target: LogDirectory) -> None:
+        """Starts moving a log to ``target``, unless it is there already. A move to another directory is cancelled.
 
-        Raises KafkaStorageError.
+        :raises KafkaStorageError: when the future log cannot be created, or a log directory is offline
         """
-        manager = self._manager
         key = log.topic, log.partition
         move = self.under_way.get(key)
         if move is not None:
-            if manager.directory_of(move.future) is target:
+            if move.future.log_directory is target:
                 return
-            self.abandon(key)
-        if manager.directory_of(log) is target:
+            self.cancel(key)
+        if log.log_directory is target:
             return
         self._check_all_online(key)
-        path = manager.unique_path(target, key, FUTURE_SUFFIX)
-        now_ms = manager.clock.time_ms()
+        path = target.unique_path(*key, FUTURE_SUFFIX)
         try:
             future = create_log(
-                manager.services(target),
+                self._services[target],
                 path,
                 *key,
                 log.topic_id,
                 log.config,
-                now_ms=now_ms,
+                now_ms=self._clock.time_ms(),
                 start_offset=log.log_start_offset,
             )
-            manager.files.fsync_path(target.path)
+            target.files.fsync_path(target.path)
         except OSError as error:
-            manager.directory_failed(target, error)
-            raise KafkaStorageError(f"{path} cannot be made: {error}") from error
-        target.futures[key] = future
-        logger.info("%s is being moved to %s", log.directory, target.path)
+            self._on_failure(target, error)
+            raise KafkaStorageError(f"Cannot create {path}: {error}") from error
+        self._registry.add_future(future)
+        logger.info("Moving %s to %s", log.directory, target.path)
         self._start(log, future)
 
     def _check_all_online(self, key: TopicPartition) -> None:
-        """With a directory offline nobody knows whether it has a future log of this partition already."""
-        offline = [each.path for each in self._manager.directories if each.offline is not None]
+        """Checks that all directories are online: an offline one may hold another future log of the partition."""
+        offline = [each.path for each in self._registry.directories if each.offline is not None]
         if offline:
             topic, partition = key
-            raise KafkaStorageError(f"{topic}-{partition} cannot be moved while {', '.join(offline)} is offline.")
+            raise KafkaStorageError(f"Cannot move {topic}-{partition} while {', '.join(offline)} is offline.")
 
     def _start(self, log: PartitionLog, future: PartitionLog) -> None:
         move = self.under_way[log.topic, log.partition] = Move(log, future)
-        self._manager.cleaner.abort(log)  # what is copied must not be cleaned less than is believed
-        self._again(move, 0)
+        self._cleaner.abort_cleaning(log)  # the copy takes over the checkpoint, so it must be as clean as that says
+        self._schedule(move, 0)
 
-    def abandon(self, key: TopicPartition) -> None:
-        """Stop moving that partition, if it is on its way, and delete what was copied."""
-        manager = self._manager
+    def cancel(self, key: TopicPartition) -> None:
+        """Stops moving a partition, if it is being moved, and deletes its future log."""
         move = self.under_way.pop(key, None)
         if move is not None and move.timer is not None:
             move.timer.cancel()
-        for directory in manager.directories:
-            future = directory.futures.pop(key, None)
+        for directory in self._registry.directories:
+            future = self._registry.future_logs_in(directory).get(key)
             if future is None:
                 continue
-            future.go_offline("it is not wanted any more")
-            doomed = manager.unique_path(directory, key, DELETE_SUFFIX)
+            self._registry.remove(future)
+            future.go_offline("its move was cancelled")
+            deleted = directory.unique_path(*key, DELETE_SUFFIX)
             try:
-                manager.files.rename(future.directory, doomed)
+                directory.files.rename(future.directory, deleted)
             except OSError as error:
-                manager.directory_failed(directory, error)
+                self._on_failure(directory, error)
             else:
-                manager.housekeeping.delete_tree_later(directory, doomed, future.config.file_delete_delay_ms)
+                self._housekeeping.delete_tree_later(directory, deleted, future.config.file_delete_delay_ms)
 
     def stop(self) -> None:
-        """Begin and finish nothing any more; the next start goes on."""
+        """Stops all moves. The next start resumes them."""
         self._stopped = True
         for move in self.under_way.values():
             if move.timer is not None:
                 move.timer.cancel()
 
-    # ------------------------------------------------------------ at the start
+    def is_moving(self, log: PartitionLog) -> bool:
+        """Returns whether a log is being moved."""
+        return (log.topic, log.partition) in self.under_way
 
-    def settle(self, assigned_directory: Callable[[PartitionLog], bytes | None]) -> None:
-        """Go on with what a stop, or a crash, has interrupted.
+    # ------------------------------------------------------------ after a restart
 
-        A future log alone is what a crash left between the last two renames, and becomes the log; unless the directory
-        that the partition is assigned to is offline: then the log itself may be in there.
+    def resume(self, assigned_directory: Callable[[PartitionLog], bytes | None]) -> None:
+        """Resumes the moves that a shutdown or a crash has interrupted.
+
+        A future log without a current log was left by a crash between the two renames, and becomes the current log. It
+        stays as it is when the directory that the partition is assigned to is offline: the current log may be there.
+
+        :param assigned_directory: returns the id of the directory that the metadata assigns the log to
         """
-        manager = self._manager
-        online = {directory.directory_id for directory in manager.online_directories}
-        for directory in manager.online_directories:
-            for key, future in list(directory.futures.items()):
-                log = manager.logs.get(key)
-                if log is not None and (manager.directory_of(log) is directory or key in self.under_way):
-                    self.abandon(key)  # which nobody asked for
+        registry = self._registry
+        online = {directory.directory_id for directory in registry.online_directories}
+        for directory in registry.online_directories:
+            for key, future in list(registry.future_logs_in(directory).items()):
+                log = registry.logs.get(key)
+                if log is not None and (log.log_directory is directory or key in self.under_way):
+                    self.cancel(key)
                 elif log is not None:
                     self._start(log, future)
-                elif len(online) < len(manager.directories) and assigned_directory(future) not in online:
-                    logger.warning("%s stays as it is: the log may be in a directory that is offline", future.directory)
+                elif len(online) < len(registry.directories) and assigned_directory(future) not in online:
+                    logger.warning(
+                        "%s stays a future log: the current log may be in an offline directory", future.directory
+                    )
                 else:
-                    self._take(key, directory, future)
+                    self._complete_promotion(key, directory, future)
 
-    def _take(self, key: TopicPartition, directory: LogDirectory, future: PartitionLog) -> None:
-        """Make a future log the log."""
-        manager = self._manager
+    def _complete_promotion(self, key: TopicPartition, directory: LogDirectory, future: PartitionLog) -> None:
         plain = f"{directory.path}/{key[0]}-{key[1]}"
         try:
-            manager.files.rename(future.directory, plain)
-            log = self._reopen(directory, plain, future, future.log_start_offset)
+            directory.files.rename(future.directory, plain)
+            log = self._reopen(plain, future, future.log_start_offset)
         except OSError as error:
-            manager.directory_failed(directory, error)
+            self._on_failure(directory, error)
             return
         log.maybe_set_high_watermark(future.high_watermark)
-        logger.warning("%s was about to become %s, and does so now", future.directory, plain)
-        self._install(key, directory, log)
+        logger.warning("Completed the interrupted promotion of %s to %s", future.directory, plain)
+        self._replace(future, log)
 
     # ------------------------------------------------------------ copying
 
-    def _again(self, move: Move, delay_s: float) -> None:
+    def _schedule(self, move: Move, delay_s: float) -> None:
         if self._scheduler is not None and not self._stopped:
             move.timer = self._scheduler.call_later(delay_s, self._step, move)
 
     def _step(self, move: Move) -> None:
-        """Copy some more; or, when all is there, have it flushed; or, when that is done too, let the logs change."""
+        """Copies some batches. When nothing is left flushes the future log, and after the flush promotes it."""
         if self._stopped or self.under_way.get(move.key) is not move:
             return
-        began = self._manager.clock.monotonic()
-        pause_s = self._throttled(began)
+        began = self._clock.monotonic()
+        pause_s = self._throttle(began)
         if pause_s:
-            self._again(move, pause_s)
+            self._schedule(move, pause_s)
             return
         try:
-            most = (TAIL_BYTES, began + TAIL_S) if move.is_flushed else (STEP_BYTES, began + STEP_S)
-            self._owed_bytes += self._copy(move, *most)
+            limits = (TAIL_BYTES, began + TAIL_S) if move.is_flushed else (STEP_BYTES, began + STEP_S)
+            self._excess_bytes += self._copy(move, *limits)
             if move.offset_lag:
                 move.is_flushed = False
-                self._again(move, self._manager.clock.monotonic() - began)
-            elif self._throttled(began):
-                self._again(move, 0)
+                self._schedule(move, self._clock.monotonic() - began)
+            elif self._throttle(began):
+                self._schedule(move, 0)
             elif move.is_flushed:
-                self._swap(move)
+                self._promote(move)
             else:
                 self._flush(move)
         except KafkaError as error:
-            self._give_up(move, error)
+            self._fail(move, error)
 
-    def _throttled(self, now: float) -> float:
-        """How long to wait, in seconds, before more may be copied, of whichever log."""
+    def _throttle(self, now: float) -> float:
+        """Returns how many seconds to wait before more may be copied, of any log."""
         rate = self.bytes_per_second()
-        since, self._paid_at = now - self._paid_at, now
+        since, self._throttled_at = now - self._throttled_at, now
         if rate is None:
-            self._owed_bytes = 0
+            self._excess_bytes = 0
         else:
-            self._owed_bytes = max(self._owed_bytes - since * rate, 0)
-        if not self._owed_bytes:
-            return 0 if rate != 0 else PAUSE_S
-        return min(self._owed_bytes / rate, PAUSE_S) if rate else PAUSE_S
+            self._excess_bytes = max(self._excess_bytes - since * rate, 0)
+        if not self._excess_bytes:
+            return 0 if rate != 0 else MAX_PAUSE_S
+        return min(self._excess_bytes / rate, MAX_PAUSE_S) if rate else MAX_PAUSE_S
 
-    def _give_up(self, move: Move, error: KafkaError) -> None:
-        logger.error("%s stays where it is, it could not be moved: %s", move.log.directory, error)
+    def _fail(self, move: Move, error: KafkaError) -> None:
+        logger.error("Cannot move %s: %s", move.log.directory, error)
         if isinstance(error, KafkaStorageError):
-            self.under_way.pop(move.key, None)  # what is on a disk that works is gone on with after the next start
+            self.under_way.pop(move.key, None)  # the next start resumes the move where the disk works
         else:
-            self.abandon(move.key)
+            self.cancel(move.key)
 
     def _copy(self, move: Move, max_bytes: int, until: float) -> int:
-        """Append what the log has after the future log's end, up to so many bytes, and not beyond a time by much.
+        """Copies up to ``max_bytes`` until that time. Returns the number of bytes.
 
-        Gives how many bytes they were.
+        Truncates the future log first if it diverges: the log may have been truncated since the last step.
         """
-        clock, log, future = self._manager.clock, move.log, move.future
+        clock, log, follower = self._clock, move.log, move.follower
         now_ms = clock.time_ms()
-        self._agree(log, future)
         copied = 0
-        while copied < max_bytes and future.log_end_offset < log.log_end_offset and clock.monotonic() <= until:
-            offset = future.log_end_offset
-            size = min(READ_BYTES, max_bytes - copied)
-            data = log.read(offset, size, up_to=log.log_end_offset, minimum_one=True)
-            if not data:
-                raise CorruptMessage(f"{log.directory} has nothing at offset {offset}, and does not end there")
-            base_offset = int.from_bytes(data[:8])
-            if base_offset < offset and future.size:  # the two are not as alike as they should be
-                future.truncate_fully_and_start_at(log.log_start_offset, now_ms)
+        while True:
+            try:
+                fetched = move.source.fetch(follower.position, min(READ_BYTES, max_bytes - copied))
+            except OffsetOutOfRange:
+                follower.handle_out_of_range(log.log_start_offset, log.log_end_offset, now_ms)
                 continue
-            if base_offset < offset:  # the log's start was moved into the middle of a batch
-                future.truncate_fully_and_start_at(base_offset, now_ms)
-            future.append_as_follower(data, now_ms=now_ms)
-            copied += len(data)
-        return copied
-
-    def _agree(self, log: PartitionLog, future: PartitionLog) -> None:
-        """Drop what the future log has and the log has not: before what is left now, or in an epoch cut short since."""
-        epoch, end = future.latest_epoch, log.log_end_offset
-        if epoch not in (-1, log.latest_epoch):
-            known, end = log.end_offset_for_epoch(epoch)
-            if known != epoch:
-                end = min(end, future.end_offset_for_epoch(known)[1])
-        future.truncate_to(max(end, 0))
-        if future.log_end_offset < log.log_start_offset:
-            future.truncate_fully_and_start_at(log.log_start_offset, self._manager.clock.time_ms())
+            copied += follower.apply(fetched, now_ms)
+            if fetched.diverging_epoch is None and (
+                not move.offset_lag or copied >= max_bytes or clock.monotonic() > until
+            ):
+                return copied
 
     def _flush(self, move: Move) -> None:
-        """Have the future log on the disk before it may take the place of one that is."""
+        """Flushes the future log before the promotion: the current log may be flushed up to the same offset."""
         future = move.future
-        self._adopt_offsets(move)
-        self._manager.housekeeping.checkpoint_log_start_offsets()
-        self._manager.housekeeping.flush(future, future.log_end_offset)
+        self._housekeeping.checkpoint_log_start_offsets()
+        self._housekeeping.flush(future, future.log_end_offset)
         move.is_flushed = True
-        future.when_flushed(future.log_end_offset, lambda: self._again(move, 0))
+        future.when_flushed(future.log_end_offset, lambda: self._schedule(move, 0))
 
-    def _adopt_offsets(self, move: Move) -> None:
+    # ------------------------------------------------------------ promotion
+
+    def _promote(self, move: Move) -> None:
+        """Replaces the current log by the future log, which has all its records. No append comes in between."""
         log, future = move.log, move.future
-        future.maybe_set_high_watermark(min(log.high_watermark, future.log_end_offset))
-        future.delete_records_before(min(log.log_start_offset, future.high_watermark))
+        source, target = log.log_directory, future.log_directory
+        self._copy_state(log, future)
+        future.close()
+        self.promoting = move.key
+        try:
+            self.before_promotion(log, target)
+        finally:
+            self.promoting = None
+        self._cleaner.alter_checkpoint_dir(log, source, target)
+        plain = f"{target.path}/{log.topic}-{log.partition}"
+        deleted = source.unique_path(*move.key, DELETE_SUFFIX)
+        if not self._exchange_names(log, deleted, future, plain):
+            self.under_way.pop(move.key, None)
+            if not log.is_offline:
+                self.before_promotion(log, source)
+            return
+        try:
+            promoted = self._reopen(plain, future, log.log_start_offset)
+        except OSError as error:
+            self._on_failure(target, error)
+            log.go_offline(str(error))
+            return
+        promoted.maybe_set_high_watermark(log.high_watermark)
+        for producer_id, entry in log.producers.entries.items():
+            if (reopened := promoted.producers.entries.get(producer_id)) is not None:
+                reopened.batches = entry.batches  # a snapshot has only the last one
+        self._registry.remove(log)
+        self._replace(future, promoted)
+        log.mark_replaced()
+        self.on_promotion(promoted)
+        logger.info("Moved %s to %s", log.directory, plain)
+        self._housekeeping.delete_tree_later(source, deleted, log.config.file_delete_delay_ms)
+        self._housekeeping.checkpoint_all()
 
-    def _adopt_state(self, log: PartitionLog, future: PartitionLog) -> None:
-        """What the log knows of epochs and producers the batches that are left of it may not tell any more."""
+    def _copy_state(self, log: PartitionLog, future: PartitionLog) -> None:
+        """Copies epochs and producers: the batches that compaction and retention have left may not show all of them."""
         try:
             future.leader_epochs.entries = list(log.leader_epochs.entries)
             future.leader_epochs.write()
             future.producers.remove_snapshots(future.log_end_offset, future.log_end_offset)
         except OSError as error:
-            self._manager.directory_failed(self._manager.directory_of(future), error)
-            raise KafkaStorageError(f"{future.directory} cannot be written: {error}") from error
+            self._on_failure(future.log_directory, error)
+            raise KafkaStorageError(f"Cannot write to {future.directory}: {error}") from error
         future.producers.entries = dict(log.producers.entries)
-        future.sync_later(future.leader_epochs.path)
+        future.sync_epochs_later()
 
-    # ------------------------------------------------------------ changing places
-
-    def _swap(self, move: Move) -> None:
-        """The future log has all that the log has: it becomes the log. No append comes in between."""
-        manager, key, log, future = self._manager, move.key, move.log, move.future
-        source, target = manager.directory_of(log), manager.directory_of(future)
-        self._adopt_offsets(move)
-        self._adopt_state(log, future)
-        future.close()
-        self.arriving = key
+    def _exchange_names(self, log: PartitionLog, deleted: str, future: PartitionLog, plain: str) -> bool:
+        """Renames both directories. Returns False when that failed and was undone, as far as the disks allow it."""
+        files, source, target = log.log_directory.files, log.log_directory, future.log_directory
         try:
-            self.before_arrival(log, target)
-        finally:
-            self.arriving = None
-        manager.cleaner.moved(log, source, target)
-        plain = f"{target.path}/{key[0]}-{key[1]}"
-        aside = manager.unique_path(source, key, DELETE_SUFFIX)
-        if not self._exchange_names(log, aside, future, plain):
-            self.under_way.pop(key, None)
-            if not log.is_offline:
-                self.before_arrival(log, source)
-            return
-        try:
-            arrived = self._reopen(target, plain, future, log.log_start_offset)
+            files.rename(log.directory, deleted)
         except OSError as error:
-            manager.directory_failed(target, error)
-            log.go_offline(str(error))
-            return
-        arrived.maybe_set_high_watermark(log.high_watermark)
-        for producer_id, entry in log.producers.entries.items():
-            if (there := arrived.producers.entries.get(producer_id)) is not None:
-                there.batches = entry.batches  # of which a snapshot has only the last
-        source.logs.pop(key, None)
-        self._install(key, target, arrived)
-        log.supersede()
-        self.on_arrival(arrived)
-        logger.info("%s is %s now", log.directory, plain)
-        manager.housekeeping.delete_tree_later(source, aside, log.config.file_delete_delay_ms)
-        manager.housekeeping.checkpoint_all()
-
-    def _exchange_names(self, log: PartitionLog, aside: str, future: PartitionLog, plain: str) -> bool:
-        """Rename both directories; false when that failed, and all is as it was as far as the disks let it be."""
-        manager = self._manager
-        files, source, target = manager.files, manager.directory_of(log), manager.directory_of(future)
-        try:
-            files.rename(log.directory, aside)
-        except OSError as error:
-            manager.directory_failed(source, error)
+            self._on_failure(source, error)
             return False
         try:
-            files.fsync_path(source.path)  # before there is another of that name: a power cut must not leave two
+            files.fsync_path(source.path)  # otherwise a power cut could leave two directories with the plain name
         except OSError as error:
-            manager.directory_failed(source, error)  # all the better that the log has left it
+            self._on_failure(source, error)
         try:
             files.rename(future.directory, plain)
         except OSError as error:
-            manager.directory_failed(target, error)
+            self._on_failure(target, error)
             try:
-                files.rename(aside, log.directory)
+                files.rename(deleted, log.directory)
             except OSError as second:
-                manager.directory_failed(source, second)
+                self._on_failure(source, second)
             return False
         return True
 
-    def _reopen(self, directory: LogDirectory, path: str, future: PartitionLog, log_start_offset: int) -> PartitionLog:
-        """A future log, closed, under its new name. Raises OSError."""
-        manager = self._manager
+    def _reopen(self, path: str, future: PartitionLog, log_start_offset: int) -> PartitionLog:
+        """Opens a future log, which is closed, under its new name.
+
+        :raises OSError: when a file cannot be read or written
+        """
         future.release()
         log = open_log(
-            manager.services(directory),
+            self._services[future.log_directory],
             path,
             future.topic,
             future.partition,
@@ -373,12 +386,14 @@ class Moves:
             clean=True,
             recovery_point=future.recovery_point,
             log_start_offset=log_start_offset,
-            now_ms=manager.clock.time_ms(),
+            now_ms=self._clock.time_ms(),
         )
         log.recovery_point = min(future.recovery_point, log.log_end_offset)
         return log
 
-    def _install(self, key: TopicPartition, directory: LogDirectory, log: PartitionLog) -> None:
-        directory.futures.pop(key, None)
-        self.under_way.pop(key, None)
-        self._manager.logs[key] = directory.logs[key] = log
+    def _replace(self, future: PartitionLog, log: PartitionLog) -> None:
+        """Registers the reopened future log as the current one."""
+        self.under_way.pop((log.topic, log.partition), None)
+        self._registry.remove(future)
+        self._registry.add(log)
+        self._housekeeping.schedule_flushes(log)

@@ -1,6 +1,6 @@
-"""Segments of message formats v0 and v1, rewritten as record batches.
+"""Rewrites segments of message formats v0 and v1 as record batches.
 
-Knows nothing of which segments those are, nor of what a segment means to its log.
+Knows nothing of which segments these are, nor of the rest of the log.
 """
 
 import contextlib
@@ -20,24 +20,26 @@ from barnabas.records.record import Record
 logger = logging.getLogger(__name__)
 
 TMP_SUFFIX: Final = ".tmp"
-STRIDE: Final = 1 << 20  # bytes read at a time, unless a message has more
-LARGEST: Final = 256 << 20  # no message is larger; a length that says so is damage
-BATCH_BYTES: Final = 16 << 10  # keys and values that go into a batch made of plain messages
+STRIDE: Final = 1 << 20  # bytes per read, unless a message is larger
+LARGEST: Final = 256 << 20  # a larger length of a message is damage
+BATCH_BYTES: Final = 16 << 10  # keys and values in one batch of uncompressed messages
 BATCH_RECORDS: Final = 1000
 
 _ENTRY = Struct(">qi")
 
 
-def begins_well(file: File) -> bool:
-    """Whether the first message is there, and what was written."""
+def is_first_message_intact(file: File) -> bool:
+    """Returns whether the file starts with a message whose CRC matches."""
     first = next(_entries(file, file.size()), None)
     return first is not None and first[0].is_intact
 
 
 def rewrite(files: Files, directory: str, name: str, size: int) -> None:
-    """Put batches with the same records in the place of a ``.log`` of ``size`` bytes; its indexes are to be made anew.
+    """Replaces a ``.log`` of ``size`` bytes by batches with the same records, and deletes its indexes.
 
-    A message that is damaged, and all after it, is copied as it is. Raises OSError; the segment is then as it was.
+    A damaged message and everything after it is copied as it is.
+
+    :raises OSError: when a file cannot be read or written; the segment is then unchanged
     """
     path = f"{directory}/{name}"
     modified_ms = files.modified_ms(path)
@@ -47,16 +49,16 @@ def rewrite(files: Files, directory: str, name: str, size: int) -> None:
             new.write(data)
             written += len(data)
         new.fsync()
-    files.set_modified_ms(path + TMP_SUFFIX, modified_ms)  # the age of records that have no timestamps
+    files.set_modified_ms(path + TMP_SUFFIX, modified_ms)  # retention uses it for records without timestamps
     for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
         files.delete(path.removesuffix(LOG_SUFFIX) + suffix)
     files.rename(path + TMP_SUFFIX, path)
     files.fsync_path(directory)
-    logger.info("%s was of an older message format: rewritten from %d bytes to %d", path, size, written)
+    logger.info("Rewrote %s from an older message format, from %d to %d bytes", path, size, written)
 
 
 def _upgraded(file: File, size: int) -> Iterator[bytes]:
-    """What a segment of ``size`` bytes is to be rewritten to."""
+    """Yields the new content of a segment of ``size`` bytes."""
     position, gathered = 0, _Gathered()
     for message, data in _entries(file, size):
         if message.magic == MAGIC:
@@ -77,7 +79,7 @@ def _upgraded(file: File, size: int) -> Iterator[bytes]:
 
 
 def _entries(file: File, size: int) -> Iterator[tuple[Message, bytes]]:
-    """The messages, wrappers and batches of a file and their bytes, up to the first that cannot be one."""
+    """Yields the messages, wrappers and batches of a file with their bytes, up to the first invalid one."""
     position, wanted = 0, STRIDE
     while position < size:
         piece = file.pread(min(wanted, size - position), position)
@@ -97,7 +99,7 @@ def _entries(file: File, size: int) -> Iterator[tuple[Message, bytes]]:
 
 
 class _Gathered:
-    """Records that go into the next batch: of plain messages that follow one another, or of one wrapper."""
+    """The records of the next batch: those of consecutive uncompressed messages, or of one wrapper."""
 
     __slots__ = ("_append_time", "_codec", "_records", "_size")
 
@@ -110,9 +112,12 @@ class _Gathered:
         self._codec, self._append_time = codec, append_time
 
     def add(self, message: Message) -> list[bytes]:
-        """Take in a message; gives the batches that are full by that. Raises KafkaError where it cannot be read."""
+        """Adds a message. Returns the batches that are complete now.
+
+        :raises KafkaError: when the message is corrupt
+        """
         if message.magic > MAGIC_V1 or not message.is_intact:
-            raise CorruptMessage(f"The message at offset {message.offset} is not what was written.")
+            raise CorruptMessage(f"The message at offset {message.offset} is corrupt.")
         records = records_of_message(message)
         append_time = message.timestamp if message.is_log_append_time else None
         codec = Compression(message.codec)
@@ -131,7 +136,7 @@ class _Gathered:
         return full
 
     def batches(self) -> list[bytes]:
-        """The batch of what was gathered, if anything was, which is then forgotten."""
+        """Returns the batch of the records so far, if there are any, and starts the next one."""
         records, codec, append_time = self._records, self._codec, self._append_time
         if not records:
             return []

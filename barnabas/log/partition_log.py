@@ -1,58 +1,75 @@
-"""One partition's log: batches appended at its end, read anywhere, and dropped from its beginning.
+"""The log of one partition: appends at the end, reads anywhere, retention at the start (Kafka's ``UnifiedLog``).
 
-Knows nothing of leaders and replicas: it is told which epoch appends, and up to where readers may see. One thread at a
-time uses a log; the slow part of a flush is handed out as a :class:`Flush`, for any thread to run.
+Knows nothing of leaders and replicas: callers pass in the leader epoch and the high watermark. A log is used by one
+thread at a time. The slow part of a flush is returned as a :class:`Flush`, which any thread can run.
 
-What is true at all times: ``log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset``.
+Always holds: ``log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset``.
 """
 
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLarge
 from barnabas.log import retention, swapping
 from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Data
-from barnabas.log.following import check_followed
+from barnabas.log.follower_checks import check_batches
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.limits import MAX_OFFSET, MAX_RELATIVE_OFFSET
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
 from barnabas.log.rolling import must_roll, rolls_after_ms
 from barnabas.log.scan import BatchAt
-from barnabas.log.segment import MAX_SIZE, Segment
+from barnabas.log.segment import Segment
 from barnabas.log.segments import Flush, Segments, sync_if_there
-from barnabas.log.services import LogServices
+from barnabas.log.services import SegmentServices
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import LOG_OVERHEAD, RecordBatch
 
 logger = logging.getLogger(__name__)
 
-MAX_OFFSET: Final = 2**63 - 1
+
+class LogServices(SegmentServices):
+    """What all logs in one log directory share. The methods do the simplest thing; a broker overrides them."""
+
+    def jitter_ms(self, upper: int) -> int:
+        """Returns a random time below ``upper``, by which a segment rolls earlier than ``segment.ms``."""
+        return 0
+
+    def request_flush(self, log: "PartitionLog", up_to: int) -> None:
+        """Flushes the log up to ``up_to``. Called when a segment was rolled and when ``flush.messages`` is reached."""
+
+    def log_truncated(self, log: "PartitionLog", end: int) -> None:
+        """Drops what is recorded about offsets from ``end`` on. Called when the log was truncated."""
+
+    def storage_failed(self, log: "PartitionLog", error: OSError) -> None:
+        """Takes the log directory offline. Called when the disk failed; the log is offline already."""
+        logger.error("%s is offline: %s", log, error)
 
 
 class Appended(NamedTuple):
-    """What became of an append."""
+    """The result of an append."""
 
     base_offset: int
     last_offset: int
-    log_append_time_ms: int  #: -1 unless the topic has LogAppendTime, or the batch is a duplicate: then its timestamp
+    log_append_time_ms: int  #: the timestamp of the batch with LogAppendTime, and of a duplicate; otherwise -1
     is_duplicate: bool
 
 
 class PartitionLog:
-    """The log of one partition; :func:`barnabas.log.recovery.open_log` makes one from a directory."""
+    """The log of one partition. :func:`barnabas.log.recovery.open_log` opens one."""
 
     __slots__ = (
         "_epoch_with_records",
-        "_era",
         "_flush_waiters",
         "_last_flush_ms",
         "_offline",
         "_roll_after_ms",
         "_services",
+        "_truncations",
         "_unsynced",
         "config",
         "directory",
@@ -61,6 +78,7 @@ class PartitionLog:
         "last_stable_offset",
         "latest_epoch",
         "leader_epochs",
+        "log_directory",
         "log_end_offset",
         "log_start_offset",
         "on_change",
@@ -89,7 +107,8 @@ class PartitionLog:
         recovery_point: int,
     ) -> None:
         self._services = services
-        self.directory = directory
+        self.log_directory = services.log_directory
+        self.directory = directory  #: the partition's directory, a path
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
@@ -99,14 +118,14 @@ class PartitionLog:
         self.log_start_offset = log_start_offset
         self.high_watermark = log_start_offset
         self.log_end_offset = log_end_offset
-        #: The first offset that a reader of committed transactions may not see.
+        #: The first offset that a read_committed consumer must not see.
         self.last_stable_offset = log_start_offset
-        self.recovery_point = recovery_point
-        self.segments = Segments(services, directory, segments)  #: oldest first; the last is the active one
-        self._era = 0  # counts truncations: a flush that began before one says nothing of what comes after it
-        self.is_offline = False  #: whether the disk failed under this log
-        self._offline: str | None = None  # why
-        self._unsynced: set[str] = set()  # small files that changed since the last flush
+        self.recovery_point = recovery_point  #: everything below is fsynced
+        self.segments = Segments(services, directory, segments)
+        self._truncations = 0  # a flush that began before a truncation does not move the recovery point
+        self.is_offline = False
+        self._offline: str | None = None  # the reason
+        self._unsynced: set[str] = set()  # small files and directories that changed since the last flush
         self._flush_waiters: list[tuple[int, Callable[[], object]]] = []
         #: Called when the log start offset has moved, and when the log has gone offline.
         self.on_change: Callable[[], object] | None = None
@@ -114,12 +133,12 @@ class PartitionLog:
         self.update_config(config)
 
     def update_config(self, config: TopicConfig) -> None:
-        """Go by these settings from now on."""
+        """Replaces the topic's configs."""
         self.config = config
-        self._tune_active()
+        self._configure_active_segment()
 
-    def _tune_active(self) -> None:
-        """The active segment goes by the settings, and rolls at a time of its own."""
+    def _configure_active_segment(self) -> None:
+        """Applies the configs to the active segment, and draws the jitter of its age."""
         config = self.config
         self.segments.active.index_interval = config.index_interval_bytes
         upper = min(config.segment_jitter_ms, config.segment_ms)
@@ -128,26 +147,26 @@ class PartitionLog:
     def __repr__(self) -> str:
         return f"<PartitionLog {self.topic}-{self.partition} in {self.directory}>"
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ offsets and producers
 
     @property
     def size(self) -> int:
-        """Bytes in all segments."""
+        """The number of bytes in all segments."""
         return self.segments.size
 
     def active_producers(self) -> list[ProducerStateEntry]:
-        """The producers with an id that wrote here and are not forgotten yet."""
+        """Returns the producers that have written here and have not expired."""
         return list(self.producers.entries.values())
 
     def maybe_set_high_watermark(self, offset: int) -> bool:
-        """Everything below ``offset`` is committed; true if that is news."""
+        """Raises the high watermark: everything below ``offset`` is committed. Returns whether it was raised."""
         if offset <= self.high_watermark:
             return False
         self._set_offsets(self.log_start_offset, offset, self.log_end_offset)
         return True
 
     def _set_offsets(self, log_start_offset: int, high_watermark: int, log_end_offset: int) -> None:
-        """The only place where one of the three moves, but for the end that an append moves forward."""
+        """Sets all three offsets and the last stable offset. Only an append sets the end without it."""
         assert 0 <= log_start_offset <= high_watermark <= log_end_offset, (
             f"{self}: log start offset {log_start_offset}, high watermark {high_watermark}, "
             f"log end offset {log_end_offset}"
@@ -166,22 +185,22 @@ class PartitionLog:
     # ------------------------------------------------------------ failures
 
     def go_offline(self, reason: str) -> None:
-        """Answer everything with KafkaStorageError from now on; the files are left as they are."""
+        """Makes every later call raise KafkaStorageError. The files are not changed."""
         if self._offline is None:
             self.is_offline, self._offline = True, reason
             for segment in self.segments:
                 segment.close()
-            self._tell_flushed()
-            self._tell_changed()
+            self._call_flush_waiters()
+            self._changed()
 
-    def supersede(self) -> None:
-        """All that is in here is in another log by now, and on the disk there: that one is to be used."""
+    def mark_replaced(self) -> None:
+        """Takes the log offline because another log, with the same records and fsynced, has replaced it."""
         self.recovery_point = self.log_end_offset
-        self._tell_flushed()
+        self._call_flush_waiters()
         self.on_change = None
-        self.go_offline("another log has taken its place")
+        self.go_offline("another log has replaced it")
 
-    def _tell_changed(self) -> None:
+    def _changed(self) -> None:
         if self.on_change is not None:
             self.on_change()
 
@@ -190,19 +209,19 @@ class PartitionLog:
             raise KafkaStorageError(f"The log of {self.topic}-{self.partition} is offline: {self._offline}")
 
     def fail(self, error: OSError) -> None:
-        """The disk failed under this log while somebody else flushed it."""
+        """Takes the log offline because a flush outside of it failed."""
         if self._offline is None:
             self._failure(error)
 
     def _failure(self, error: OSError) -> KafkaStorageError:
-        """The disk failed: this log is of no use any more, nor, as its keeper may decide, is its directory."""
+        """Takes the log offline, reports it, and returns the error to raise."""
         self.go_offline(str(error))
-        self._services.failed(self, error)
+        self._services.storage_failed(self, error)
         return KafkaStorageError(f"The log of {self.topic}-{self.partition} is offline: {error}")
 
     @contextlib.contextmanager
     def _storage(self) -> Iterator[None]:
-        """Around whatever touches files."""
+        """Wraps access to files: an OSError takes the log offline and becomes KafkaStorageError."""
         self._check_online()
         try:
             yield
@@ -214,11 +233,13 @@ class PartitionLog:
     def append_as_leader(
         self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, by_coordinator: bool = False
     ) -> Appended:
-        """Give the batch the next offsets, stamping them and ``leader_epoch`` into its buffer, and write it.
+        """Appends a batch at the next offsets. Stamps them and ``leader_epoch`` into the batch's buffer.
 
-        A batch of a producer id that is there already is not written again: its first place is the answer.
+        A retry of a known batch is not appended again; the result then has the offsets of the known batch.
 
-        Raises RecordListTooLarge above ``segment.bytes``, what :meth:`ProducerState.check` raises, KafkaStorageError.
+        :raises RecordListTooLarge: when the batch is larger than ``segment.bytes``
+        :raises KafkaError: as :meth:`ProducerState.check`
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         if self._offline is not None:
             self._check_online()
@@ -246,24 +267,25 @@ class PartitionLog:
             self._index_aborted(aborted)
         self.log_end_offset = last_offset + 1
         if last_offset - self.recovery_point >= self.config.flush_messages - 1:
-            self._services.flush_due(self, last_offset + 1)
+            self._services.request_flush(self, last_offset + 1)
         append_time = timestamp if self.config.message_timestamp_type == "LogAppendTime" else -1
         return Appended(base_offset, last_offset, append_time, False)
 
     def append_as_follower(self, data: Data, *, now_ms: int) -> Appended:
-        """Write batches as the leader has them, with its offsets and epochs. Whole batches, at least one.
+        """Appends one or more whole batches with the offsets and epochs that the leader has stamped.
 
-        Raises CorruptMessage when one is damaged, OffsetOutOfRange when one does not follow the log's end; then
-        nothing of ``data`` is written.
+        :raises CorruptMessage: when a batch is corrupt; nothing is appended
+        :raises OffsetOutOfRange: when a batch does not follow the log's end; nothing is appended
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         view = memoryview(data)
-        batches = check_followed(view, self.log_end_offset)
+        batches = check_batches(view, self.log_end_offset)
         with self._storage():
             self._write_run(view, batches, now_ms)
         return Appended(batches[0].base_offset, batches[-1].last_offset, -1, False)
 
     def _write_run(self, view: memoryview, batches: list[RecordBatch], now_ms: int) -> None:
-        """Write batches that lie behind one another: one write for each segment that they go into."""
+        """Appends consecutive batches with one write for each segment that they go into."""
         start = end = 0
         run: list[RecordBatch] = []
         for batch in batches:
@@ -275,8 +297,8 @@ class PartitionLog:
             ):
                 self._write_batches(view[start:end], run)
                 start, run = end, []
-                if active.size or batch.last_offset - active.base_offset > MAX_SIZE:
-                    self._roll(now_ms, max(self.log_end_offset, batch.last_offset - MAX_SIZE))
+                if active.size or batch.last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
+                    self._roll(now_ms, max(self.log_end_offset, batch.last_offset - MAX_RELATIVE_OFFSET))
             run.append(batch)
             end += size
         self._write_batches(view[start:end], run)
@@ -298,11 +320,11 @@ class PartitionLog:
                 self._index_aborted(aborted)
         self.log_end_offset = end = batches[-1].next_offset
         if end - self.recovery_point >= self.config.flush_messages:
-            self._services.flush_due(self, end)
+            self._services.request_flush(self, end)
 
     def _index_aborted(self, transaction: AbortedTransaction) -> None:
-        """The active segment has the marker of an abort."""
-        self._unsynced.add(self.directory)  # there may be a new file
+        """Adds an aborted transaction to the active segment's index."""
+        self._unsynced.add(self.directory)  # the index may be a new file
         try:
             self.segments.active.transactions.append(transaction)
         except OSError as error:
@@ -315,20 +337,20 @@ class PartitionLog:
         )
 
     def assign_leader_epoch(self, epoch: int) -> None:
-        """A leader of that epoch appends from now on; its first batch brings the epoch into the file."""
+        """Starts a leader epoch at the log's end. The epoch is written to the file with its first batch."""
         if epoch > self.latest_epoch:
-            self.leader_epochs.begin(epoch, self.log_end_offset)
+            self.leader_epochs.assign_without_records(epoch, self.log_end_offset)
             self.latest_epoch = epoch
 
     def _assign_epoch(self, epoch: int, start_offset: int) -> None:
         self.leader_epochs.assign(epoch, start_offset)
         self.latest_epoch = self._epoch_with_records = epoch
-        self._unsynced.add(self.leader_epochs.path)
+        self.sync_epochs_later()
 
     # ------------------------------------------------------------ rolling
 
     def roll(self, now_ms: int) -> None:
-        """Close the active segment and begin another at the log's end; nothing happens when it is empty."""
+        """Closes the active segment, if it has records, and creates another one at the log's end."""
         if self.segments.active.size:
             with self._storage():
                 self._roll(now_ms)
@@ -343,22 +365,25 @@ class PartitionLog:
                 self._unsynced.add(snapshot)
         else:
             self.segments.drop_from(len(self.segments) - 1)
-        self._begin_segment(end, now_ms)
-        self._services.flush_due(self, end)
+        self._add_segment(end, now_ms)
+        self._services.request_flush(self, end)
 
-    def _begin_segment(self, base_offset: int, now_ms: int) -> None:
+    def _add_segment(self, base_offset: int, now_ms: int) -> None:
         self.segments.add(base_offset, now_ms)
         self._unsynced.add(self.directory)
-        self._tune_active()
+        self._configure_active_segment()
 
     # ------------------------------------------------------------ reading
 
     def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool) -> bytes:
-        """Whole batches from the one that holds ``offset``, none of which reaches ``up_to``, out of one segment.
+        """Returns whole batches of one segment, from the one that holds ``offset``, all below ``up_to``.
 
-        As many as fit into ``max_bytes``; with ``minimum_one`` the first in any case. Empty when there is none.
+        Returns as many as fit into ``max_bytes``; nothing when there are none.
 
-        Raises OffsetOutOfRange outside of log start and end offset, CorruptMessage, KafkaStorageError.
+        :param minimum_one: return the first batch even if it is larger than ``max_bytes``
+        :raises OffsetOutOfRange: when ``offset`` is before the log start offset or after the log end offset
+        :raises CorruptMessage: when the segment is corrupt at that place
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(
@@ -375,9 +400,10 @@ class PartitionLog:
             raise self._failure(error) from error
 
     def aborted_transactions(self, offset: int, data: Data) -> list[AbortedTransaction]:
-        """The aborted transactions that a reader meets in ``data``, which :meth:`read` gave it for ``offset``.
+        """Returns the aborted transactions with records in ``data``, which :meth:`read` returned for ``offset``.
 
-        Raises CorruptMessage, KafkaStorageError.
+        :raises CorruptMessage: when a transaction index is invalid
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         if not data:
             return []
@@ -385,45 +411,47 @@ class PartitionLog:
             return self.segments.aborted_transactions(offset, data, self.log_end_offset)
 
     def bytes_between(self, offset: int, end: int) -> int:
-        """How many bytes the batches from ``offset`` to below ``end`` take. Raises KafkaStorageError."""
+        """Returns the size in bytes of the batches from ``offset`` to below ``end``.
+
+        :raises KafkaStorageError: when the disk fails or has failed
+        """
         with self._storage():
             return self.segments.bytes_between(offset, end, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp: int, up_to: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record that is as late as ``timestamp`` (ms) or later.
+        """Returns timestamp, offset and leader epoch of the first record whose timestamp is ``timestamp`` or later.
 
-        None when there is none below ``up_to``.
+        None when there is no such record below ``up_to``.
+
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
-            for segment in self.segments.from_time(timestamp):
-                if segment.largest_timestamp()[0] >= timestamp:
-                    found = segment.offset_for_timestamp(timestamp, self.log_start_offset)
-                    if found is not None:
-                        return found if found[1] < up_to else None
-        return None
+            found = self.segments.offset_for_timestamp(timestamp, self.log_start_offset)
+        return found if found is not None and found[1] < up_to else None
 
     def max_timestamp_offset(self, up_to: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record with the latest timestamp of all.
+        """Returns timestamp, offset and leader epoch of the first record with the maximum timestamp.
 
-        None when there is none, or it is not below ``up_to``. Like Apache Kafka it looks at all that is on the disk: it
-        may be before the log start offset.
+        None when the log is empty or that record is not below ``up_to``. As in Apache Kafka, records before the log
+        start offset count as long as they are on the disk.
+
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
-            latest = self.segments.with_latest()
-            timestamp, _ = latest.largest_timestamp()
-            found = latest.offset_for_timestamp(timestamp, latest.base_offset)
+            found = self.segments.max_timestamp_offset()
         return found if found is not None and found[1] < up_to else None
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest known epoch up to ``epoch`` and the offset at which it ends; (-1, -1) when nothing is known."""
+        """Returns the largest known epoch up to ``epoch``, and its end offset; (-1, -1) when that is undefined."""
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
-    # ------------------------------------------------------------ dropping
+    # ------------------------------------------------------------ retention, compaction and truncation
 
     def delete_records_before(self, offset: int) -> None:
-        """Nobody shall see records below ``offset`` any more; whole segments of them go with the next retention.
+        """Raises the log start offset to ``offset``. Retention deletes the segments below it later.
 
-        Raises OffsetOutOfRange beyond the high watermark.
+        :raises OffsetOutOfRange: when ``offset`` is above the high watermark
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         if offset > self.high_watermark:
             raise OffsetOutOfRange(
@@ -432,21 +460,24 @@ class PartitionLog:
             )
         if offset > self.log_start_offset:
             with self._storage():
-                self._start_at(offset)
+                self._raise_log_start_offset(offset)
 
-    def _start_at(self, offset: int) -> None:
+    def _raise_log_start_offset(self, offset: int) -> None:
         self._set_offsets(offset, max(offset, self.high_watermark), self.log_end_offset)
         if self.leader_epochs.truncate_from_start(offset):
-            self._unsynced.add(self.leader_epochs.path)
-        self._tell_changed()
+            self.sync_epochs_later()
+        self._changed()
 
     def enforce_retention(self, now_ms: int) -> int:
-        """Drop the oldest segments that ``retention.ms``, ``retention.bytes`` or the log start offset give up.
+        """Deletes the oldest segments by ``retention.ms``, ``retention.bytes`` and the log start offset.
 
-        How many there were. The files go ``file.delete.delay.ms`` later.
+        Returns their number. The files are deleted ``file.delete.delay.ms`` later.
+
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
-            count = retention.deletable(self, now_ms)
+            offsets = retention.LogOffsets(self.log_start_offset, self.high_watermark, self.log_end_offset)
+            count = retention.deletable(self.segments, offsets, self.config, now_ms)
             if count == 0:
                 return 0
             if count == len(self.segments):
@@ -454,101 +485,124 @@ class PartitionLog:
             for segment in self.segments.drop_oldest(count, self.config.file_delete_delay_ms):
                 self.producers.remove_snapshots(segment.base_offset, segment.base_offset)
             if self.segments.start > self.log_start_offset:
-                self._start_at(self.segments.start)
+                self._raise_log_start_offset(self.segments.start)
         return count
 
     def replace_segments(self, group: CleanedGroup) -> bool:
-        """Let a cleaned segment that was staged take the place of those that it was made from.
+        """Replaces segments by the staged segment that was made from them.
 
-        False when those are not there any more, or are not closed.
+        Returns False when they are gone or one of them is active.
+
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
-            return swapping.swap_in(self, self._services.files, group)
+            if not swapping.swap_in(self._services.files, self.directory, self.segments, group, self.config):
+                return False
+            for base_offset in group.replaces[1:]:
+                self.producers.remove_snapshots(base_offset, base_offset)
+        return True
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
-        """Drop everything from ``offset`` on, which may not be committed any more: the leader has something else."""
-        if offset >= self.log_end_offset:
-            return
+        """Removes everything from ``offset`` on: the leader has other records there.
+
+        :raises KafkaStorageError: when the disk fails or has failed
+        """
         with self._storage():
+            if offset >= self.log_end_offset:
+                self._remove_epochs_from(self.log_end_offset)  # this broker may have led an epoch without appending
+                return
             if offset < self.segments.start:
                 self._truncate_fully(offset, now_ms)
                 return
             kept = sum(segment.base_offset <= offset for segment in self.segments)
             self.segments.drop_from(kept)
             end = self.segments.active.truncate(offset, now_ms)
-            self._tune_active()
+            self._configure_active_segment()
             start = min(self.log_start_offset, end)
             self._set_offsets(start, max(start, min(self.high_watermark, end)), end)
-            self._forget_beyond(end)
+            self._remove_state_beyond(end)
             self.load_producers()
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
-        """Drop everything, and go on at ``offset``."""
+        """Removes everything. The log is then empty and starts at ``offset``.
+
+        :raises KafkaStorageError: when the disk fails or has failed
+        """
         with self._storage():
             self._truncate_fully(offset, now_ms)
 
     def _truncate_fully(self, offset: int, now_ms: int) -> None:
         self.segments.drop_from(0)
-        self._begin_segment(offset, now_ms)
+        self._add_segment(offset, now_ms)
         self._set_offsets(offset, offset, offset)
-        self._forget_beyond(0)
+        self._remove_state_beyond(0)
         self.producers.clear()
         self.recovery_point = offset
 
-    def _forget_beyond(self, end: int) -> None:
-        """What is known of offsets from ``end`` on is not true any more."""
-        self._era += 1
+    def _remove_state_beyond(self, end: int) -> None:
+        """Removes epochs, snapshots and the recovery point above ``end``, after the log was truncated there."""
+        self._truncations += 1
         self.recovery_point = min(self.recovery_point, end)
-        self._services.truncated(self, end)
-        if self.leader_epochs.truncate_from_end(end):
-            self._unsynced.add(self.leader_epochs.path)
-        self.latest_epoch = self._epoch_with_records = self.leader_epochs.latest
+        self._services.log_truncated(self, end)
+        self._remove_epochs_from(end)
         self.producers.remove_snapshots(end + 1, MAX_OFFSET)
 
+    def _remove_epochs_from(self, end: int) -> None:
+        if self.leader_epochs.truncate_from_end(end):
+            self.sync_epochs_later()
+        self.latest_epoch = self._epoch_with_records = self.leader_epochs.latest
+
     def load_producers(self) -> None:
-        """The producers' state as a snapshot has it, and the batches after that make it."""
+        """Restores the producer state from the latest snapshot and the batches after it."""
         load_producers(self.producers, self.segments, self.log_start_offset, self.log_end_offset)
         self._set_offsets(self.log_start_offset, self.high_watermark, self.log_end_offset)
 
     # ------------------------------------------------------------ flushing and closing
 
     def sync_later(self, *paths: str) -> None:
-        """These were written, and reach the disk with the next flush."""
+        """Adds files and directories that were written to the next flush."""
         self._unsynced.update(paths)
 
-    def begin_flush(self, up_to: int | None = None) -> Flush | None:
-        """Write what is only in memory, and say what has to be fsynced for the log to be safe below ``up_to``.
+    def sync_epochs_later(self) -> None:
+        """Adds ``leader-epoch-checkpoint`` to the next flush, and the directory: a write of the file is a rename."""
+        self._unsynced.update((self.leader_epochs.path, self.directory))
 
-        The whole log when None. None when it is safe already; else :meth:`finish_flush` is told when it is done.
+    def begin_flush(self, up_to: int | None = None) -> Flush | None:
+        """Writes what is only in memory, and returns the fsyncs of everything below ``up_to``.
+
+        Returns None when everything below ``up_to`` is on the disk. :meth:`finish_flush` must follow the fsyncs.
+
+        :param up_to: None for the whole log
+        :raises KafkaStorageError: when the disk fails or has failed
         """
         end = self.log_end_offset if up_to is None else up_to
         if end <= self.recovery_point and not (up_to is None and self._unsynced):
             return None
         with self._storage():
             steps = self.segments.begin_flush(self.recovery_point, end, self.log_end_offset)
-        # The directory late, and the one that it is in last: what a directory names is whole by then.
+        # The partition's directory comes after its files, and the log directory last: directories name complete files.
         for path in sorted(self._unsynced, key=lambda path: (self.directory.startswith(path), -len(path))):
             steps.append(sync_if_there(self._services.files, path))
         self._unsynced.clear()
-        return Flush(end, steps, self._era)
+        return Flush(end, steps, self._truncations)
 
     def finish_flush(self, flush: Flush, now_ms: int | None = None) -> None:
-        """The steps of ``flush`` have been taken."""
-        if flush.era == self._era:
+        """Raises the recovery point after all steps of ``flush`` have run."""
+        if flush.truncations == self._truncations:
             self.recovery_point = max(self.recovery_point, flush.up_to)
         if now_ms is not None:
             self._last_flush_ms = now_ms
-        self._tell_flushed()
+        self._call_flush_waiters()
 
-    def _tell_flushed(self) -> None:
+    def _call_flush_waiters(self) -> None:
         waiting, self._flush_waiters = self._flush_waiters, []
         for offset, callback in waiting:
             self.when_flushed(offset, callback)
 
     def when_flushed(self, offset: int, callback: Callable[[], object]) -> None:
-        """Call back when everything below ``offset`` is on the disk, or when the log is offline: see which.
+        """Calls ``callback`` when everything below ``offset`` is on the disk, or the log is offline.
 
-        At once if it is; somebody has to flush.
+        The callback checks which. It is called at once if it is so already. The caller makes sure that a flush happens.
         """
         if self.recovery_point >= offset or self._offline is not None:
             callback()
@@ -556,11 +610,14 @@ class PartitionLog:
             self._flush_waiters.append((offset, callback))
 
     def is_flush_due(self, now_ms: int) -> bool:
-        """Whether something has been waiting for ``flush.ms`` to be flushed."""
+        """Returns whether there are records to flush and the last flush is ``flush.ms`` ago."""
         return self.recovery_point < self.log_end_offset and now_ms - self._last_flush_ms >= self.config.flush_ms
 
     def flush(self, up_to: int | None = None) -> None:
-        """Return when everything below ``up_to``, or all, is on the disk. Raises KafkaStorageError."""
+        """Returns when everything below ``up_to``, or the whole log, is on the disk.
+
+        :raises KafkaStorageError: when the disk fails or has failed
+        """
         flush = self.begin_flush(up_to)
         if flush is not None:
             with self._storage():
@@ -568,14 +625,14 @@ class PartitionLog:
             self.finish_flush(flush)
 
     def close(self) -> None:
-        """Write what the next start wants to find, fsync it, and give everything back."""
+        """Writes the index entries and a producer snapshot, flushes the log and closes its files."""
         if self._offline is None:
             self.prepare_close()
             self.flush()
         self.release()
 
     def prepare_close(self) -> None:
-        """Write the last index entries and the producers' state, for the next start to begin from."""
+        """Writes the index entries that are only in memory, and a producer snapshot."""
         with self._storage():
             active = self.segments.active
             if active.size:
@@ -586,12 +643,12 @@ class PartitionLog:
                 self._unsynced.add(snapshot)
 
     def release(self) -> None:
-        """Give descriptors and memory back. The log can still be used: it opens what it needs."""
+        """Closes the files and releases the memory of the indexes. The next use opens them again."""
         for segment in self.segments:
             segment.close()
 
     def delete(self) -> None:
-        """Delete the directory and all in it."""
+        """Deletes the partition's directory."""
         with self._storage():
             self.release()
             self._services.files.delete_tree(self.directory)

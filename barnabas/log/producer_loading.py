@@ -1,6 +1,6 @@
-"""The producers' state out of a log: a snapshot, and the batches that came after it.
+"""Restores the producer state of a log from the latest snapshot and the batches after it.
 
-Knows nothing of the rules by which producers are judged.
+Knows nothing of the rules for sequences and epochs.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,11 @@ from barnabas.log.segment import Segment
 
 
 def load_producers(producers: ProducerState, segments: Sequence[Segment], start_offset: int, end_offset: int) -> None:
-    """Let ``producers`` become what the records from ``start_offset`` to below ``end_offset`` make them.
+    """Replaces the state in ``producers`` by that of the records from ``start_offset`` to below ``end_offset``.
 
-    ``segments`` are those that hold these records, oldest first. Raises OSError, CorruptMessage.
+    :param segments: hold these records, oldest first
+    :raises CorruptMessage: when a segment cannot be parsed
+    :raises OSError: when a file cannot be read
     """
     snapshot = producers.load_snapshot(start_offset, end_offset)
     from_offset = start_offset if snapshot is None else snapshot

@@ -1,9 +1,9 @@
-"""What a partition remembers of its idempotent producers: the last batches of each, so that a retry is no new record.
+"""The state of the idempotent producers of one partition: the last batches of each, which make retries detectable.
 
 Knows nothing of segments, and of files only its snapshots. Rules and bytes are those of Apache Kafka's
 ``ProducerStateManager`` and ``ProducerAppendInfo`` (KIP-98, KIP-360).
 
-A snapshot, ``<offset>.snapshot``, is the state that the records below that offset make; big-endian::
+A snapshot, ``<offset>.snapshot``, holds the state of the records below that offset; big-endian::
 
     int16 version (1), uint32 CRC-32C of what follows, int32 number of entries, then for each producer:
     int64 producer id, int16 epoch, int32 last sequence, int64 last offset, int32 last offset - first offset of its
@@ -31,9 +31,9 @@ from barnabas.records.checksum import crc32c
 
 logger = logging.getLogger(__name__)
 
-BATCHES_KEPT: Final = 5  # as many as a producer may have in flight: a retry is never of an older one
+BATCHES_KEPT: Final = 5  # a producer has at most five batches in flight, so a retry is never of an older one
 MAX_SEQUENCE: Final = 2**31 - 1
-BUMPS_EPOCH: Final = 2  # the transaction.version from which on each transaction has an epoch of its own (KIP-890)
+BUMPS_EPOCH: Final = 2  # from this transaction.version on each transaction has its own epoch (KIP-890)
 
 _VERSION: Final = 1
 _HEADER: Final = Struct(">hIi")
@@ -42,7 +42,7 @@ _ENTRY: Final = Struct(">qhiqiqiq")
 
 
 class CorruptSnapshot(Exception):
-    """The file is not a producer snapshot, or not whole."""
+    """The file is not a valid producer snapshot."""
 
 
 class KnownBatch(NamedTuple):
@@ -55,7 +55,7 @@ class KnownBatch(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        """The sequence of its first record; sequences go on from 2**31 - 1 at 0."""
+        """The sequence of the first record. Sequences wrap from 2**31 - 1 to 0."""
         return self.last_sequence - self.offset_delta & MAX_SEQUENCE
 
     @property
@@ -64,7 +64,7 @@ class KnownBatch(NamedTuple):
 
 
 class ProducerStateEntry:
-    """One producer on one partition."""
+    """The state of one producer."""
 
     __slots__ = (
         "batches",
@@ -85,7 +85,7 @@ class ProducerStateEntry:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of its last record in this epoch, -1 when there is none."""
+        """The sequence of the last record in this epoch; -1 when there is none."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
@@ -96,11 +96,11 @@ class ProducerStateEntry:
         return f"ProducerStateEntry({self.producer_id}, epoch {self.producer_epoch}, batches {self.batches})"
 
 
-_UNKNOWN: Final = ProducerStateEntry(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)  # what is known of one that has not written
+_UNKNOWN: Final = ProducerStateEntry(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)  # the state of a producer without records
 
 
 class ProducerState:
-    """All producers of one partition."""
+    """The state of all producers of one partition."""
 
     __slots__ = ("_directory", "_files", "entries", "snapshots", "transactions", "verifications")
 
@@ -109,18 +109,18 @@ class ProducerState:
         self._directory = directory
         self.entries: dict[int, ProducerStateEntry] = {}
         self.transactions = Transactions()
-        self.verifications: dict[int, Verification] = {}  #: by producer id; most of the time there are none
-        self.snapshots = sorted(snapshots)  #: the offsets of the snapshots that there are
+        self.verifications: dict[int, Verification] = {}  #: by producer id; usually empty
+        self.snapshots = sorted(snapshots)  #: the offsets of the existing snapshots
 
     def check(self, batch: RecordBatch, *, by_coordinator: bool = False) -> KnownBatch | None:
-        """Whether a batch may be appended: None when it may, or the batch that it repeats.
+        """Checks whether a batch may be appended. Returns None, or the known batch that it is a retry of.
 
-        What a coordinator writes for a producer has no sequence of the producer's: only its epoch is looked at.
-
-        Raises OutOfOrderSequenceNumber when sequences are missing, or were seen longer ago than is remembered;
-        InvalidProducerEpoch when a later incarnation of the producer has written; InvalidRecord without a sequence;
-        InvalidTxnState when its transaction is open and the batch is not part of it. A marker is judged by its epochs:
-        TransactionCoordinatorFenced.
+        :param by_coordinator: a coordinator appends the batch for the producer; then only its epoch is checked
+        :raises OutOfOrderSequenceNumber: when sequences are missing, or the batch is older than the known ones
+        :raises InvalidProducerEpoch: when the batch has an older epoch than the producer's last one
+        :raises InvalidRecord: when a batch of data has no sequence
+        :raises InvalidTxnState: when the producer's transaction is open and the batch is not transactional
+        :raises TransactionCoordinatorFenced: when a marker has an older coordinator epoch than the last one
         """
         first = batch.base_sequence
         entry = self.entries.get(batch.producer_id)
@@ -135,10 +135,10 @@ class ProducerState:
             return None
         if entry is None:
             if batch.producer_epoch < NO_PRODUCER_EPOCH:
-                raise InvalidProducerEpoch(f"Epoch {batch.producer_epoch} of producer {batch.producer_id} is none.")
+                raise InvalidProducerEpoch(f"Epoch {batch.producer_epoch} of producer {batch.producer_id} is invalid.")
             if self.verifications:
                 self._check_first(batch, entry)
-            return None  # its records may have been deleted long since: any sequence may come first
+            return None  # earlier records may be deleted, so the first known batch may have any sequence
         epoch = batch.producer_epoch
         if epoch != entry.producer_epoch:
             self._check_new_epoch(batch, entry)
@@ -152,12 +152,12 @@ class ProducerState:
                 if epoch != NO_PRODUCER_EPOCH:
                     raise OutOfOrderSequenceNumber(
                         f"Out of order sequence number for producer {batch.producer_id}: "
-                        f"{first} came in, and {last} is the last one there is."
+                        f"{first} (incoming), {last} (last appended)."
                     )
         if entry.current_txn_first_offset >= 0 and not batch.attributes & TRANSACTIONAL_BIT:
             raise InvalidTxnState(
-                f"A batch of producer {batch.producer_id} is not part of its transaction, "
-                f"which is open since offset {entry.current_txn_first_offset}."
+                f"A batch of producer {batch.producer_id} is not transactional, "
+                f"and the producer's transaction is open since offset {entry.current_txn_first_offset}."
             )
         if self.verifications:
             self._check_first(batch, entry)
@@ -166,17 +166,17 @@ class ProducerState:
     # ------------------------------------------------------------ transactions
 
     def is_ongoing(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether the producer's transaction of that epoch has records here, and no end yet."""
+        """Returns whether the producer's transaction of that epoch has records in the log and no marker yet."""
         entry = self.entries.get(producer_id)
         return entry is not None and entry.current_txn_first_offset >= 0 and entry.producer_epoch == producer_epoch
 
     def begin_verification(
         self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int, *, bumps_epoch: bool
     ) -> Verification | None:
-        """Somebody is about to ask the coordinator about a transaction that is not ongoing here; None when it is.
+        """Adds a verification before the coordinator is asked. Returns None when the transaction is ongoing here.
 
-        :param sequence: of the first record that is to be written
-        :raises InvalidProducerEpoch: the producer has been fenced
+        :param sequence: of the first record to append
+        :raises InvalidProducerEpoch: when the producer has been fenced
         """
         entry = self.entries.get(producer_id)
         if entry is not None:
@@ -193,9 +193,11 @@ class ProducerState:
         return verification
 
     def check_verified(self, producer_id: int, producer_epoch: int, verification: Verification | None) -> None:
-        """A batch may go into the transaction: it is ongoing, or has not ended since it was verified.
+        """Checks that the transaction is ongoing, or has not ended since the verification began.
 
-        :raises InvalidTxnState: it has; unless the producer has been fenced, which :meth:`check` says
+        A producer that has been fenced passes: :meth:`check` raises the error for it.
+
+        :raises InvalidTxnState: when the transaction has ended
         """
         if verification is not None and self.verifications.get(producer_id) is verification:
             return
@@ -204,10 +206,10 @@ class ProducerState:
             producer_epoch < entry.producer_epoch or self.is_ongoing(producer_id, producer_epoch)
         ):
             return
-        raise InvalidTxnState(f"The transaction of producer {producer_id} has ended before its records were there.")
+        raise InvalidTxnState(f"The transaction of producer {producer_id} ended before its records were appended.")
 
     def _check_first(self, batch: RecordBatch, entry: ProducerStateEntry | None) -> None:
-        """The first batch of a transaction is the first that asked, and begins a new epoch's sequences at 0."""
+        """Checks the first batch of a transaction: the lowest sequence comes first, and a new epoch starts at 0."""
         verification = self.verifications.get(batch.producer_id)
         if verification is None:
             return
@@ -215,17 +217,17 @@ class ProducerState:
         expected = 0 if starts_anew else verification.lowest_sequence
         if batch.base_sequence > expected:
             raise OutOfOrderSequenceNumber(
-                f"Out of order sequence number for producer {batch.producer_id}: {batch.base_sequence} came in, "
-                f"and its transaction has to begin with {expected} here."
+                f"Out of order sequence number for producer {batch.producer_id}: {batch.base_sequence} (incoming), "
+                f"{expected} (the first of its transaction)."
             )
 
     def check_end(self, producer_id: int, producer_epoch: int, transaction_version: int) -> None:
-        """Whether a marker may end the transaction that is open, beyond what :meth:`check` asks of any marker.
+        """Checks whether a marker may end the open transaction, in addition to :meth:`check`.
 
-        From ``transaction.version`` 2 on its epoch is above that of the records: one that is not would end a later
-        transaction than it was meant for (KIP-1228). The same marker once more ends nothing, and is let in.
+        From ``transaction.version`` 2 on a marker's epoch is above that of the records. Another marker would end a
+        later transaction than it was written for (KIP-1228). A repeated marker ends nothing and is accepted.
 
-        :raises InvalidProducerEpoch: it may not
+        :raises InvalidProducerEpoch: when the marker's epoch is not above that of the records
         """
         entry = self.entries.get(producer_id)
         if transaction_version < BUMPS_EPOCH or entry is None or producer_epoch > entry.producer_epoch:
@@ -245,8 +247,8 @@ class ProducerState:
             raise _older_epoch_of(batch, entry)
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise TransactionCoordinatorFenced(
-                f"Invalid coordinator epoch for producer {batch.producer_id}: {marker.coordinator_epoch} came in, "
-                f"and {entry.coordinator_epoch} is the last one seen."
+                f"Invalid coordinator epoch for producer {batch.producer_id}: {marker.coordinator_epoch} (incoming), "
+                f"{entry.coordinator_epoch} (last seen)."
             )
 
     def _check_new_epoch(self, batch: RecordBatch, entry: ProducerStateEntry) -> None:
@@ -255,13 +257,15 @@ class ProducerState:
         if batch.base_sequence > 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
             raise OutOfOrderSequenceNumber(
                 f"Invalid sequence number for new epoch {batch.producer_epoch} of producer {batch.producer_id}: "
-                f"it has to start at 0, and {batch.base_sequence} came in."
+                f"{batch.base_sequence} (incoming), 0 (expected)."
             )
 
     def update(self, batch: RecordBatch, base_offset: int) -> AbortedTransaction | None:
-        """The batch, of a producer id, is in the log at ``base_offset``.
+        """Adds a batch with a producer id that was appended at ``base_offset``.
 
-        Gives the transaction that it ends by an abort, for the index. Raises InvalidRecord for a marker that is none.
+        Returns the transaction that it aborts, for the transaction index.
+
+        :raises InvalidRecord: when a control batch holds something else than a marker
         """
         if batch.is_control:
             return self._end_transaction(batch, base_offset)
@@ -282,7 +286,7 @@ class ProducerState:
         return None
 
     def _entry_of(self, batch: RecordBatch) -> ProducerStateEntry:
-        """What is known of the batch's producer in the batch's epoch."""
+        """Returns the entry of the batch's producer, with the batch's epoch."""
         entry = self.entries.get(batch.producer_id)
         if entry is None:
             entry = self.entries[batch.producer_id] = ProducerStateEntry(batch.producer_id, batch.producer_epoch)
@@ -292,12 +296,12 @@ class ProducerState:
         return entry
 
     def _end_transaction(self, batch: RecordBatch, base_offset: int) -> AbortedTransaction | None:
-        """A marker. One without records before it ends nothing, and the index needs not know."""
+        """Adds a marker. A marker without a transaction ends nothing, and needs no entry in the transaction index."""
         marker = marker_of(batch)
         if marker is None:
             return None
         entry = self._entry_of(batch)
-        self._void_verification(batch)
+        self._remove_verification(batch)
         first_offset = entry.current_txn_first_offset
         entry.current_txn_first_offset = -1
         entry.coordinator_epoch = marker.coordinator_epoch
@@ -307,8 +311,8 @@ class ProducerState:
         ended = self.transactions.end(first_offset, batch.producer_id, base_offset)
         return ended if marker.is_abort else None
 
-    def _void_verification(self, marker: RecordBatch) -> None:
-        """The transaction that somebody asked about has ended; but not the next, which has the marker's epoch."""
+    def _remove_verification(self, marker: RecordBatch) -> None:
+        """Removes the verification of the transaction that ended; that of the next one has the marker's epoch."""
         verification = self.verifications.get(marker.producer_id)
         if verification is not None and not (
             verification.bumps_epoch and verification.producer_epoch == marker.producer_epoch
@@ -316,11 +320,11 @@ class ProducerState:
             del self.verifications[marker.producer_id]
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Take in a batch that is in the log, whatever came before it. Gives and raises what :meth:`update` does."""
+        """Adds a batch of the log without a check. Returns and raises what :meth:`update` does."""
         return self.update(batch, batch.base_offset) if batch.producer_id >= 0 else None
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget the producers that wrote nothing for ``producer.id.expiration.ms``; how many there were."""
+        """Removes the producers that have written nothing for ``producer.id.expiration.ms``. Returns their number."""
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()
@@ -334,7 +338,7 @@ class ProducerState:
         return len(expired)
 
     def encode(self) -> bytes:
-        """The snapshot file of this state."""
+        """Returns the content of a snapshot of this state."""
         body = [
             _ENTRY.pack(
                 entry.producer_id,
@@ -356,7 +360,7 @@ class ProducerState:
         return f"{self._directory}/{offset:020d}.snapshot"
 
     def take_snapshot(self, offset: int) -> str | None:
-        """Write the state that the records below ``offset`` made; the file's path, None when it is there already."""
+        """Writes a snapshot of the records below ``offset``. Returns its path; None when it exists already."""
         if offset in self.snapshots:
             return None
         path = self.snapshot_path(offset)
@@ -366,9 +370,9 @@ class ProducerState:
         return path
 
     def load_snapshot(self, first: int, last: int) -> int | None:
-        """Become the state in the latest good snapshot of an offset from ``first`` to ``last``; which one that is.
+        """Loads the latest valid snapshot of an offset from ``first`` to ``last``. Returns that offset.
 
-        None, and no producers, when there is none. Snapshots that cannot be read are deleted.
+        Returns None, and removes all producers, when there is none. Invalid snapshots are deleted.
         """
         self.clear()
         for offset in reversed(self.snapshots):
@@ -378,7 +382,7 @@ class ProducerState:
                 data = self._files.read(self.snapshot_path(offset))
                 entries = _decode(data)
             except (CorruptSnapshot, FileNotFoundError) as error:
-                logger.warning("Snapshot %s is left out: %s", self.snapshot_path(offset), error)
+                logger.warning("Cannot load producer snapshot %s: %s", self.snapshot_path(offset), error)
                 self.remove_snapshots(offset, offset)
                 continue
             self.entries = {entry.producer_id: entry for entry in entries}
@@ -389,19 +393,19 @@ class ProducerState:
         return None
 
     def clear(self) -> None:
-        """Forget all producers and their transactions."""
+        """Removes all producers and their transactions."""
         self.entries = {}
         self.transactions.clear()
         self.verifications.clear()
 
     def remove_snapshots(self, first: int, last: int) -> None:
-        """Delete the snapshots of offsets from ``first`` to ``last``."""
+        """Deletes the snapshots of offsets from ``first`` to ``last``."""
         for offset in [offset for offset in self.snapshots if first <= offset <= last]:
             self._files.delete(self.snapshot_path(offset))
             self.snapshots.remove(offset)
 
     def remove_strays(self, bases: Container[int]) -> None:
-        """Delete the snapshots that no segment begins with, but for the latest."""
+        """Deletes the snapshots that are of no segment's base offset, except the latest one."""
         for offset in self.snapshots[:-1]:
             if offset not in bases:
                 self.remove_snapshots(offset, offset)
@@ -420,12 +424,12 @@ def _older_epoch(producer_id: int, producer_epoch: int, entry: ProducerStateEntr
 
 def _decode(data: bytes) -> list[ProducerStateEntry]:
     if len(data) < _HEADER.size:
-        raise CorruptSnapshot(f"{len(data)} bytes are too few")
+        raise CorruptSnapshot(f"{len(data)} bytes are too few for a header")
     version, crc, count = _HEADER.unpack_from(data)
     if version != _VERSION:
         raise CorruptSnapshot(f"version {version}, not {_VERSION}")
     if crc32c(memoryview(data)[_CHECKED_FROM:]) != crc:
-        raise CorruptSnapshot("the CRC is not that of the bytes")
+        raise CorruptSnapshot("the CRC does not match")
     if count * _ENTRY.size != len(data) - _HEADER.size:
         raise CorruptSnapshot(f"{count} entries do not take {len(data) - _HEADER.size} bytes")
     entries = []

@@ -1,7 +1,7 @@
-"""Looking at what was read before it goes out: whether each batch is still the one that was written.
+"""The optional check of batches that are read from the disk (``barnabas.log.read.check.crcs``).
 
-Knows nothing of who reads. Unless it is told otherwise (``barnabas.log.read.check.crcs``) a broker does without, as
-Apache Kafka does: clients check the CRC of what they get, and a follower checks it before it writes.
+Knows nothing of who reads. By default a broker does not check, as Apache Kafka does not: clients check the CRC of what
+they fetch, and followers check it before they append.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,13 @@ from barnabas.records.batch import RecordBatch
 
 
 def check_read(passed: Sequence[Segment], offset: int, data: bytes) -> None:
-    """Look at ``data``, whole batches from the one that holds ``offset`` on, or from the first after it.
+    """Checks ``data``, whole batches from the one that holds ``offset`` on, or from the first one after it.
 
-    ``passed`` are the segments that were looked into for it; it is of the last one. Raises CorruptMessage, which names
-    file and position, when a CRC is not that of the bytes, or when an offset, which no CRC covers, is not where it can
-    be; also of batches that were passed over, when ``offset`` is in none: it may have been in one.
+    When ``offset`` is in no batch, the batches before are checked too: it may have been in one of them.
+
+    :param passed: the segments that were searched for ``offset``; ``data`` is from the last one
+    :raises CorruptMessage: when a CRC does not match, or an offset, which no CRC covers, is out of order; the message
+        names file and position
     """
     segment = passed[-1]
     first = _check(segment, segment.locate(offset), data, segment.base_offset) if data else offset + 1
@@ -29,17 +31,17 @@ def check_read(passed: Sequence[Segment], offset: int, data: bytes) -> None:
 
 
 def _check(segment: Segment, position: int, data: bytes, least: int) -> int:
-    """Check the batches in ``data``, which is at ``position``; the first one's base offset."""
+    """Checks the batches in ``data``, which starts at ``position``. Returns the base offset of the first one."""
     at, first = 0, -1
     while at < len(data):
         try:
             batch = RecordBatch.parse(data, at)
             batch.check_crc()
         except CorruptMessage as error:
-            reason = f"{error} It says that it is of offset {int.from_bytes(data[at : at + 8], signed=True)}."
+            reason = f"{error} Its base offset is {int.from_bytes(data[at : at + 8], signed=True)}."
             raise corrupt(segment.file, position + at, reason) from None
         if batch.base_offset < least or batch.last_offset_delta < 0:
-            reason = f"offsets {batch.base_offset} to {batch.last_offset} cannot follow {least - 1}"
+            reason = f"offsets {batch.base_offset} to {batch.last_offset} cannot follow offset {least - 1}"
             raise corrupt(segment.file, position + at, reason)
         if first < 0:
             first = batch.base_offset

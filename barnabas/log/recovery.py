@@ -1,7 +1,7 @@
-"""Opening a partition's directory: what a stop, a crash or Apache Kafka left there becomes a log again.
+"""Creates the log of a partition, and opens one from a directory after a shutdown, a crash or a run of Apache Kafka.
 
-Knows nothing of other partitions. It goes the way of Apache Kafka's ``LogLoader``: leftovers of deletions and swaps
-first, then the segments past the recovery point batch by batch, then leader epochs and producers.
+Knows nothing of other partitions. The steps are those of Apache Kafka's ``LogLoader``: complete deletions and swaps,
+check the segments after the recovery point batch by batch, load leader epochs and producers.
 """
 
 import logging
@@ -10,14 +10,14 @@ import os
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, KafkaError
 from barnabas.log import leader_epochs, swapping, upgrading
-from barnabas.log.checking import Damage, Following, SegmentCheck
+from barnabas.log.checking import Damage, Expectations, SegmentCheck
 from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
-from barnabas.log.index_check import transactions_hold
 from barnabas.log.leader_epochs import LeaderEpochs
+from barnabas.log.limits import MAX_OFFSET
 from barnabas.log.meta_properties import uuid_of, uuid_text
 from barnabas.log.offset_index import CorruptIndex
-from barnabas.log.partition_log import PartitionLog
+from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState
 from barnabas.log.segment import (
@@ -28,7 +28,7 @@ from barnabas.log.segment import (
     TXN_INDEX_SUFFIX,
     Segment,
 )
-from barnabas.log.services import LogServices
+from barnabas.log.transaction_index_check import is_transaction_index_valid
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,10 @@ def create_log(
     now_ms: int,
     start_offset: int = 0,
 ) -> PartitionLog:
-    """A new log in a new directory. Raises OSError."""
+    """Creates an empty log in a new directory.
+
+    :raises OSError: when a file cannot be created
+    """
     files = services.files
     files.makedirs(directory)
     write_topic_id(files, directory, topic_id)
@@ -82,18 +85,19 @@ def open_log(
     was_compacted: bool = False,
     now_ms: int,
 ) -> PartitionLog:
-    """The log in ``directory``, which is there.
+    """Opens the log in ``directory``.
 
-    ``clean`` says that it was closed; otherwise what is past ``recovery_point`` is read and checked, and the log is cut
-    at the first batch that is damaged. ``was_compacted`` says that records may be missing in between, as they may where
-    the topic is compacted now. Raises OSError.
+    :param clean: the last shutdown was clean; otherwise recovery checks everything after ``recovery_point``, and cuts
+        the log at the first damaged batch
+    :param was_compacted: the log may have gaps between records, as any log of a compacted topic
+    :raises OSError: when a file cannot be read or written
     """
-    opening = _Opening(services, directory, config, recovery_point, now_ms)
-    opening.may_have_holes = was_compacted or config.compacts
-    return opening.open(topic, partition, clean, log_start_offset)
+    loader = _Loader(services, directory, config, recovery_point, now_ms)
+    loader.may_have_gaps = was_compacted or config.compacts
+    return loader.open(topic, partition, clean, log_start_offset)
 
 
-class _Opening:
+class _Loader:
     """The state between the steps of :func:`open_log`."""
 
     def __init__(
@@ -107,17 +111,17 @@ class _Opening:
         self.now_ms = now_ms
         self.segments: list[Segment] = []
         self.first_unindexed: int | None = None
-        self.may_have_holes = config.compacts
+        self.may_have_gaps = config.compacts
         self.snapshots: list[int] = []
         self.next_offset = 0
 
     def open(self, topic: str, partition: int, clean: bool, log_start_offset: int) -> PartitionLog:
-        sizes = swapping.finish(self.files, self.directory)
+        sizes = swapping.complete_swaps(self.files, self.directory)
         recover_from = None if clean else self.recovery_point
         self.list_segments(upgrading.upgrade(self.files, self.directory, sizes, recover_from))
         epochs_known = self.load_epochs()
         if not self.segments:
-            self.start_anew(log_start_offset)
+            self.start_empty(log_start_offset)
             clean = True
         self.producers = ProducerState(self.files, self.directory, self.snapshots)
         log_start_offset = max(log_start_offset, self.segments[0].base_offset)
@@ -126,10 +130,15 @@ class _Opening:
             self.recover(self.first_to_recover(clean) if epochs_known else 0, log_start_offset)
             clean = False
         if self.next_offset < log_start_offset:
-            logger.warning("%s ends at %d, before its start %d", self.directory, self.next_offset, log_start_offset)
-            self.start_anew(log_start_offset)
+            logger.warning(
+                "%s ends at offset %d, below its log start offset %d: deleting all segments",
+                self.directory,
+                self.next_offset,
+                log_start_offset,
+            )
+            self.start_empty(log_start_offset)
         if clean:
-            self.epochs.forget_empty(self.next_offset)
+            self.epochs.remove_without_records(self.next_offset)
         self.epochs.truncate_from_end(self.next_offset)
         self.epochs.truncate_from_start(log_start_offset)
         log = PartitionLog(
@@ -159,7 +168,7 @@ class _Opening:
         for name in sizes:
             stem, dot, suffix = name.partition(".")
             if dot + suffix in SUFFIXES[1:] and stem.isdigit() and int(stem) not in known:
-                logger.warning("Index %s/%s belongs to no segment and is deleted", self.directory, name)
+                logger.warning("Index %s/%s is deleted: it belongs to no segment", self.directory, name)
                 self.files.delete(f"{self.directory}/{name}")
             elif dot + suffix == SNAPSHOT_SUFFIX and stem.isdigit():
                 self.snapshots.append(int(stem))
@@ -173,19 +182,19 @@ class _Opening:
                 self.first_unindexed = len(self.segments) - 1
 
     def load_epochs(self) -> bool:
-        """Read ``leader-epoch-checkpoint``; false when it says nothing and the batches have to."""
+        """Reads ``leader-epoch-checkpoint``. Returns False when the epochs must be read from the batches."""
         path = f"{self.directory}/{leader_epochs.FILE_NAME}"
         try:
             self.epochs = LeaderEpochs.load(self.files, path)
         except (CorruptCheckpoint, FileNotFoundError) as error:
             self.epochs = LeaderEpochs(self.files, path)
             if any(segment.size for segment in self.segments):
-                logger.warning("Leader epochs are read from the batches, because of %s", error)
+                logger.warning("Leader epochs are read from the batches: %s", error)
                 return False
         return True
 
-    def start_anew(self, offset: int) -> None:
-        """Nothing is left: go on with an empty log at ``offset``."""
+    def start_empty(self, offset: int) -> None:
+        """Deletes all segments, and starts an empty log at ``offset``."""
         for segment in self.segments:
             _delete_segment(self.files, segment)
         self.segments = [Segment.create(self.files, self.directory, offset, self.services.index_cache, self.now_ms)]
@@ -195,27 +204,27 @@ class _Opening:
         self.next_offset = offset
 
     def find_end(self) -> bool:
-        """Find the log's end in the active segment; false when that does not go without recovery."""
+        """Finds the log's end in the active segment. Returns False when the segment needs recovery."""
         active = self.segments[-1]
         try:
             self.next_offset = active.find_end()
         except (CorruptIndex, CorruptMessage) as error:
-            logger.warning("%s is recovered although it was closed: %s", active.path(LOG_SUFFIX), error)
+            logger.warning("%s is recovered after a clean shutdown: %s", active.path(LOG_SUFFIX), error)
             return False
         return True
 
     def find_producers(self, log_start_offset: int) -> bool:
-        """Learn the producers from a snapshot and what follows it; false when that cannot be read."""
+        """Loads the producers from a snapshot and the batches after it. Returns False when a batch is corrupt."""
         try:
             load_producers(self.producers, self.segments, log_start_offset, self.next_offset)
         except KafkaError as error:
-            logger.warning("%s is recovered although it was closed: %s", self.directory, error)
+            logger.warning("%s is recovered after a clean shutdown: %s", self.directory, error)
             self.recovery_point = 0
             return False
         return True
 
     def first_to_recover(self, clean: bool) -> int:
-        """The segment that holds the recovery point; the active one is never trusted."""
+        """Returns the number of the segment that holds the recovery point. The active one is always checked."""
         if clean and self.recovery_point:
             first = len(self.segments) - 1
         else:
@@ -224,14 +233,14 @@ class _Opening:
         return first if self.first_unindexed is None else min(first, self.first_unindexed)
 
     def recover(self, first: int, log_start_offset: int) -> None:
-        """Check the segments from number ``first`` on; cut the log at the first damage."""
+        """Checks the segments from number ``first`` on, and cuts the log at the first damage."""
         base = self.segments[first].base_offset
         self.producers.remove_snapshots(base + 1, MAX_OFFSET)
         epochs_before = list(self.epochs.entries)
         try:
             load_producers(self.producers, self.segments[:first], log_start_offset, base)
         except KafkaError as error:
-            logger.warning("%s is recovered from its start on: %s", self.directory, error)
+            logger.warning("%s is recovered from its first segment on: %s", self.directory, error)
             self.recover(0, log_start_offset)
             return
         expected = base
@@ -247,7 +256,7 @@ class _Opening:
                 self.cut(number, damage)
                 break
             if number + 1 < len(self.segments):
-                segment.close()  # a big log has more segments than there are descriptors
+                segment.close()  # a large log has more segments than the process has descriptors
         self.next_offset = max(expected, self.segments[-1].base_offset)
         active = self.segments[-1]
         active.active = True
@@ -255,10 +264,10 @@ class _Opening:
             self.epochs.write()
 
     def cut(self, number: int, damage: Damage) -> None:
-        """Cut segment ``number`` where it is damaged, and drop those after it."""
+        """Cuts segment ``number`` at the damage, and deletes the segments after it."""
         segment = self.segments[number]
         logger.warning(
-            "%s is cut at offset %d, position %d of %d, because %s",
+            "%s is cut at offset %d, position %d of %d: %s",
             segment.path(LOG_SUFFIX),
             damage.offset,
             damage.position,
@@ -268,47 +277,51 @@ class _Opening:
         segment.file.truncate(damage.position)
         segment.size = damage.position
         for beyond in self.segments[number + 1 :]:
-            logger.warning("%s is deleted, as it follows a damaged segment", beyond.path(LOG_SUFFIX))
+            logger.warning("%s is deleted: it follows a damaged segment", beyond.path(LOG_SUFFIX))
             _delete_segment(self.files, beyond)
         del self.segments[number + 1 :]
         self.producers.remove_snapshots(damage.offset + 1, MAX_OFFSET)
 
     def recover_segment(self, number: int, expected: int) -> tuple[Damage | None, int]:
-        """Check each batch of a segment, index it, and learn epochs and producers from it.
+        """Checks each batch of a segment, rebuilds the indexes, and adds epochs and producers.
 
-        Gives the damage, if there is any, and the offset after the last good record.
+        Returns the damage, or None, and the offset after the last good record.
         """
         segment = self.segments[number]
         next_base = self.segments[number + 1].base_offset if number + 1 < len(self.segments) else None
-        following = Following(next_base, self.may_have_holes)
-        check = SegmentCheck(segment, expected, following, self.epochs, self.producers)
+        expectations = Expectations(next_base, self.may_have_gaps)
+        check = SegmentCheck(segment, expected, expectations, self.epochs, self.producers)
         damage = check.run()
         segment.replace_indexes(check.index, check.time_index, check.latest, check.latest_offset)
         segment.transactions.replace(check.aborted)
         return damage, check.expected
 
     def missing_tail(self, number: int, end: int) -> Damage | None:
-        """A power cut can leave a segment shorter than it was, and the next one's name in the directory."""
-        if number + 1 == len(self.segments) or self.may_have_holes or self.segments[number + 1].base_offset == end:
+        """Returns the damage when a segment ends before the next one starts.
+
+        A power cut can shorten a segment that was not fsynced, while the next one's name is in the directory.
+        """
+        if number + 1 == len(self.segments) or self.may_have_gaps or self.segments[number + 1].base_offset == end:
             return None
         segment = self.segments[number]
-        return Damage(segment.size, end, f"the next segment begins at offset {self.segments[number + 1].base_offset}")
+        return Damage(segment.size, end, f"the next segment starts at offset {self.segments[number + 1].base_offset}")
 
 
 def _is_indexed(segments: list[Segment], sizes: dict[str, int]) -> bool:
-    """Whether the last one's index of aborted transactions can be believed: nobody notices later that it is not there.
+    """Returns whether the last segment's transaction index is valid.
 
-    Where the offset index is missing it may be too, as Apache Kafka's ``LogSegment.sanityCheck`` has it.
+    It is checked at once because nothing later would reveal a missing one. Where the offset index is missing, the
+    transaction index may be missing too (Apache Kafka's ``LogSegment.sanityCheck``).
     """
     segment = segments[-1]
     name = f"{segment.base_offset:020d}"
     try:
         if sizes.get(name + TXN_INDEX_SUFFIX):
-            holds = transactions_hold(segments)
+            is_valid = is_transaction_index_valid(segments)
             for each in segments:
                 each.close()
-            if not holds:
-                raise CorruptMessage(f"{name}{TXN_INDEX_SUFFIX} speaks of transactions that are not there")
+            if not is_valid:
+                raise CorruptMessage(f"{name}{TXN_INDEX_SUFFIX} has transactions that are not in the log")
     except CorruptMessage as error:
         logger.warning("%s is recovered: %s", segment.path(LOG_SUFFIX), error)
         return False
@@ -324,17 +337,14 @@ def _delete_segment(files: Files, segment: Segment) -> None:
         files.delete(segment.path(suffix))
 
 
-MAX_OFFSET = 2**63 - 1
-
-
 def write_topic_id(files: Files, directory: str, topic_id: bytes) -> None:
-    """Write ``partition.metadata``, which ties the directory to the topic that it belongs to."""
+    """Writes ``partition.metadata``, which holds the id of the topic that the directory belongs to."""
     text = f"version: 0\ntopic_id: {uuid_text(topic_id)}"
     files.write_atomically(f"{directory}/{METADATA_FILE}", text.encode(), sync=False)
 
 
 def read_topic_id(files: Files, directory: str) -> bytes:
-    """The topic id in ``partition.metadata``; zero when there is no such file, or nothing sensible in it."""
+    """Returns the topic id in ``partition.metadata``; zeros when the file is missing or invalid."""
     try:
         lines = files.read(f"{directory}/{METADATA_FILE}").decode().splitlines()
         entries = dict(line.split(": ", 1) for line in lines)

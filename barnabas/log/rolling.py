@@ -1,17 +1,18 @@
-"""When a batch goes into a new segment.
+"""The rules for rolling: when a batch is appended to a new segment.
 
-Knows nothing of how segments are begun or ended. The rules are those of Apache Kafka's ``LogSegment.shouldRoll`` and
+Knows nothing of how a segment is rolled. The rules are those of Apache Kafka's ``LogSegment.shouldRoll`` and
 ``LogConfig.maxSegmentMs``.
 """
 
 from barnabas.config.topic import TopicConfig
-from barnabas.log.segment import MAX_SIZE, Segment
+from barnabas.log.limits import MAX_RELATIVE_OFFSET
+from barnabas.log.segment import Segment
 
 
 def rolls_after_ms(config: TopicConfig, jitter_ms: int) -> int:
-    """How old a segment gets, ``jitter_ms`` being the random part that it is spared.
+    """Returns the age in ms at which a segment rolls, less the random ``jitter_ms``.
 
-    Only closed segments are compacted: what must be compacted in time (KIP-354) must be in one by then.
+    Only closed segments are compacted, so a segment rolls before ``max.compaction.lag.ms`` has passed (KIP-354).
     """
     age_ms = min(config.segment_ms, config.max_compaction_lag_ms) if config.compacts else config.segment_ms
     return age_ms - jitter_ms
@@ -20,12 +21,14 @@ def rolls_after_ms(config: TopicConfig, jitter_ms: int) -> int:
 def must_roll(
     active: Segment, config: TopicConfig, roll_after_ms: int, size: int, last_offset: int, timestamp: int, now_ms: int
 ) -> bool:
-    """Whether a batch of ``size`` bytes, up to that offset and timestamp (ms), cannot go into ``active`` any more.
+    """Returns whether the active segment must roll before a batch of ``size`` bytes is appended.
 
-    Time is that of the records, counted from the segment's first batch; the clock's where records have none. An empty
-    segment does not grow old.
+    A segment's age is the difference of the records' timestamps since its first batch, or of the clock where records
+    have no timestamps. An empty segment has no age.
+
+    :param last_offset: of the batch, as is ``timestamp``, in ms
     """
-    if active.size > config.segment_bytes - size or last_offset - active.base_offset > MAX_SIZE:
+    if active.size > config.segment_bytes - size or last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
         return True
     if active.size:
         since = active.rolling_timestamp

@@ -1,6 +1,6 @@
-"""Going through a file of batches by their headers, without reading what is in the batches.
+"""A scan of a ``.log`` file by the headers of its batches.
 
-Knows nothing of indexes, nor of whether the bytes are what they were: no CRC is looked at.
+Knows nothing of indexes and records. It checks no CRC.
 """
 
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from barnabas.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
 SHORT_HEADER: Final = Struct(">qi11xi")  # base_offset, batch_length, last_offset_delta
 MIN_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
-GLANCE: Final = 1024  # bytes read to look at a few headers
-STRIDE: Final = 1 << 16  # bytes read to look at many
+GLANCE: Final = 1024  # bytes per read where a few headers are wanted
+STRIDE: Final = 1 << 16  # bytes per read where many are
 
-_HEADER: Final = Struct(">qi4xb6xi8xq")  # and magic and max_timestamp
+_HEADER: Final = Struct(">qi4xb6xi8xq")  # base_offset, batch_length, magic, last_offset_delta, max_timestamp
 
 
 class BatchAt(NamedTuple):
-    """A batch's place in a segment, and what its header says that an index wants to know."""
+    """A batch's position in a segment, and the fields of its header that indexes need."""
 
     position: int
     size: int
@@ -30,9 +30,10 @@ class BatchAt(NamedTuple):
 
 
 def scan(file: File, position: int, size: int, stride: int = STRIDE) -> Iterator[BatchAt]:
-    """The batches from ``position`` up to ``size``, the end of the file.
+    """Yields the batches from ``position`` up to ``size``, the end of the file.
 
-    Raises CorruptMessage where there is none.
+    :param stride: bytes per read
+    :raises CorruptMessage: at the first position where no batch starts
     """
     unpack_header = _HEADER.unpack_from
     while position < size:
@@ -50,5 +51,5 @@ def scan(file: File, position: int, size: int, stride: int = STRIDE) -> Iterator
 
 
 def corrupt(file: File, position: int, reason: str) -> CorruptMessage:
-    """What to raise where ``file`` does not hold what it should."""
+    """Returns the error for a position in ``file`` where the bytes are not a batch."""
     return CorruptMessage(f"{file.path} at position {position}: {reason}")

@@ -1,10 +1,10 @@
-"""One segment of a partition's log: a ``.log`` file of record batches, and its two indexes.
+"""One segment of a partition's log: a ``.log`` file of record batches with its indexes.
 
 Knows nothing of other segments, of producers or leader epochs, nor of which offsets are committed.
 
-Only the newest segment, the active one, is appended to. Its index entries gather in memory and are written when it is
-flushed, rolled or closed; until then they can be had from the ``.log`` again (:meth:`Segment.rebuild`). The indexes of
-the others are read when first needed, and forgotten when :class:`IndexCache` has too many.
+Only the newest segment, the active one, is appended to. Its index entries are kept in memory and written when it is
+flushed, rolled or closed; after a crash they are rebuilt from the ``.log`` (:meth:`Segment.rebuild_indexes`). The
+indexes of closed segments are loaded on first use, and released when :class:`IndexCache` is full.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ from typing import Final
 from barnabas.log.files import Data, File, Files
 from barnabas.log.index_cache import IndexCache
 from barnabas.log.index_check import (
-    MAX_OFFSET,
     Entries,
     StoredEntries,
-    is_brought,
-    latest_holds,
-    starts_batch,
-    times_hold,
+    are_entries_valid,
+    is_batch_start,
+    is_entry_valid,
+    is_last_entry_valid,
 )
+from barnabas.log.limits import MAX_OFFSET
 from barnabas.log.offset_index import ENTRY as OFFSET_ENTRY
 from barnabas.log.offset_index import CorruptIndex, OffsetIndex
 from barnabas.log.scan import GLANCE, MIN_LENGTH, SHORT_HEADER, STRIDE, BatchAt, corrupt, scan
@@ -44,15 +44,13 @@ SNAPSHOT_SUFFIX: Final = ".snapshot"
 DELETED_SUFFIX: Final = ".deleted"
 SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 
-MAX_SIZE: Final = 2**31 - 1  # positions and relative offsets are int32
-
 UNKNOWN: Final = -2
 
 _REMEMBERED: Final = 16
 
 
 class Segment:
-    """A segment; ``active`` when batches are appended to it."""
+    """A segment. ``active`` says whether batches are appended to it."""
 
     __slots__ = (
         "_cache",
@@ -88,22 +86,22 @@ class Segment:
         self.index_interval = 4096
         self.bytes_since_index = 0
         self.created_ms = 0
-        #: The latest timestamp of all records, and the last offset of the batch that has it; UNKNOWN of a closed
-        #: segment until somebody asks by :meth:`largest_timestamp`.
+        #: The maximum timestamp of all records, and the last offset of the batch that has it. UNKNOWN in a closed
+        #: segment until the first call of :meth:`largest_timestamp`.
         self.max_timestamp = UNKNOWN
         self.max_timestamp_offset = base_offset
-        #: The first batch's latest timestamp, from which ``segment.ms`` counts; None until it is known.
+        #: The first batch's maximum timestamp, from which ``segment.ms`` counts; None until it is known.
         self.rolling_timestamp: int | None = None
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
-        self._indexed = self._timed = 0  # entries that are in the files
-        self._is_from_file = False  # whether the indexes were read, and so are not to be believed without a look
-        self._remembered: dict[int, int] | None = None
+        self._indexed = self._timed = 0  # the number of entries that are in the files
+        self._is_from_file = False  # whether the indexes were loaded, so that entries are checked before use
+        self._remembered: dict[int, int] | None = None  # positions of offsets at which readers will continue
         self.transactions = TransactionIndex(files, self.path(TXN_INDEX_SUFFIX), base_offset)
 
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, cache: IndexCache, now_ms: int) -> "Segment":
-        """A new, empty, active segment; files of that name are replaced."""
+        """Creates an empty active segment. Its files replace files of the same name."""
         path = f"{directory}/{base_offset:020d}"
         file = files.create(path + LOG_SUFFIX)
         files.create(path + INDEX_SUFFIX).close()
@@ -125,34 +123,38 @@ class Segment:
     # ------------------------------------------------------------ appending
 
     def append(self, data: Data, last_offset: int, max_timestamp: int) -> None:
-        """Write one batch at the end.
+        """Appends one batch.
 
-        Raises OSError; the file is then as it was, unless it cannot even be cut.
+        :raises OSError: when the write fails; the file is then cut back to its previous size, if possible
         """
         position = self.size
         try:
             self.file.write(data)
         except OSError:
-            self.cut_back(position)
+            self._cut_back(position)
             raise
         size = len(data)
         self.size = position + size
-        self.note(position, size, last_offset, max_timestamp)
+        self._index_batch(position, size, last_offset, max_timestamp)
 
     def append_many(self, data: Data, batches: list[BatchAt]) -> None:
-        """Write several batches in one go; their positions are relative to ``data``. Raises as :meth:`append`."""
+        """Appends several batches in one write.
+
+        :param batches: their positions are relative to ``data``
+        :raises OSError: as :meth:`append`
+        """
         position = self.size
         try:
             self.file.write(data)
         except OSError:
-            self.cut_back(position)
+            self._cut_back(position)
             raise
         for batch in batches:
-            self.note(position + batch.position, batch.size, batch.last_offset, batch.max_timestamp)
+            self._index_batch(position + batch.position, batch.size, batch.last_offset, batch.max_timestamp)
         self.size = position + len(data)
 
-    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Index a batch of the active segment, if it is time for an entry (``LogSegment.append``)."""
+    def _index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Adds index entries for an appended batch, if the interval since the last entry is over."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         if position == 0:
@@ -163,30 +165,30 @@ class Segment:
             self.bytes_since_index = 0
         self.bytes_since_index += size
 
-    def cut_back(self, size: int) -> None:
-        """Make the file as long as it was before a write failed; if not even that works, recovery will do it."""
+    def _cut_back(self, size: int) -> None:
+        """Cuts the file back after a failed write. If that fails too, recovery does it."""
         try:
             self.file.truncate(size)
         except OSError as error:
-            logger.warning("%s could not be cut back to %d bytes after a failed write: %s", self.file.path, size, error)
+            logger.warning("Cannot cut %s back to %d bytes after a failed write: %s", self.file.path, size, error)
 
     def is_full(self, max_index_bytes: int) -> bool:
-        """Whether an index has no room for another entry (``segment.index.bytes``)."""
+        """Returns whether an index has no room for another entry (``segment.index.bytes``)."""
         if self.bytes_since_index <= self.index_interval:
-            return False  # no entry is due; and a just opened segment's indexes need not be read for this
+            return False  # no entry is due, so the indexes of a segment that was just opened need not be loaded
         return (
             len(self.offset_index()) >= max_index_bytes // 8 or len(self.time_index()) >= max_index_bytes // 12 - 1
-        )  # one entry of the time index is kept for the latest timestamp when the segment closes
+        )  # the time index gets one more entry when the segment rolls: the maximum timestamp
 
     # ------------------------------------------------------------ indexes
 
     def offset_index(self) -> OffsetIndex:
-        """The offset index, read from its file when it is not in memory, and made anew when it cannot be true."""
+        """Returns the offset index. It is loaded if it is not in memory, and rebuilt if the file is invalid."""
         index = self._index
         return index if index is not None else self._load_indexes()[0]
 
     def time_index(self) -> TimeIndex:
-        """The time index, as :meth:`offset_index`."""
+        """Returns the time index, as :meth:`offset_index` does."""
         index = self._time_index
         return index if index is not None else self._load_indexes()[1]
 
@@ -197,33 +199,32 @@ class Segment:
             if len(index):
                 self._check_entry(index.last_offset, index.positions[-1])
             if not self.active and self.size and not len(time_index) and self.first_timestamp() >= 0:
-                raise CorruptIndex("the time index has no entry, and there are records with timestamps")
+                raise CorruptIndex("the time index is empty, and records have timestamps")
         except (FileNotFoundError, CorruptIndex) as error:
-            logger.warning("Index of %s is made anew: %s", self.path(LOG_SUFFIX), error)
+            logger.warning("The indexes of %s are rebuilt: %s", self.path(LOG_SUFFIX), error)
             return self.rebuild_indexes()
         self._indexed, self._timed = len(index), len(time_index)
         self._is_from_file = True
         return self._keep(index, time_index)
 
-    def _distrust(self, reason: str) -> None:
-        """What was read from the index files is not true."""
-        logger.warning("Index of %s is made anew: %s", self.path(LOG_SUFFIX), reason)
+    def _rebuild_invalid(self, reason: str) -> None:
+        logger.warning("The indexes of %s are rebuilt: %s", self.path(LOG_SUFFIX), reason)
         self.rebuild_indexes()
 
     def _position_before(self, offset: int) -> int:
-        """Where a batch starts that is not after ``offset``, by the offset index."""
+        """Returns the position of a batch at or before ``offset``, by the offset index."""
         index = self.offset_index()
         position = index.position_before(offset)
-        if position and self._is_from_file and not starts_batch(self, position, index.offset_before(offset)):
-            self._distrust(f"no batch up to offset {offset} is at position {position}")
+        if position and self._is_from_file and not is_batch_start(self, position, index.offset_before(offset)):
+            self._rebuild_invalid(f"no batch up to offset {offset} is at position {position}")
             position = self.offset_index().position_before(offset)
         return position
 
     def _boundary_before(self, position: int) -> int:
-        """The latest start of a batch at or before ``position``, by the offset index."""
+        """Returns the start of a batch at or before ``position``, by the offset index."""
         found = self.offset_index().boundary_before(position)
-        if found and self._is_from_file and not starts_batch(self, found, MAX_OFFSET):
-            self._distrust(f"no batch is at position {found}")
+        if found and self._is_from_file and not is_batch_start(self, found, MAX_OFFSET):
+            self._rebuild_invalid(f"no batch is at position {found}")
             found = self.offset_index().boundary_before(position)
         return found
 
@@ -234,16 +235,19 @@ class Segment:
         return index, time_index
 
     def _check_entry(self, offset: int, position: int) -> None:
-        """Raise CorruptIndex unless at ``position`` starts a batch that an entry for ``offset`` can mean."""
+        """Checks that a batch up to ``offset`` starts at ``position``.
+
+        :raises CorruptIndex: when there is none
+        """
         header = self.file.pread(HEADER_SIZE, position)
         if position + HEADER_SIZE <= self.size and len(header) == HEADER_SIZE:
             base_offset, length, delta = SHORT_HEADER.unpack_from(header)
             if self.base_offset <= base_offset <= base_offset + delta <= offset and length >= MIN_LENGTH:
                 return
-        raise CorruptIndex(f"there is no batch up to offset {offset} at position {position}")
+        raise CorruptIndex(f"no batch up to offset {offset} is at position {position}")
 
     def rebuild_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
-        """Make both indexes from the ``.log``, and write them."""
+        """Rebuilds both indexes from the ``.log``, and writes them."""
         index, time_index = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
         latest, latest_offset, since = NO_TIMESTAMP, self.base_offset, 0
         for batch in self.scan():
@@ -260,7 +264,11 @@ class Segment:
         return self._keep(index, time_index)
 
     def replace_indexes(self, index: OffsetIndex, time_index: TimeIndex, latest: int, latest_offset: int) -> None:
-        """Take these for the segment's indexes, and write them over what is in the files."""
+        """Replaces the segment's indexes and their files.
+
+        :param latest: the maximum timestamp of the segment
+        :param latest_offset: the last offset of the batch with that timestamp
+        """
         self._index, self._time_index = index, time_index
         self.max_timestamp, self.max_timestamp_offset = latest, latest_offset
         for suffix, data in ((INDEX_SUFFIX, index.encode()), (TIME_INDEX_SUFFIX, time_index.encode())):
@@ -271,7 +279,7 @@ class Segment:
         self._is_from_file = False
 
     def write_indexes(self) -> None:
-        """Add the entries that are only in memory to the files."""
+        """Appends the entries that are only in memory to the files."""
         index, time_index = self._index, self._time_index
         if index is not None and len(index) > self._indexed:
             self._extend(INDEX_SUFFIX, index.encode(self._indexed))
@@ -292,12 +300,12 @@ class Segment:
             file.close()
 
     def finish_time_index(self) -> None:
-        """Enter the latest timestamp of all, as the last entry of a segment that rolls or closes has to be."""
+        """Adds the maximum timestamp, which is the last entry of a segment that is rolled or closed."""
         if self.max_timestamp > NO_TIMESTAMP:
             self.time_index().maybe_append(self.max_timestamp, self.max_timestamp_offset)
 
     def seal(self) -> None:
-        """Nothing is appended from now on: the segment rolls."""
+        """Makes the active segment a closed one: writes its indexes, and hands them to the cache."""
         self.finish_time_index()
         self.write_indexes()
         self.active = False
@@ -305,33 +313,36 @@ class Segment:
             self._cache.add(self, self._index.size + self._time_index.size)
 
     def forget_indexes(self) -> None:
-        """Give the memory of the indexes back; they are in the files."""
+        """Releases the memory of the indexes. The next use loads them from the files."""
         self._index = self._time_index = self._remembered = None
         self.transactions.forget()
 
     def largest_timestamp(self) -> tuple[int, int]:
-        """The latest timestamp of all records, -1 if they have none, and the last offset of the batch that has it."""
+        """Returns the maximum timestamp of all records and the last offset of its batch.
+
+        The timestamp is -1 when no record has one.
+        """
         if self.max_timestamp == UNKNOWN:
             entry = self._last_entry(TIME_INDEX_SUFFIX, TIME_ENTRY) if self._time_index is None else None
             last = self.time_index().last if entry is None else (entry[0], self.base_offset + entry[1])
-            if last[0] == NO_TIMESTAMP or self._holds(latest_holds, *last):
+            if last[0] == NO_TIMESTAMP or self._passes(is_last_entry_valid, *last):
                 self.max_timestamp, self.max_timestamp_offset = last
             else:
-                self._distrust(f"its latest timestamp is not {last[0]}")
+                self._rebuild_invalid(f"its latest timestamp is not {last[0]}")
         return self.max_timestamp, self.max_timestamp_offset
 
-    def _holds(self, holds: Callable[["Segment", Entries, int, int], bool], latest: int, offset: int) -> bool:
-        """What a check of the time index's last entry says, by the offset index in memory or in its file."""
+    def _passes(self, check: Callable[["Segment", Entries, int, int], bool], latest: int, offset: int) -> bool:
+        """Runs a check of the time index's last entry against the offset index, in memory or in its file."""
         if self._index is not None:
-            return holds(self, self._index, latest, offset)
+            return check(self, self._index, latest, offset)
         try:
             with contextlib.closing(self._files.open(self.path(INDEX_SUFFIX))) as file:
-                return holds(self, StoredEntries(file), latest, offset)
+                return check(self, StoredEntries(file), latest, offset)
         except FileNotFoundError:
             return False
 
     def _last_entry(self, suffix: str, entry: Struct) -> tuple[int, int] | None:
-        """The last entry in an index file; None when there is no entry, no file, or no whole number of entries."""
+        """Returns the last entry in an index file; None when the file is missing, empty or not whole entries."""
         try:
             with contextlib.closing(self._files.open(self.path(suffix))) as file:
                 size = file.size()
@@ -343,9 +354,12 @@ class Segment:
         return first, second
 
     def find_end(self) -> int:
-        """Make a segment that was closed well the active one: read from its last index entry on.
+        """Makes a segment that was closed by a clean shutdown the active one. Reads from its last index entry on.
 
-        Gives the offset after its last record. Raises CorruptIndex or CorruptMessage when it has to be recovered.
+        Returns the offset after the last record.
+
+        :raises CorruptIndex: when an index is invalid; the segment then needs recovery
+        :raises CorruptMessage: when a batch is invalid; the segment then needs recovery
         """
         entry = self._last_entry(INDEX_SUFFIX, OFFSET_ENTRY)
         position, next_offset = 0, self.base_offset
@@ -354,39 +368,45 @@ class Segment:
             self._check_entry(self.base_offset + entry[0], position)
         last = self._last_entry(TIME_INDEX_SUFFIX, TIME_ENTRY)
         if last is None and entry is not None and self.first_timestamp() >= 0:
-            raise CorruptIndex("the time index has no entry, and there are records with timestamps")
+            raise CorruptIndex("the time index is empty, and records have timestamps")
         latest, latest_offset = (last[0], self.base_offset + last[1]) if last else (NO_TIMESTAMP, self.base_offset)
-        is_true = last is None
+        is_valid = last is None
         for batch in self.scan(position, GLANCE):
             next_offset = batch.last_offset + 1
             if batch.base_offset <= latest_offset <= batch.last_offset and batch.max_timestamp == latest:
-                is_true = True
+                is_valid = True
             if batch.max_timestamp > latest:
-                is_true = last is None
+                is_valid = last is None
                 latest, latest_offset = batch.max_timestamp, batch.last_offset
-        if not (is_true or (last and self._holds(is_brought, last[0], self.base_offset + last[1]))):
-            raise CorruptIndex(f"the latest timestamp is not {latest}, which the time index ends with")
+        if not (is_valid or (last and self._passes(is_entry_valid, last[0], self.base_offset + last[1]))):
+            raise CorruptIndex(f"the time index ends with {latest}, which is not the latest timestamp")
         self.max_timestamp, self.max_timestamp_offset = latest, latest_offset
         self.active = True
         return next_offset
 
     def age_timestamp(self) -> int:
-        """What ``retention.ms`` counts from: the latest timestamp, or when the file changed if records have none."""
+        """Returns the time from which ``retention.ms`` counts, in ms.
+
+        It is the maximum timestamp, or the modification time of the file where records have no timestamps.
+        """
         latest, _ = self.largest_timestamp()
         return latest if latest >= 0 else self.modified_ms()
 
     def modified_ms(self) -> int:
-        """When the file last changed, as the file system says. Raises OSError."""
+        """Returns the modification time of the ``.log`` file, in ms.
+
+        :raises OSError: when it cannot be read
+        """
         return self._files.modified_ms(self.path(LOG_SUFFIX))
 
     # ------------------------------------------------------------ reading
 
     def scan(self, position: int = 0, stride: int = STRIDE) -> Iterator[BatchAt]:
-        """The batches from ``position`` on, as :func:`barnabas.log.scan.scan`."""
+        """Yields the batches from ``position`` on, as :func:`barnabas.log.scan.scan` does."""
         return scan(self.file, position, self.size, stride)
 
     def locate(self, offset: int) -> int:
-        """Where the batch starts that holds ``offset``, or else the first one after it; the size when there is none."""
+        """Returns the position of the batch that holds ``offset``, or of the first one after it; else the size."""
         if self._remembered is not None:
             known = self._remembered.get(offset)
             if known is not None:
@@ -409,13 +429,14 @@ class Segment:
         return size
 
     def read(self, offset: int, max_bytes: int, up_to: int, end_offset: int, minimum_one: bool) -> bytes | None:
-        """Whole batches from the one that holds ``offset``, with all their offsets below ``up_to``.
+        """Returns whole batches from the one that holds ``offset``, with all offsets below ``up_to``.
 
-        Empty when ``max_bytes`` lets none through; None when there are none.
+        Returns as many as fit into ``max_bytes``, possibly none, and None when there are none to return. Usually this
+        is one pread: the position after the last batch is remembered for the reader's next call, and the index knows
+        most batch boundaries.
 
-        As many as fit into ``max_bytes``; with ``minimum_one`` the first in any case. ``end_offset`` is where the next
-        segment, or nothing yet, begins. Normally this is one pread: where a reader stopped is remembered, so that the
-        next one goes on there, and most ends are known to the index.
+        :param end_offset: where the segment ends
+        :param minimum_one: return the first batch even if it is larger than ``max_bytes``
         """
         start = self.locate(offset)
         limit = self.size if up_to >= end_offset else self.locate(up_to)
@@ -435,9 +456,9 @@ class Segment:
         return data
 
     def _last_whole_batch(self, start: int, end: int, minimum_one: bool) -> tuple[int, int]:
-        """Where the batch starts that does not fit before ``end`` any more, and its base offset.
+        """Returns the position and the base offset of the first batch that does not fit before ``end``.
 
-        That of the second batch if ``minimum_one`` and not even the first fits.
+        With ``minimum_one`` the batch at ``start`` counts as fitting.
         """
         position = max(start, self._boundary_before(end))
         while True:
@@ -458,7 +479,7 @@ class Segment:
             position += at
 
     def _remember(self, offset: int, position: int) -> None:
-        """Whoever reads on from here asks for ``offset`` next."""
+        """Remembers the position of ``offset``, at which a reader will continue."""
         remembered = self._remembered
         if remembered is None:
             remembered = self._remembered = {}
@@ -467,17 +488,17 @@ class Segment:
         remembered[offset] = position
 
     def offset_at(self, position: int) -> int:
-        """The base offset of the batch that starts at ``position``, which is not the end."""
+        """Returns the base offset of the batch that starts at ``position``, which must not be the end."""
         return int.from_bytes(self.file.pread(8, position))
 
     def batch_at(self, place: BatchAt) -> RecordBatch:
-        """The batch itself."""
+        """Reads the batch at that place."""
         return RecordBatch.parse(self.file.pread(place.size, place.position))
 
     def offset_for_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
-        """The first record at ``from_offset`` or later that is as late as ``timestamp`` or later.
+        """Returns the first record from ``from_offset`` on whose timestamp is at least ``timestamp``.
 
-        Its timestamp, offset and leader epoch; None when there is none.
+        Returns its timestamp, offset and leader epoch; None when there is no such record.
         """
         latest, _ = self.largest_timestamp()
         if timestamp > latest:
@@ -491,14 +512,19 @@ class Segment:
         return None
 
     def _before_timestamp(self, timestamp: int, from_offset: int) -> int:
-        """A position with no record that late before it, at most one index interval before the first that is.
+        """Returns a position before which no record has ``timestamp`` or a later one.
 
-        Entries are made for both indexes at the same batches. If the next entry of the time index brings a later
-        timestamp, all batches with an entry in the offset index before it were still earlier than that.
+        It is at most one index interval before the first such record. Both indexes get their entries at the same
+        batches: all batches with an offset index entry before the next time index entry have earlier timestamps.
         """
-        if self.time_index() and self._is_from_file and not times_hold(self, timestamp):
-            self._distrust(f"what it says of the time {timestamp} is not so")
         time_index = self.time_index()
+        if (
+            time_index
+            and self._is_from_file
+            and not are_entries_valid(self, self.offset_index(), time_index, timestamp)
+        ):
+            self._rebuild_invalid(f"its entries around timestamp {timestamp} are wrong")
+            time_index = self.time_index()
         position = self._position_before(max(time_index.offset_before(timestamp), from_offset))
         if time_index.timestamp_before(timestamp) < timestamp:
             following = time_index.offset_after(timestamp)
@@ -507,7 +533,7 @@ class Segment:
         return position
 
     def first_timestamp(self) -> int:
-        """The latest timestamp of the first batch, which there must be."""
+        """Returns the maximum timestamp of the first batch. The segment must not be empty."""
         if self.rolling_timestamp is None:
             self.rolling_timestamp = next(self.scan(0, GLANCE)).max_timestamp
         return self.rolling_timestamp
@@ -515,7 +541,7 @@ class Segment:
     # ------------------------------------------------------------ cutting and removing
 
     def truncate(self, offset: int, now_ms: int) -> int:
-        """Cut off the batch that holds ``offset`` and all after it; gives the offset at which the segment ends now."""
+        """Removes the batch that holds ``offset`` and all batches after it. Returns the segment's new end offset."""
         position = self.locate(offset)
         if position < self.size:
             offset = min(offset, next(self.scan(position, GLANCE)).base_offset)
@@ -537,7 +563,7 @@ class Segment:
         return offset
 
     def close(self) -> None:
-        """Give descriptors and memory back."""
+        """Closes the file and releases the memory of the indexes."""
         self._cache.drop(self)
         self.forget_indexes()
         self.file.close()

@@ -1,6 +1,6 @@
-"""The segments of one log, oldest first, without a gap: each ends where the next begins.
+"""The segments of one log, oldest first. Each segment ends at the base offset of the next.
 
-Knows nothing of what the log around them has promised to whom.
+Knows nothing of the high watermark and of leader epochs.
 """
 
 import contextlib
@@ -13,34 +13,37 @@ from barnabas.errors import CorruptMessage
 from barnabas.log.files import Data, Files
 from barnabas.log.read_check import check_read
 from barnabas.log.segment import DELETED_SUFFIX, INDEX_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, Segment
-from barnabas.log.services import LogServices
+from barnabas.log.services import SegmentServices
 from barnabas.log.transaction_index import AbortedTransaction
 
 
 class Flush(NamedTuple):
-    """What must be done, in any thread, before everything below ``up_to`` is safe on the disk."""
+    """The fsyncs, in any thread, after which everything below ``up_to`` is on the disk."""
 
     up_to: int
     steps: list[Callable[[], None]]
-    era: int  #: the log's, when it began
+    truncations: int  #: the log's count of truncations when the flush began
 
     def run(self) -> None:
-        """Do it. Raises OSError."""
+        """Runs all steps.
+
+        :raises OSError: when one fails
+        """
         for step in self.steps:
             step()
 
 
 class Segments(Sequence[Segment]):
-    """At least one segment; the last is :attr:`active`."""
+    """One or more segments. The last one is :attr:`active`."""
 
     __slots__ = ("_bases", "_directory", "_latest", "_segments", "_services", "active")
 
-    def __init__(self, services: LogServices, directory: str, segments: list[Segment]) -> None:
+    def __init__(self, services: SegmentServices, directory: str, segments: list[Segment]) -> None:
         self._services = services
         self._directory = directory
         self._segments = segments
         self._bases = [segment.base_offset for segment in segments]
-        #: The latest timestamp up to each segment but the active one; None until somebody asks.
+        #: The maximum timestamp up to each closed segment; None until the first use.
         self._latest: list[int] | None = None
         self.active = segments[-1]
 
@@ -59,20 +62,20 @@ class Segments(Sequence[Segment]):
 
     @property
     def size(self) -> int:
-        """Bytes in all of them."""
+        """The number of bytes in all segments."""
         return sum(segment.size for segment in self._segments)
 
     @property
     def start(self) -> int:
-        """Where the first begins."""
+        """The base offset of the first segment."""
         return self._bases[0]
 
     def with_ends(self, log_end_offset: int) -> Iterator[tuple[Segment, int]]:
-        """Each segment, and the offset at which it ends."""
+        """Yields each segment with its end offset."""
         return zip(self._segments, [*self._bases[1:], log_end_offset], strict=True)
 
     def read(self, offset: int, max_bytes: int, up_to: int, log_end_offset: int, minimum_one: bool) -> bytes:
-        """What :meth:`Segment.read` gives, of the first segment that has something at ``offset`` or after it."""
+        """Reads as :meth:`Segment.read` does, from the first segment with a batch at ``offset`` or after it."""
         bases = self._bases
         slot = first = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
         try:
@@ -83,9 +86,9 @@ class Segments(Sequence[Segment]):
                     if self._services.checks_reads:
                         check_read(self._segments[first : slot + 1], offset, data)
                     return data
-                slot += 1  # compaction left nothing from ``offset`` on in that segment
+                slot += 1  # compaction has removed everything from ``offset`` on from that segment
         except CorruptMessage as error:
-            self._services.damaged(error)
+            self._services.report_corruption(error)
             raise
         return b""
 
@@ -93,9 +96,11 @@ class Segments(Sequence[Segment]):
         return max(bisect_right(self._bases, offset) - 1, 0)
 
     def aborted_transactions(self, offset: int, data: Data, log_end_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions that a reader meets in ``data``, which was read from ``offset`` on.
+        """Returns the aborted transactions with records in ``data``, which was read from ``offset`` on.
 
-        In whatever segments their markers are. Raises CorruptMessage.
+        Their markers may be in later segments.
+
+        :raises CorruptMessage: when a transaction index is invalid
         """
         found: list[AbortedTransaction] = []
         up_to = -1
@@ -108,7 +113,7 @@ class Segments(Sequence[Segment]):
         return found
 
     def _end_of(self, data: Data, log_end_offset: int) -> int:
-        """The offset after the last batch in ``data``, by what follows it in the file."""
+        """Returns the offset after the last batch in ``data``, by the batch that follows it in the file."""
         first = int.from_bytes(data[:8])
         slot = self._slot_holding(first)
         segment = self._segments[slot]
@@ -118,7 +123,7 @@ class Segments(Sequence[Segment]):
         return self._bases[slot + 1] if slot + 1 < len(self._bases) else log_end_offset
 
     def bytes_between(self, offset: int, end: int, log_end_offset: int) -> int:
-        """How many bytes the batches from ``offset`` to below ``end`` take."""
+        """Returns the size in bytes of the batches from ``offset`` to below ``end``."""
         total = 0
         for segment, segment_end in islice(self.with_ends(log_end_offset), self._slot_holding(offset), None):
             if segment.base_offset >= end:
@@ -127,26 +132,41 @@ class Segments(Sequence[Segment]):
             total += (segment.locate(end) if end < segment_end else segment.size) - start
         return total
 
-    def from_time(self, timestamp: int) -> Iterator[Segment]:
-        """Those from the first on in which some record is as late as ``timestamp``, or later. Raises OSError."""
-        return islice(self._segments, bisect_left(self._latest_up_to(), timestamp), None)
+    def offset_for_timestamp(self, timestamp: int, from_offset: int) -> tuple[int, int, int] | None:
+        """Returns timestamp, offset and leader epoch of the first record from ``from_offset`` on at ``timestamp``.
 
-    def with_latest(self) -> Segment:
-        """The first in which the latest timestamp of all is. Raises OSError."""
+        The record's timestamp is ``timestamp`` or later. None when there is none.
+
+        :raises OSError: when a file cannot be read
+        """
+        for segment in islice(self._segments, bisect_left(self._latest_up_to(), timestamp), None):
+            if segment.largest_timestamp()[0] >= timestamp:
+                found = segment.offset_for_timestamp(timestamp, from_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def max_timestamp_offset(self) -> tuple[int, int, int] | None:
+        """Returns timestamp, offset and leader epoch of the first record with the maximum timestamp.
+
+        :raises OSError: when a file cannot be read
+        """
         latest = self._latest_up_to()
         if latest and latest[-1] >= self.active.largest_timestamp()[0]:
-            return self._segments[bisect_left(latest, latest[-1])]
-        return self.active
+            segment = self._segments[bisect_left(latest, latest[-1])]
+        else:
+            segment = self.active
+        return segment.offset_for_timestamp(segment.largest_timestamp()[0], segment.base_offset)
 
     def _latest_up_to(self) -> list[int]:
-        """Ascends, so that one need not look at each segment for each time that is asked for."""
+        """Returns the maximum timestamp up to each closed segment. It ascends, so that a search can bisect."""
         if self._latest is None:
             times = (segment.largest_timestamp()[0] for segment in self._segments[:-1])
             self._latest = list(accumulate(times, max))
         return self._latest
 
     def add(self, base_offset: int, now_ms: int) -> Segment:
-        """A new active segment, which must begin where the last one ends."""
+        """Creates the active segment. ``base_offset`` must be the end of the segment before."""
         services = self._services
         self.active = Segment.create(services.files, self._directory, base_offset, services.index_cache, now_ms)
         self._segments.append(self.active)
@@ -155,42 +175,30 @@ class Segments(Sequence[Segment]):
         return self.active
 
     def drop_oldest(self, count: int, delay_ms: int) -> list[Segment]:
-        """Take that many out of the log, and of the directory: renamed at once, deleted ``delay_ms`` later."""
+        """Removes the oldest segments. Their files are renamed at once and deleted ``delay_ms`` later."""
         gone = self._segments[:count]
         del self._segments[:count], self._bases[:count]
         self._latest = None
-        self._remove(gone, delay_ms)
+        self.remove_files(gone, delay_ms)
         return gone
 
     def drop_from(self, slot: int) -> list[Segment]:
-        """Take segments number ``slot`` and after out, newest first: a crash in between must not leave a hole."""
+        """Removes the segments from number ``slot`` on, newest first, so that a crash in between leaves no gap."""
         gone = self._segments[slot:][::-1]
         del self._segments[slot:], self._bases[slot:]
         self._latest = None
         if self._segments:
             self.active = self._segments[-1]
             self.active.active = True
-        self._remove(gone, 0)
+        self.remove_files(gone, 0)
         return gone
 
     def slot_of(self, base_offset: int) -> int:
-        """The number of the first segment that begins at or after ``base_offset``."""
+        """Returns the number of the first segment whose base offset is ``base_offset`` or above."""
         return bisect_left(self._bases, base_offset)
 
-    def set_aside(self, segments: list[Segment], delay_ms: int) -> None:
-        """Take the files of segments out of the directory, as :meth:`drop_oldest`, for others to be put there."""
-        self._remove(segments, delay_ms)
-
-    def replace(self, slot: int, count: int, base_offset: int, size: int) -> Segment:
-        """Let a closed segment, whose files are there, stand where ``count`` of them stood; nothing is renamed."""
-        services = self._services
-        new = Segment(services.files, self._directory, base_offset, size, services.index_cache)
-        self._segments[slot : slot + count] = [new]
-        self._bases[slot : slot + count] = [base_offset]
-        self._latest = None
-        return new
-
-    def _remove(self, segments: list[Segment], delay_ms: int) -> None:
+    def remove_files(self, segments: list[Segment], delay_ms: int) -> None:
+        """Renames the files of segments to ``.deleted``, and has them deleted ``delay_ms`` later."""
         files, paths = self._services.files, []
         for segment in segments:
             segment.close()
@@ -200,8 +208,17 @@ class Segments(Sequence[Segment]):
                     paths.append(path + DELETED_SUFFIX)
         self._services.delete_later(paths, delay_ms)
 
+    def replace(self, slot: int, count: int, base_offset: int, size: int) -> Segment:
+        """Replaces ``count`` segments by a closed segment whose files exist. No file is renamed."""
+        services = self._services
+        new = Segment(services.files, self._directory, base_offset, size, services.index_cache)
+        self._segments[slot : slot + count] = [new]
+        self._bases[slot : slot + count] = [base_offset]
+        self._latest = None
+        return new
+
     def begin_flush(self, recovery_point: int, up_to: int, log_end_offset: int) -> list[Callable[[], None]]:
-        """Write the index entries that are only in memory; what then puts all below ``up_to`` on the disk."""
+        """Writes the index entries that are only in memory. Returns the fsyncs of everything below ``up_to``."""
         files = self._services.files
         steps: list[Callable[[], None]] = []
         for segment, end in self.with_ends(log_end_offset):
@@ -216,7 +233,7 @@ class Segments(Sequence[Segment]):
 
 
 def sync_if_there(files: Files, path: str) -> Callable[[], None]:
-    """What fsyncs a file or directory, in any thread, unless retention or a truncation is faster."""
+    """Returns the fsync of a file or directory. In any thread; retention or truncation may delete the file first."""
 
     def sync() -> None:
         with contextlib.suppress(FileNotFoundError):

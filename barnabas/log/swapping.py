@@ -1,21 +1,22 @@
-"""How cleaned segments take the place of those they were made from, and what a crash in between leaves to be done.
+"""Replaces segments by the cleaned segment that was made from them, and completes a swap that a crash interrupted.
 
 Knows nothing of how segments are cleaned. The steps are those of Apache Kafka's ``UnifiedLog.replaceSegments``:
 
-1. A cleaned segment lies beside the others as ``….log.cleaned``, ``….index.cleaned`` and so on, whole and synced.
-   Until all of its files are ``.swap``, it does not count.
-2. Its files become ``….log.swap`` and so on (:func:`stage`), and the directory is synced: from now on it counts.
-3. The old segments' files become ``.deleted``, oldest first, and then those of the new one lose ``.swap``
-   (:func:`swap_in`). They are deleted ``file.delete.delay.ms`` later.
+1. A cleaned segment is beside the others as ``….log.cleaned``, ``….index.cleaned`` and so on, complete and fsynced.
+   After a crash it is deleted, as long as one of its files is ``.cleaned``.
+2. Its files are renamed to ``….log.swap`` and so on (:func:`stage`), and the directory is fsynced. After a crash the
+   swap is completed (:func:`complete_swaps`).
+3. The old segments' files are renamed to ``.deleted``, oldest first. Then the files of the new segment lose ``.swap``
+   (:func:`swap_in`). The old files are deleted ``file.delete.delay.ms`` later.
 
-Only the third step is seen by who uses the log, and it alone has to be taken in the log's thread. A start does what is
-left of it (:func:`finish`).
+Only the third step changes the log, so only it runs in the log's thread.
 """
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from barnabas.config.topic import TopicConfig
 from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Files
 from barnabas.log.segment import (
@@ -27,10 +28,8 @@ from barnabas.log.segment import (
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
 )
+from barnabas.log.segments import Segments
 from barnabas.records.batch import HEADER, HEADER_SIZE, LOG_OVERHEAD
-
-if TYPE_CHECKING:
-    from barnabas.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -44,45 +43,49 @@ _DIGITS = 20
 
 
 def stage(files: Files, directory: str, group: CleanedGroup) -> None:
-    """Let a cleaned segment count as finished, whatever happens from now on. In any thread; raises OSError."""
+    """Renames the files of a cleaned segment to ``.swap`` and fsyncs the directory. In any thread.
+
+    :raises OSError: when that fails
+    """
     for path in _paths(directory, group):
         files.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
     files.fsync_path(directory)
 
 
 def discard(files: Files, directory: str, group: CleanedGroup) -> None:
-    """Undo :func:`stage`, or what the cleaner did: nobody wants that segment any more. Raises OSError.
+    """Deletes a cleaned or staged segment that is not to be used.
 
-    The ``.log`` is first to be called unfinished again, so that a crash leaves nothing that seems to be whole.
+    The ``.log`` is renamed to ``.cleaned`` first: a crash in between leaves a segment that counts as incomplete.
+
+    :raises OSError: when a file cannot be renamed or deleted
     """
     paths = _paths(directory, group)
     with contextlib.suppress(FileNotFoundError):
         files.rename(paths[0] + SWAP_SUFFIX, paths[0] + CLEANED_SUFFIX)
-    with contextlib.suppress(FileNotFoundError):  # the directory itself may be gone
+    with contextlib.suppress(FileNotFoundError):  # the partition's directory may have been renamed
         for path in reversed(paths):
             files.delete(path + SWAP_SUFFIX)
             files.delete(path + CLEANED_SUFFIX)
 
 
-def swap_in(log: "PartitionLog", files: Files, group: CleanedGroup) -> bool:
-    """Let a segment that was staged take its place in the log; false when the old ones are not there any more.
+def swap_in(files: Files, directory: str, segments: Segments, group: CleanedGroup, config: TopicConfig) -> bool:
+    """Replaces segments by a staged one. Returns False when the old ones are gone or one of them is active.
 
-    In the log's thread. Raises OSError: then the directory has to be opened anew.
+    In the log's thread.
+
+    :raises OSError: when a file cannot be renamed; the directory then has to be reopened
     """
-    segments = log.segments
     slot = segments.slot_of(group.base_offset)
     old = segments[slot : slot + len(group.replaces)]
     if [segment.base_offset for segment in old] != group.replaces or any(segment.active for segment in old):
         return False
-    segments.set_aside(old, log.config.file_delete_delay_ms)
-    for path in _paths(log.directory, group):
+    segments.remove_files(old, config.file_delete_delay_ms)
+    for path in _paths(directory, group):
         files.rename(path + SWAP_SUFFIX, path)
     new = segments.replace(slot, len(old), group.base_offset, group.size)
-    new.index_interval = log.config.index_interval_bytes
+    new.index_interval = config.index_interval_bytes
     new.created_ms = old[0].created_ms
     new.max_timestamp, new.max_timestamp_offset = group.max_timestamp, group.max_timestamp_offset
-    for gone in old[1:]:
-        log.producers.remove_snapshots(gone.base_offset, gone.base_offset)
     return True
 
 
@@ -94,12 +97,14 @@ def _paths(directory: str, group: CleanedGroup) -> list[str]:
 # ---------------------------------------------------------------- at the next start
 
 
-def finish(files: Files, directory: str) -> dict[str, int]:
-    """Do what a crash left half done, as Apache Kafka's ``LogLoader``; gives the files that are left, and their sizes.
+def complete_swaps(files: Files, directory: str) -> dict[str, int]:
+    """Completes or undoes what a crash interrupted, as Apache Kafka's ``LogLoader``. Returns the files and their sizes.
 
-    ``.deleted`` and ``.tmp`` files go. A ``.cleaned`` segment was not finished: it goes, and so do ``.swap`` segments
-    from its base offset on, which were made together with it. Any other ``.swap`` segment takes the place of those
-    that it was made from. Raises OSError; what was done then needs not be done again.
+    ``.deleted`` and ``.tmp`` files are deleted. A ``.cleaned`` segment is incomplete: it is deleted, and so are the
+    ``.swap`` segments from its base offset on, which belong to the same pass. Any other ``.swap`` segment replaces the
+    segments that it was made from.
+
+    :raises OSError: when a file cannot be renamed or deleted; the next call continues
     """
     sizes = files.sizes(directory)
     leftovers = [name for name in sizes if name.endswith(_LEFTOVERS)]
@@ -108,7 +113,7 @@ def finish(files: Files, directory: str) -> dict[str, int]:
     unfinished = [_base(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)]
     swaps = [name for name in leftovers if name.endswith(SWAP_SUFFIX)]
     undone = [name for name in swaps if unfinished and _base(name) >= min(unfinished)]
-    # What is undone goes while there still is something to say that it has to be.
+    # The ``.swap`` files are deleted before the ``.cleaned`` files that show that they are incomplete.
     for name in [*sorted(undone, key=_is_log), *(name for name in leftovers if name not in swaps)]:
         files.delete(f"{directory}/{name}")
     swaps = [name for name in swaps if name not in undone]
@@ -124,13 +129,13 @@ def _is_log(name: str) -> bool:
 
 
 def _remove_replaced(files: Files, directory: str, swap: str, sizes: dict[str, int]) -> None:
-    """Delete what a finished segment was made from: all files of its own base offset, and of those up to its end.
+    """Deletes the segments that a complete segment replaces: from its base offset up to its end.
 
-    Oldest first, so that a record never outlives the one that put an end to it.
+    Oldest first, so that a crash in between never leaves an old record without the newer one of its key.
     """
     base = _base(swap)
     end = _end_of(files, f"{directory}/{swap}", base, sizes[swap])
-    logger.info("%s/%s takes the place of the segments from %d to %d", directory, swap, base, max(base, end - 1))
+    logger.info("%s/%s replaces the segments from offset %d to %d", directory, swap, base, max(base, end - 1))
     for name in sorted(sizes):
         stem, _, suffix = name.partition(".")
         if len(stem) != _DIGITS or not stem.isdecimal():
@@ -141,13 +146,13 @@ def _remove_replaced(files: Files, directory: str, swap: str, sizes: dict[str, i
 
 
 def _end_of(files: Files, path: str, base: int, size: int) -> int:
-    """The offset after the last record of a segment that is not in place yet."""
+    """Returns the offset after the last record of a segment that is not swapped in yet."""
     data, at, end = files.open(path), 0, base
     with contextlib.closing(data):
         while at + HEADER_SIZE <= size:
             base_offset, length, _, _, _, _, delta = HEADER.unpack(data.pread(HEADER_SIZE, at))[:7]
             if length < HEADER_SIZE - LOG_OVERHEAD:
-                break  # recovery will find that too
+                break  # recovery finds that too
             at, end = at + LOG_OVERHEAD + length, base_offset + delta + 1
     return end
 

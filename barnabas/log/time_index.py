@@ -1,10 +1,10 @@
-"""The sparse index from timestamps to offsets in a segment: Kafka's ``.timeindex``.
+"""The time index: Kafka's ``.timeindex``, a sparse index from timestamps to offsets in a segment.
 
-Knows nothing of the segment it belongs to but its base offset.
+Knows nothing of the segment but its base offset.
 
-An entry is a big-endian int64, the latest timestamp of all records so far, and an int32, the last offset of the batch
-that brought it, relative to the segment's base offset: no record up to there is later. The last entry of a closed
-segment is the latest timestamp of the whole segment (``org.apache.kafka.storage.internals.log.TimeIndex``).
+An entry is a big-endian int64, the maximum timestamp of the segment so far, and an int32, the last offset of the batch
+with that timestamp, relative to the base offset. No record up to that offset has a later timestamp. The last entry of a
+closed segment has the maximum timestamp of the segment (``org.apache.kafka.storage.internals.log.TimeIndex``).
 """
 
 import sys
@@ -21,7 +21,7 @@ NO_TIMESTAMP: Final = -1
 
 
 class TimeIndex:
-    """An index in memory: a row of int64 and a row of int32."""
+    """A time index in memory: a column of int64 and a column of int32."""
 
     __slots__ = ("base_offset", "relative_offsets", "timestamps")
 
@@ -32,13 +32,13 @@ class TimeIndex:
 
     @classmethod
     def decode(cls, data: bytes, base_offset: int) -> "TimeIndex":
-        """The index in the bytes of its file.
+        """Returns the index in the bytes of a file.
 
-        Raises CorruptIndex when they are not whole entries, or do not ascend.
+        :raises CorruptIndex: when the bytes are not whole entries, or the entries do not ascend
         """
         if len(data) % ENTRY_SIZE:
             raise CorruptIndex(f"{len(data)} bytes are not a multiple of the entry's {ENTRY_SIZE}")
-        row = array("i", data)  # three int32 an entry: the timestamp's upper and lower half, the offset
+        row = array("i", data)  # each entry is three int32: the timestamp's upper and lower half, the offset
         if sys.byteorder == "little":
             row.byteswap()
         halves = array("i", bytes(8 * (len(row) // 3)))
@@ -51,7 +51,7 @@ class TimeIndex:
         return index
 
     def encode(self, first: int = 0) -> bytes:
-        """The bytes of the entries from number ``first`` on."""
+        """Returns the bytes of the entries from number ``first`` on."""
         pack = ENTRY.pack
         return b"".join(map(pack, self.timestamps[first:], self.relative_offsets[first:]))
 
@@ -60,50 +60,50 @@ class TimeIndex:
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
+        """The number of bytes in the file."""
         return ENTRY_SIZE * len(self.timestamps)
 
     @property
     def last(self) -> tuple[int, int]:
-        """The last entry: timestamp (ms) and offset; (-1, base offset) when there is none."""
+        """The last entry: timestamp (ms) and offset; (-1, base offset) when the index is empty."""
         if not self.timestamps:
             return NO_TIMESTAMP, self.base_offset
         return self.timestamps[-1], self.base_offset + self.relative_offsets[-1]
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
-        """Add an entry unless the last one is as late already."""
+        """Adds an entry if its timestamp is later than that of the last entry."""
         if timestamp > (self.timestamps[-1] if self.timestamps else NO_TIMESTAMP):
             self.timestamps.append(timestamp)
             self.relative_offsets.append(offset - self.base_offset)
 
     def slot_before(self, timestamp: int) -> int:
-        """The number of the last entry that is not later than ``timestamp``, or -1."""
+        """Returns the number of the last entry up to ``timestamp``; -1 when there is none."""
         return bisect_right(self.timestamps, timestamp) - 1
 
     def entry(self, slot: int) -> tuple[int, int]:
-        """Timestamp and offset of the entry of that number."""
+        """Returns timestamp and offset of entry number ``slot``."""
         return self.timestamps[slot], self.base_offset + self.relative_offsets[slot]
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset such that no record below it is as late as ``timestamp``.
+        """Returns an offset below which no record has ``timestamp`` or a later one; at least the base offset.
 
-        The batch that holds it may be; it is the base offset where the index knows none.
+        The batch that holds this offset may have one.
         """
         slot = bisect_right(self.timestamps, timestamp)
         return self.base_offset + (self.relative_offsets[slot - 1] if slot else 0)
 
     def offset_after(self, timestamp: int) -> int | None:
-        """The offset of the first entry that is later than ``timestamp``."""
+        """Returns the offset of the first entry after ``timestamp``; None when there is none."""
         slot = bisect_right(self.timestamps, timestamp)
         return self.base_offset + self.relative_offsets[slot] if slot < len(self.timestamps) else None
 
     def timestamp_before(self, timestamp: int) -> int:
-        """The last entry's timestamp that is not later than ``timestamp``, or -1."""
+        """Returns the timestamp of the last entry up to ``timestamp``; -1 when there is none."""
         slot = bisect_right(self.timestamps, timestamp)
         return self.timestamps[slot - 1] if slot else NO_TIMESTAMP
 
     def truncate(self, offset: int) -> None:
-        """Drop the entries at ``offset`` and beyond."""
+        """Removes the entries from ``offset`` on."""
         keep = bisect_left(self.relative_offsets, offset - self.base_offset)
         del self.timestamps[keep:]
         del self.relative_offsets[keep:]

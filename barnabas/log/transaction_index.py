@@ -1,13 +1,14 @@
-"""The aborted transactions of a segment, which readers of committed data leave out: Kafka's ``.txnindex``.
+"""The transaction index: Kafka's ``.txnindex``, the aborted transactions of a segment.
 
-Knows nothing of the segment it belongs to but its base offset, nor of transactions that are open or were committed.
+Knows nothing of the segment but its base offset, nor of transactions that are open or committed.
 
-An entry is made when the marker of an abort is appended; it stands in the segment that has the marker, in the order of
-the markers (``org.apache.kafka.storage.internals.log.TransactionIndex`` and ``AbortedTxn``). Big-endian::
+read_committed consumers skip the records of aborted transactions. An entry is added when an abort marker is appended.
+It is in the segment that holds the marker, and entries are in the order of their markers
+(``org.apache.kafka.storage.internals.log.TransactionIndex`` and ``AbortedTxn``). Big-endian::
 
     int16 version (0), int64 producer id, int64 first offset, int64 last offset, int64 last stable offset
 
-Most segments have none, and no file.
+Most segments have no entries and no file.
 """
 
 from bisect import bisect_left
@@ -28,23 +29,23 @@ _last_offset = attrgetter("last_offset")
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction that ended with an abort."""
+    """An entry of the index."""
 
     producer_id: int
-    first_offset: int  #: of its first record
+    first_offset: int  #: of the transaction's first record
     last_offset: int  #: of its marker
-    last_stable_offset: int  #: once the marker was there: no transaction later in the index begins before it
+    last_stable_offset: int  #: after the marker was appended: no later transaction in the index begins before it
 
 
 def encode_transactions(entries: Iterable[AbortedTransaction]) -> bytes:
-    """The bytes of these entries."""
+    """Returns the bytes of the entries."""
     return b"".join([ENTRY.pack(_VERSION, *entry) for entry in entries])
 
 
 def decode_transactions(data: bytes, base_offset: int) -> list[AbortedTransaction]:
-    """The entries in the bytes of a file.
+    """Returns the entries in the bytes of a file.
 
-    Raises CorruptIndex when they are not whole, of another version, not in order, or not of this segment.
+    :raises CorruptIndex: when entries are not whole, have another version, are not in order or not of this segment
     """
     if len(data) % ENTRY_SIZE:
         raise CorruptIndex(f"{len(data)} bytes are not a multiple of the entry's {ENTRY_SIZE}")
@@ -62,7 +63,7 @@ def decode_transactions(data: bytes, base_offset: int) -> list[AbortedTransactio
 
 
 class TransactionIndex:
-    """The index of one segment: read when first asked for, written with each entry."""
+    """The transaction index of one segment. It is read on first use, and written with each entry."""
 
     __slots__ = ("_entries", "_files", "base_offset", "path", "unsynced")
 
@@ -70,12 +71,16 @@ class TransactionIndex:
         self._files = files
         self.path = path
         self.base_offset = base_offset
-        self.unsynced = False  #: whether the file changed and nobody has been told to fsync it
+        self.unsynced = False  #: whether the file has changed since the last flush began
         self._entries: list[AbortedTransaction] | None = None
 
     @property
     def entries(self) -> list[AbortedTransaction]:
-        """All of them, by their markers' offsets. Raises CorruptMessage, OSError."""
+        """All entries, in the order of their markers.
+
+        :raises CorruptMessage: when the file is not a valid index
+        :raises OSError: when the file cannot be read
+        """
         entries = self._entries
         if entries is None:
             try:
@@ -89,7 +94,10 @@ class TransactionIndex:
         return entries
 
     def append(self, entry: AbortedTransaction) -> None:
-        """Add the entry of the latest marker to the file. Raises OSError; the file is then as it was, if it can be."""
+        """Appends the entry of the latest marker to the file.
+
+        :raises OSError: when the write fails; the file is then cut back to its previous size, if possible
+        """
         entries = self.entries
         assert not entries or entries[-1].last_offset < entry.last_offset
         if not entries:
@@ -107,7 +115,7 @@ class TransactionIndex:
         self.unsynced = True
 
     def replace(self, entries: list[AbortedTransaction]) -> None:
-        """Let these be the entries, and all that is in the file; without any there is none."""
+        """Replaces all entries and the file. Without entries the file is deleted."""
         if entries:
             file = self._files.create(self.path)
             try:
@@ -119,16 +127,17 @@ class TransactionIndex:
         self._entries, self.unsynced = entries, bool(entries)
 
     def truncate(self, offset: int) -> None:
-        """Drop the transactions whose markers are at ``offset`` or beyond."""
+        """Removes the transactions whose markers are at ``offset`` or after it."""
         entries = self.entries
         keep = bisect_left(entries, offset, key=_last_offset)
         if keep < len(entries):
             self.replace(entries[:keep])
 
     def collect(self, offset: int, up_to: int, found: list[AbortedTransaction]) -> bool:
-        """Add the transactions that a reader from ``offset`` to below ``up_to`` meets; whether these are all.
+        """Adds the transactions with records from ``offset`` to below ``up_to`` to ``found``.
 
-        If not, the next segment has to be asked too: markers may come long after the records.
+        Returns whether the search is complete. If not, later segments may hold more of them: a marker may be far behind
+        the records.
         """
         entries = self.entries
         for slot in range(bisect_left(entries, offset, key=_last_offset), len(entries)):
@@ -140,6 +149,6 @@ class TransactionIndex:
         return False
 
     def forget(self) -> None:
-        """Give the memory back; the entries are in the file."""
+        """Releases the memory of the entries. The next use reads the file."""
         if self._entries:
             self._entries = None

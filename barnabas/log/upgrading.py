@@ -1,7 +1,7 @@
-"""Which segments of a log are of message formats v0 and v1, and have to be rewritten before it is opened.
+"""Finds the segments of message formats v0 and v1, and has them rewritten before a log is opened.
 
-Knows nothing of those formats but where they say their number. Apache Kafka reads such segments as they are, for as
-long as they are kept. Here a log has one format: brokers from before Kafka 0.11 leave something to do, once.
+Knows nothing of those formats but the position of their magic byte. Apache Kafka reads such segments as they are. Here
+a log has one format, so the segments of a broker before Kafka 0.11 are rewritten once.
 """
 
 import contextlib
@@ -15,12 +15,16 @@ _LOOK: Final = MAGIC_AT + 1
 
 
 def upgrade(files: Files, directory: str, sizes: dict[str, int], recover_from: int | None) -> dict[str, int]:
-    """Rewrite those segments in ``directory`` that begin with a message of an old format; gives the files afterwards.
+    """Rewrites the segments in ``directory`` that begin with a message of an old format. Returns the files afterwards.
 
-    ``sizes`` is what there is. Formats went up as time went by: the first segment tells whether there is anything to
-    do. Where it tells nothing, only those are looked at that recovery would cut for it: from the one that holds
-    ``recover_from`` on. The newest is rewritten first, so that the first goes on telling if this ends halfway. A
-    message that is damaged, and all after it, stays as it is: it is for recovery to judge. Raises OSError.
+    The message format only increased over time, so the first segment shows whether there is anything to do. If it does
+    not, only the segments that recovery would check are looked at. The newest segment is rewritten first, so that the
+    first one still shows it after a crash in between. A damaged message and everything after it is copied as it is, for
+    recovery to cut.
+
+    :param sizes: the files in the directory
+    :param recover_from: the recovery point; None after a clean shutdown
+    :raises OSError: when a file cannot be read or written
     """
     names = sorted(name for name in sizes if name.endswith(LOG_SUFFIX) and name[: -len(LOG_SUFFIX)].isdecimal())
     if names and not _is_old(files, f"{directory}/{names[0]}"):
@@ -36,17 +40,20 @@ def upgrade(files: Files, directory: str, sizes: dict[str, int], recover_from: i
 
 
 def _from_offset(names: list[str], offset: int) -> list[str]:
-    """The segment that holds the offset, and those after it."""
+    """Returns the segment that holds the offset, and those after it."""
     before = sum(int(name[: -len(LOG_SUFFIX)]) <= offset for name in names)
     return names[max(before - 1, 0) :]
 
 
 def _is_old(files: Files, path: str) -> bool:
-    """Whether a segment begins with a good message of an old format. One bit makes a 0 of magic 2: that is no proof."""
+    """Returns whether a segment begins with an intact message of an old format.
+
+    The magic byte alone is not enough: a flipped bit turns magic 2 into 0.
+    """
     with contextlib.closing(files.open(path)) as file:
         head = file.pread(_LOOK, 0)
         if len(head) < _LOOK or head[MAGIC_AT] >= MAGIC:
             return False
-        from barnabas.log.old_segments import begins_well
+        from barnabas.log.old_segments import is_first_message_intact
 
-        return begins_well(file)
+        return is_first_message_intact(file)

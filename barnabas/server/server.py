@@ -15,7 +15,7 @@ from barnabas.clock import Clock, SystemClock
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
 from barnabas.log.background import BackgroundThread
-from barnabas.log.cleaner_hands import ThreadHand
+from barnabas.log.cleaner_workers import ThreadWorker
 from barnabas.log.files import DiskFiles, Files
 from barnabas.peers.in_process import InProcessPeers
 from barnabas.server.buffers import BufferPool
@@ -100,7 +100,9 @@ class Server:
             random=self._random,
             background=BackgroundThread(loop.call_soon_threadsafe),
             # Another process cannot clean files that are in this one's memory.
-            new_hand=(lambda: ThreadHand(loop.call_soon_threadsafe)) if isinstance(self._files, DiskFiles) else None,
+            new_cleaner_worker=(lambda: ThreadWorker(loop.call_soon_threadsafe))
+            if isinstance(self._files, DiskFiles)
+            else None,
             peers=peers,
             features=self._features,
         )

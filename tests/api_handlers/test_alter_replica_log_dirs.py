@@ -50,7 +50,7 @@ def ask(node, *wishes, version=2):
 
 def directory_of(node, topic, index):
     manager = node.broker.log_manager
-    return manager.directory_of(manager.logs[topic, index]).path
+    return manager.logs[topic, index].log_directory.path
 
 
 def in_metadata(node, topic, index):
@@ -78,7 +78,8 @@ def test_the_metadata_knows_where_partitions_are(node):
 
 def test_both_are_described_meanwhile(node, partition):
     ask(node, ("/b", "T", 0))
-    future = node.broker.log_manager.directories[1].futures["T", 0]
+    manager = node.broker.log_manager
+    future = manager.registry.future_logs_in(manager.directories[1])["T", 0]
     described = node.ask(describe_log_dirs, DescribeLogDirsRequest(topics=None), 5)
     told = {
         (result.log_dir, each.partition_index): (each.partition_size, each.offset_lag, each.is_future_key)

@@ -203,5 +203,5 @@ def compacted(life):
     """How many records have gone."""
     before = sum(batch.count for batch in life.batches(0))
     life.broker.partition(CONSUMER_OFFSETS, 0).log.flush()
-    life.broker.log_manager.cleaner.look()
+    life.broker.log_manager.cleaner.check_logs()
     return before - sum(batch.count for batch in life.batches(0))

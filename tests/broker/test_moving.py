@@ -35,7 +35,7 @@ class Node:
 
     def move(self):
         manager = self.broker.log_manager
-        manager.moves.begin(self.partition.log, manager.directories[1])
+        manager.moves.start(self.partition.log, manager.directories[1])
         self.clock.advance(0)
 
     def values(self):
@@ -44,7 +44,7 @@ class Node:
         return [record.value for batch in batches(data) for record in records_of(batch)]
 
     def directory(self):
-        return self.broker.log_manager.directory_of(self.partition.log)
+        return self.partition.log.log_directory
 
     def directory_in_metadata(self):
         return self.broker.image.topics_by_name["t"].partitions[0].directories

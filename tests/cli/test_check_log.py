@@ -398,7 +398,7 @@ def test_a_repair_keeps_what_lies_before_the_damage_and_says_what_it_cut(check, 
     out = check(data, "--repair").out
     assert path.read_bytes() == content[: sum(sizes[:2])]
     assert f"repaired: {path} is cut at offset " in out
-    assert f"position {sum(sizes[:2])} of {len(content)}, because the batch's CRC is not that of its bytes" in out
+    assert f"position {sum(sizes[:2])} of {len(content)}: the batch's CRC does not match" in out
     with Broker({"log.dirs": str(data)}, on_disk=True) as broker:
         kept = list(batches(content[: sum(sizes[:2])]))
         orders = [record.offset for record in broker.records("orders") if record.partition == 0]

@@ -15,8 +15,9 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.log.files import MemoryFiles
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_key
@@ -34,7 +35,14 @@ class World:
         files = MemoryFiles(self.clock)
         files.makedirs("/data/t-0")
         self.log = open_log(
-            LogServices(files), "/data/t-0", "t", 0, TopicConfig(**config), clean=True, recovery_point=0, now_ms=0
+            LogServices(LogDirectory(files, "/data")),
+            "/data/t-0",
+            "t",
+            0,
+            TopicConfig(**config),
+            clean=True,
+            recovery_point=0,
+            now_ms=0,
         )
         self.partition = Partition("t", bytes(16), 0, 1, self.log, ProducePolicy())
         self.partition.become_leader(image)

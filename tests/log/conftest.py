@@ -9,9 +9,9 @@ import pytest
 
 from barnabas.config.topic import TopicConfig
 from barnabas.log.files import DiskFiles, Files, MemoryFiles
-from barnabas.log.partition_log import Appended, PartitionLog
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import Appended, LogServices, PartitionLog
 from barnabas.log.recovery import create_log, open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlType, control_key
@@ -74,7 +74,7 @@ class Tool:
     def __init__(self, place: Place) -> None:
         self.files, self.root = place
         self.directory = f"{self.root}/orders-3"
-        self.services = LogServices(self.files)
+        self.services = LogServices(LogDirectory(self.files, self.root))
 
     def create(self, **config: object) -> PartitionLog:
         settings = TopicConfig(**config)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Work off the loop's thread, in order, and its outcome back on it."""
+"""Background work runs in order in another thread, and its outcome is passed to the loop."""
 
 import queue
 import threading
@@ -7,7 +7,7 @@ from barnabas.log.background import BackgroundThread, Inline
 
 
 class Loop:
-    """Takes calls from other threads, and makes them when told to."""
+    """Collects calls from other threads, and runs them in :meth:`turn`."""
 
     def __init__(self):
         self.calls = queue.SimpleQueue()
@@ -28,7 +28,7 @@ def test_inline():
     Inline().close()
 
 
-def test_work_is_done_in_another_thread_and_in_order():
+def test_work_runs_in_order_in_another_thread():
     loop, done, threads = Loop(), [], set()
     background = BackgroundThread(loop.call_soon_threadsafe)
     for number in range(20):
@@ -41,7 +41,7 @@ def test_work_is_done_in_another_thread_and_in_order():
     background.close()
 
 
-def test_a_failure_is_told():
+def test_a_failure_is_passed_to_done():
     loop, told = Loop(), []
     background = BackgroundThread(loop.call_soon_threadsafe)
     background.run(lambda: 1 / 0, told.append)
@@ -65,7 +65,7 @@ def test_closing_waits_for_the_work():
     background.close()
 
 
-def test_a_loop_that_is_gone_is_no_trouble_when_closing():
+def test_a_closed_loop_is_ignored_after_close():
     def gone(*call):
         raise RuntimeError("Event loop is closed")
 

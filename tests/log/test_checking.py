@@ -1,4 +1,4 @@
-"""Checking a segment: the same whatever is read at once, and the same as looking at one batch after the other."""
+"""Recovery's check of a segment: independent of the size of a read, and equal to a check of one batch at a time."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from barnabas.log import checking
-from barnabas.log.checking import Following, SegmentCheck
+from barnabas.log.checking import Expectations, SegmentCheck
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.producer_state import ProducerState
 from barnabas.log.segment import Segment
@@ -18,7 +18,7 @@ STRIDES = [61, 62, 100, 200, 333, 1000, 4 << 20]
 
 
 def put(tool, made, *, interval=200, base_offset=0):
-    """A closed segment of these batches, whose offsets follow one another; its bytes."""
+    """Returns a closed segment of these batches, with consecutive offsets, and its bytes."""
     data, offset = bytearray(), base_offset
     for number, batch in enumerate(made):
         batch.stamp(offset, number // 7)
@@ -37,18 +37,18 @@ def segment_of(tool, data, base_offset=0, interval=200):
     return segment
 
 
-LAST = Following(None, False)
+LAST = Expectations(None, False)
 
 
-def check(tool, segment, following=LAST, expected=0):
+def check(tool, segment, expectations=LAST, expected=0):
     epochs = LeaderEpochs(tool.files, tool.path("leader-epoch-checkpoint"))
-    made = SegmentCheck(segment, expected, following, epochs, ProducerState(tool.files, tool.directory))
+    made = SegmentCheck(segment, expected, expectations, epochs, ProducerState(tool.files, tool.directory))
     damage = made.run()
     return damage, made
 
 
 def all_of(made):
-    """What is learned, in one value."""
+    """Returns everything that the check has collected."""
     return (
         made.expected,
         made.index.encode(),
@@ -92,7 +92,7 @@ def some_batches(count=40):
     return made
 
 
-def test_whatever_is_read_at_once(memory_tool, monkeypatch):
+def test_the_size_of_a_read_does_not_matter(memory_tool, monkeypatch):
     segment, _ = put(memory_tool, some_batches())
     _, whole = check(memory_tool, segment)
     assert len(whole.index) > 10 and len(whole.epochs.entries) > 3 and whole.aborted
@@ -121,8 +121,8 @@ def test_a_segment_that_ends_at_any_byte(memory_tool, monkeypatch, stride):
 
 
 @pytest.mark.parametrize("stride", [100, 4 << 20])
-def test_a_bit_flipped_anywhere(memory_tool, monkeypatch, stride):
-    """But for the leader epoch, which nothing protects."""
+def test_every_flipped_bit_is_found(memory_tool, monkeypatch, stride):
+    """Except in the leader epoch, which no CRC covers."""
     monkeypatch.setattr(checking, "STRIDE", stride)
     _, data = put(memory_tool, some_batches(6))
     starts, at = [], 0
@@ -140,29 +140,29 @@ def test_a_bit_flipped_anywhere(memory_tool, monkeypatch, stride):
 
 
 @pytest.mark.parametrize("stride", [100, 4 << 20])
-def test_holes_are_where_they_may_be(memory_tool, monkeypatch, stride):
+def test_gaps_where_compaction_may_have_made_them(memory_tool, monkeypatch, stride):
     monkeypatch.setattr(checking, "STRIDE", stride)
     _, data = put(memory_tool, [make_batch(2) for _ in range(6)])
     size = len(data) // 6
     holed = data[:size] + data[2 * size : 3 * size] + data[4 * size :]
     segment = segment_of(memory_tool, holed)
-    damage, made = check(memory_tool, segment, Following(None, True))
+    damage, made = check(memory_tool, segment, Expectations(None, True))
     assert (damage, made.expected) == (None, 12)
-    damage, made = check(memory_tool, segment, Following(12, False))
+    damage, made = check(memory_tool, segment, Expectations(12, False))
     assert (damage, made.expected) == (None, 12)
-    damage, _ = check(memory_tool, segment, Following(None, False))
+    damage, _ = check(memory_tool, segment, Expectations(None, False))
     assert (damage.position, damage.offset) == (size, 2)
-    damage, _ = check(memory_tool, segment, Following(11, True))
+    damage, _ = check(memory_tool, segment, Expectations(11, True))
     assert damage is None, "no hole before the last batch: where the next segment begins is judged elsewhere"
-    damage, _ = check(memory_tool, segment_of(memory_tool, holed[:size] + holed[2 * size :]), Following(11, True))
+    damage, _ = check(memory_tool, segment_of(memory_tool, holed[:size] + holed[2 * size :]), Expectations(11, True))
     assert damage is None
     backwards = holed[:size] + holed[2 * size : 3 * size] + holed[size : 2 * size]
-    damage, _ = check(memory_tool, segment_of(memory_tool, backwards), Following(None, True))
+    damage, _ = check(memory_tool, segment_of(memory_tool, backwards), Expectations(None, True))
     assert (damage.position, damage.offset) == (size, 2)
     assert "leaves a gap, and 4 follows" in damage.reason
 
 
-def test_a_batch_longer_than_what_is_read_at_once(memory_tool, monkeypatch):
+def test_a_batch_larger_than_a_read(memory_tool, monkeypatch):
     monkeypatch.setattr(checking, "STRIDE", 500)
     segment, data = put(memory_tool, [make_batch(1), make_batch(1, size=3000), make_batch(2)])
     damage, made = check(memory_tool, segment)
@@ -185,7 +185,7 @@ WRITES = st.lists(
 @hypothesis.settings(
     max_examples=100, deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-def test_producers_are_as_after_one_batch_at_a_time(writes, stride):
+def test_producer_state_equals_that_of_one_batch_at_a_time(writes, stride):
     tool, made, sequences, epochs = Tool(memory_place()), [], {}, {}
     for kind, producer_id, newer in writes:
         if kind in ("commit", "abort"):

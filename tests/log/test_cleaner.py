@@ -1,11 +1,11 @@
-"""Which logs are compacted, when, and what is told to whom; with files in memory, where it is done at once."""
+"""The log cleaner: which logs are cleaned, when, and what interrupts it; with files in memory and inline workers."""
 
 import pytest
 
 from barnabas.clock import ManualClock
 from barnabas.config.topic import TopicConfig
 from barnabas.log.cleaner import CleanerSettings
-from barnabas.log.cleaner_hands import InlineHand
+from barnabas.log.cleaner_workers import InlineWorker
 from barnabas.log.cleaning.offset_map import BYTES_PER_ENTRY
 from barnabas.log.files import MemoryFiles
 from barnabas.log.housekeeping import LogSettings
@@ -19,26 +19,26 @@ BACKOFF_S = 15
 COMPACTED = {"cleanup_policy": frozenset({"compact"}), "segment_bytes": 300, "retention_ms": -1}
 
 
-class Holding(InlineHand):
-    """A hand that begins when it is told to."""
+class Holding(InlineWorker):
+    """A worker that starts a job when the test calls :meth:`work`."""
 
     def __init__(self, files, clock):
         super().__init__(files, clock)
         self.waiting = []
-        self.is_aborted = self.is_closed = self.rests = False
+        self.is_aborted = self.is_closed = self.is_released = False
 
-    def begin(self, job, on_group, done):
+    def start(self, job, on_group, done):
         self.waiting.append((job, on_group, done))
 
     def work(self):
         job, on_group, done = self.waiting.pop(0)
-        super().begin(job, on_group, done)
+        super().start(job, on_group, done)
 
     def abort(self):
         self.is_aborted = True
 
-    def rest(self):
-        self.rests = True
+    def release(self):
+        self.is_released = True
 
     def close(self):
         self.is_closed = True
@@ -48,7 +48,7 @@ class House:
     def __init__(self, files=None, dirs=("/data",), holds=False, **settings):
         self.clock = ManualClock()
         self.files = files if files is not None else MemoryFiles(self.clock)
-        self.hands = []
+        self.workers = []
         self.settings = {f"log_cleaner_{name}": value for name, value in settings.items()}
         self.dirs, self.holds = dirs, holds
         self.manager = None
@@ -63,14 +63,14 @@ class House:
             scheduler=self.clock,
             settings=LogSettings(),
             cleaner_settings=CleanerSettings(**self.settings),
-            new_hand=self.new_hand,
+            new_cleaner_worker=self.new_worker,
         )
         self.manager.start(1)
         self.manager.open_all(lambda topic: self.configs.get(topic, TopicConfig(**COMPACTED)))
 
-    def new_hand(self):
-        self.hands.append(Holding(self.files, self.clock) if self.holds else InlineHand(self.files, self.clock))
-        return self.hands[-1]
+    def new_worker(self):
+        self.workers.append(Holding(self.files, self.clock) if self.holds else InlineWorker(self.files, self.clock))
+        return self.workers[-1]
 
     @property
     def cleaner(self):
@@ -81,7 +81,7 @@ class House:
         return self.manager.create(topic, partition, ID, self.configs[topic])
 
     def append(self, log, *keys, value=None, timestamp=None, commits=True, **keywords):
-        """A batch with a record of each key; its value tells its offset."""
+        """Appends a batch with a record of each key. The default value names the offset."""
         at = self.clock.time_ms() if timestamp is None else timestamp
         first = log.log_end_offset
         values = [value if value is not None else b"at %d" % (first + index) for index in range(len(keys))]
@@ -103,7 +103,7 @@ class House:
 
 
 def content(log):
-    """Offset, key and value of each record, read as a consumer reads."""
+    """Returns offset, key and value of each record, read as a consumer reads."""
     found, offset = [], log.log_start_offset
     while data := log.read(offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True):
         for batch in batches(data):
@@ -115,7 +115,7 @@ def content(log):
 
 
 def latest(log):
-    """The latest record of each key, in order."""
+    """Returns the latest record of each key, in order."""
     newest = {key: (offset, key, value) for offset, key, value in content(log)}
     return sorted(newest.values())
 
@@ -130,10 +130,10 @@ def holding():
     return House(holds=True)
 
 
-# ---------------------------------------------------------------- the whole
+# ---------------------------------------------------------------- cleaning
 
 
-def test_a_compacted_log_gets_small(house):
+def test_a_compacted_log_shrinks(house):
     log = house.create()
     house.fill(log, 200)
     before, size = latest(log), log.size
@@ -146,26 +146,26 @@ def test_a_compacted_log_gets_small(house):
     assert house.text() == f"0\n1\norders 0 {log.segments.active.base_offset}\n"
 
 
-def test_a_log_that_is_not_compacted_is_let_be(house):
+def test_a_log_that_is_not_compacted_is_not_cleaned(house):
     log = house.create(cleanup_policy=frozenset({"delete"}))
     house.fill(log, 200)
     before = content(log)
     house.clock.advance(10 * BACKOFF_S)
     assert content(log) == before
-    assert not house.hands
+    assert not house.workers
     assert house.text() is None
 
 
-def test_no_cleaner_where_it_is_not_enabled():
+def test_a_disabled_cleaner_cleans_nothing():
     house = House(enable=False)
     log = house.create()
     house.fill(log, 200)
     house.clock.advance(10 * BACKOFF_S)
     assert len(content(log)) == 200
-    assert not house.hands
+    assert not house.workers
 
 
-def test_only_closed_segments_are_compacted(house):
+def test_only_closed_segments_are_cleaned(house):
     log = house.create(segment_bytes=100_000)
     house.fill(log, 200)
     house.clock.advance(10 * BACKOFF_S)
@@ -176,7 +176,7 @@ def test_only_closed_segments_are_compacted(house):
     assert len(content(log)) == 5
 
 
-def test_the_next_pass_goes_on_where_the_last_one_ended(house):
+def test_a_pass_continues_at_the_checkpoint(house):
     log = house.create()
     house.fill(log, 200)
     house.clock.advance(0)
@@ -192,16 +192,16 @@ def test_the_next_pass_goes_on_where_the_last_one_ended(house):
     assert latest(house.manager.get("orders", 0)) == before
 
 
-def test_a_pass_joins_what_earlier_ones_left_small(house):
+def test_a_pass_joins_small_segments(house):
     log = house.create()
     for _ in range(10):
         house.fill(log, 40)
         house.clock.advance(BACKOFF_S)
-    assert len(log.segments) < 20  # there have been more than 130
+    assert len(log.segments) < 20  # of more than 130
 
 
-def test_reading_goes_on_while_segments_are_swapped(holding):
-    """Nothing that was remembered of the old segments is believed of the new ones."""
+def test_reads_while_segments_are_swapped(holding):
+    """Positions that are remembered for the old segments are not used for the new ones."""
     log = holding.create()
     holding.fill(log, 120)
     before = latest(log)
@@ -213,17 +213,17 @@ def test_reading_goes_on_while_segments_are_swapped(holding):
             seen += [record.offset for record in records_of(batch)]
             offset = batch.next_offset
         if step == 20:
-            holding.hands[0].work()
+            holding.workers[0].work()
         if offset == log.log_end_offset:
             break
     assert seen == sorted(set(seen))
     assert {each for each, _, _ in before} <= set(seen)
 
 
-# ---------------------------------------------------------------- which, and when
+# ---------------------------------------------------------------- which logs are due
 
 
-def test_the_dirty_share_has_to_be_above_the_ratio(house):
+def test_min_cleanable_dirty_ratio(house):
     log = house.create(min_cleanable_dirty_ratio=0.5)
     house.fill(log, 400, keys=40)
     house.clock.advance(0)
@@ -239,14 +239,14 @@ def test_the_dirty_share_has_to_be_above_the_ratio(house):
     assert house.checkpoint() == log.segments.active.base_offset
 
 
-def test_the_dirtiest_is_first(holding):
+def test_the_filthiest_log_is_first(holding):
     clean, dirty = holding.create("clean"), holding.create("dirty")
     for log in (clean, dirty):
         holding.fill(log, 100)
     holding.clock.advance(0)
-    holding.hands[0].work()
+    holding.workers[0].work()
     holding.clock.advance(0)
-    holding.hands[0].work()
+    holding.workers[0].work()
     holding.fill(clean, 40)
     holding.fill(dirty, 400)
     holding.clock.advance(BACKOFF_S)
@@ -254,22 +254,57 @@ def test_the_dirtiest_is_first(holding):
     assert running.log is dirty
 
 
-def test_as_many_at_a_time_as_there_are_threads():
+def test_the_filthiest_of_many_logs_is_found_over_several_turns(holding):
+    logs = [holding.create(partition=partition) for partition in range(150)]
+    for log in logs:
+        holding.fill(log, 10)
+    holding.clock.advance(1)
+    holding.workers[0].work()  # of the first one
+    holding.fill(logs[0], 10)
+    holding.manager.cleaner.stop()
+    holding.manager.cleaner.start()
+    holding.cleaner.check_logs()
+    assert not holding.cleaner.passes
+    holding.clock.advance(0)
+    assert list(holding.cleaner.passes) == [logs[1]]
+
+
+def test_a_log_is_deleted_between_its_visit_and_its_pass(holding):
+    logs = [holding.create(partition=partition) for partition in range(150)]
+    holding.fill(logs[3], 10)
+    holding.fill(logs[5], 10)
+    holding.cleaner.check_logs()
+    holding.manager.delete_async(logs[3])
+    holding.clock.advance(0)
+    assert list(holding.cleaner.passes) == [logs[5]]
+
+
+def test_a_shutdown_between_visits(holding):
+    logs = [holding.create(partition=partition) for partition in range(150)]
+    for log in logs:
+        holding.fill(log, 10)
+    holding.cleaner.check_logs()
+    holding.manager.close()
+    holding.clock.advance(100)
+    assert not holding.cleaner.passes and not holding.workers
+
+
+def test_log_cleaner_threads():
     house = House(holds=True, threads=2)
     for number in range(3):
         house.fill(house.create(f"topic-{number}"), 50)
     house.clock.advance(BACKOFF_S)
-    assert len(house.cleaner.passes) == len(house.hands) == 2
-    house.hands[0].work()
+    assert len(house.cleaner.passes) == len(house.workers) == 2
+    house.workers[0].work()
     house.clock.advance(0)
     assert len(house.cleaner.passes) == 2
-    house.hands[0].work()
-    house.hands[1].work()
+    house.workers[0].work()
+    house.workers[1].work()
     house.clock.advance(BACKOFF_S)
-    assert not house.cleaner.passes and len(house.hands) == 2
+    assert not house.cleaner.passes and len(house.workers) == 2
 
 
-def test_what_is_too_young_stays(house):
+def test_min_compaction_lag_ms(house):
     log = house.create(min_compaction_lag_ms=60_000)
     house.fill(log, 100)
     house.clock.advance(55)
@@ -281,7 +316,7 @@ def test_what_is_too_young_stays(house):
     assert found[-100:] == list(range(100, 200))
 
 
-def test_what_waits_too_long_is_due_whatever_its_share(house):
+def test_max_compaction_lag_ms(house):
     log = house.create(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=60_000)
     house.fill(log, 100)
     house.clock.advance(45)
@@ -290,7 +325,7 @@ def test_what_waits_too_long_is_due_whatever_its_share(house):
     assert len(content(log)) < 20
 
 
-def test_a_segment_rolls_in_time_to_be_compacted(house):
+def test_a_segment_rolls_within_max_compaction_lag_ms(house):
     log = house.create(max_compaction_lag_ms=60_000, segment_bytes=100_000)
     house.append(log, b"a")
     house.clock.advance(60)
@@ -305,7 +340,7 @@ def test_a_segment_rolls_in_time_to_be_compacted(house):
     assert len(log.segments) == 2
 
 
-def test_what_is_not_committed_stays(house):
+def test_uncommitted_records_are_not_cleaned(house):
     log = house.create()
     house.fill(log, 100)
     for _ in range(100):
@@ -317,8 +352,8 @@ def test_what_is_not_committed_stays(house):
     assert len(content(log)) < 20
 
 
-def test_what_is_not_on_the_disk_stays(house):
-    """A power cut could take it, and then the record that has gone for its sake would be missed."""
+def test_records_that_are_not_fsynced_are_not_cleaned(house):
+    """A power cut could take them, after the older records of their keys were removed."""
     log = house.create()
     house.fill(log, 100)
     asked = []
@@ -333,7 +368,7 @@ def test_what_is_not_on_the_disk_stays(house):
     assert house.checkpoint() == log.segments.active.base_offset
 
 
-def test_open_transactions_are_never_passed(house):
+def test_open_transactions_are_not_cleaned(house):
     log = house.create()
     house.fill(log, 50)
     house.append(log, b"key 0", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
@@ -344,11 +379,11 @@ def test_open_transactions_are_never_passed(house):
     assert house.checkpoint() <= 50
 
 
-# ---------------------------------------------------------------- policies
+# ---------------------------------------------------------------- cleanup policies
 
 
 @pytest.mark.parametrize("policy", [{"delete"}, {"compact", "delete"}])
-def test_the_policy_changes_while_the_broker_runs(house, policy):
+def test_a_change_of_the_cleanup_policy(house, policy):
     log = house.create(cleanup_policy=frozenset({"delete"}))
     house.fill(log, 100)
     house.clock.advance(BACKOFF_S)
@@ -362,8 +397,8 @@ def test_the_policy_changes_while_the_broker_runs(house, policy):
     assert (len(content(log)) >= 100) == ("compact" not in policy)
 
 
-def test_holes_stay_when_the_policy_changes(house):
-    """They are no damage at the next start, also after a crash."""
+def test_gaps_stay_when_the_policy_changes(house):
+    """Recovery does not take them for damage, even after a crash."""
     log = house.create()
     house.fill(log, 100)
     house.clock.advance(BACKOFF_S)
@@ -376,7 +411,7 @@ def test_holes_stay_when_the_policy_changes(house):
     assert content(again) == before and again.log_end_offset == 100
 
 
-def test_both_policies(house):
+def test_compact_and_delete(house):
     log = house.create(cleanup_policy=frozenset({"compact", "delete"}), retention_ms=600_000)
     house.fill(log, 100)
     house.clock.advance(BACKOFF_S)
@@ -389,7 +424,7 @@ def test_both_policies(house):
     assert log.log_start_offset > 0
 
 
-def test_a_compacted_log_keeps_what_is_old(house):
+def test_a_compacted_log_has_no_retention(house):
     log = house.create(retention_ms=1000, retention_bytes=1)
     house.fill(log, 100)
     house.clock.advance(BACKOFF_S)
@@ -399,7 +434,7 @@ def test_a_compacted_log_keeps_what_is_old(house):
     assert content(log) == before
 
 
-def test_deleted_records_free_segments_of_both_policies(house):
+def test_delete_records_with_compact_and_delete(house):
     log = house.create(cleanup_policy=frozenset({"compact", "delete"}), min_cleanable_dirty_ratio=1.0)
     house.fill(log, 100)
     log.delete_records_before(90)
@@ -409,25 +444,25 @@ def test_deleted_records_free_segments_of_both_policies(house):
     assert house.checkpoint() is None or house.checkpoint() >= 0
 
 
-# ---------------------------------------------------------------- what comes in between
+# ---------------------------------------------------------------- changes during a pass
 
 
-def test_a_log_that_is_deleted_meanwhile(holding):
+def test_a_log_is_deleted_during_its_pass(holding):
     log = holding.create()
     holding.fill(log, 100)
     holding.clock.advance(0)
     holding.manager.delete_async(log)
-    assert holding.hands[0].is_aborted
+    assert holding.workers[0].is_aborted
     again = holding.create()
     holding.fill(again, 10)
-    holding.hands[0].work()
+    holding.workers[0].work()
     assert len(content(again)) == 10
     assert not any(name.endswith((".swap", ".cleaned")) for name in holding.files.sizes(again.directory))
     assert holding.manager.directories[0].offline is None
     assert holding.checkpoint() is None
 
 
-def test_a_new_log_has_never_been_cleaned(house):
+def test_a_new_log_does_not_get_the_checkpoint_of_a_deleted_one(house):
     log = house.create()
     house.fill(log, 100)
     house.clock.advance(0)
@@ -436,28 +471,28 @@ def test_a_new_log_has_never_been_cleaned(house):
     assert house.text() == "0\n0\n"
 
 
-def test_a_log_that_is_truncated_meanwhile(holding):
+def test_a_log_is_truncated_during_its_pass(holding):
     log = holding.create()
     holding.fill(log, 100)
     holding.clock.advance(0)
     log.truncate_to(37, holding.clock.time_ms())
-    assert holding.hands[0].is_aborted
+    assert holding.workers[0].is_aborted
     before = content(log)
-    holding.hands[0].work()
+    holding.workers[0].work()
     assert content(log) == before
     assert not any(name.endswith((".swap", ".cleaned")) for name in holding.files.sizes(log.directory))
 
 
 @pytest.mark.parametrize("how", ["truncate", "delete"])
-def test_a_result_that_comes_too_late(holding, how):
-    """Between the last segment's swap and the end of the pass the log became another one."""
+def test_a_result_after_the_log_has_changed(holding, how):
+    """The log changes between the swap of the last segment and the end of the pass."""
     log = holding.create()
     holding.fill(log, 100)
     holding.clock.advance(0)
-    (hand,) = holding.hands
-    job, on_group, done = hand.waiting.pop()
+    (worker,) = holding.workers
+    job, on_group, done = worker.waiting.pop()
     outcomes = []
-    InlineHand(holding.files, holding.clock).begin(job, on_group, outcomes.append)
+    InlineWorker(holding.files, holding.clock).start(job, on_group, outcomes.append)
     if how == "truncate":
         log.truncate_to(10, holding.clock.time_ms())
     else:
@@ -466,7 +501,7 @@ def test_a_result_that_comes_too_late(holding, how):
     assert holding.checkpoint() == (0 if how == "truncate" else None)
 
 
-def test_what_comes_after_a_truncation_is_dirty(house):
+def test_records_after_a_truncation_are_dirty(house):
     log = house.create()
     house.fill(log, 100)
     house.clock.advance(0)
@@ -479,42 +514,42 @@ def test_what_comes_after_a_truncation_is_dirty(house):
     assert latest(log) == before
 
 
-def test_a_policy_that_changes_meanwhile(holding):
+def test_the_policy_changes_during_a_pass(holding):
     log = holding.create()
     holding.fill(log, 100)
     holding.clock.advance(0)
     holding.manager.update_config(log, log.config._replace(cleanup_policy=frozenset({"delete"})))
-    assert holding.hands[0].is_aborted
-    holding.hands[0].work()
+    assert holding.workers[0].is_aborted
+    holding.workers[0].work()
     assert len(content(log)) == 100
     assert log not in holding.cleaner.uncleanable
 
 
-def test_appends_and_rolls_meanwhile(holding):
+def test_appends_and_rolls_during_a_pass(holding):
     log = holding.create()
     holding.fill(log, 100)
     holding.clock.advance(0)
     holding.fill(log, 100, keys=7)
     before = latest(log)
-    holding.hands[0].work()
+    holding.workers[0].work()
     assert latest(log) == before
     assert len(content(log)) < 130
 
 
-def test_a_stop_meanwhile(holding):
+def test_a_shutdown_during_a_pass(holding):
     log = holding.create()
     holding.fill(log, 100)
     holding.clock.advance(0)
     before = latest(log)
     holding.manager.close()
-    assert holding.hands[0].is_closed
-    holding.hands[0].work()
+    assert holding.workers[0].is_closed
+    holding.workers[0].work()
     holding.open()
     assert latest(holding.manager.get("orders", 0)) == before
     assert len(content(holding.manager.get("orders", 0))) == 100
 
 
-def test_a_damaged_log_is_left_as_it_is(house, caplog):
+def test_a_corrupt_log_is_uncleanable(house, caplog):
     log, other = house.create(), house.create("other")
     for each in (log, other):
         house.fill(each, 100)
@@ -533,7 +568,7 @@ def test_a_damaged_log_is_left_as_it_is(house, caplog):
     assert not any(name.endswith((".swap", ".cleaned")) for name in house.files.sizes(log.directory))
 
 
-def test_a_checkpoint_beyond_the_end_is_not_believed(house):
+def test_a_checkpoint_above_the_log_end_offset_is_ignored(house):
     log = house.create()
     house.fill(log, 100)
     house.manager.close()
@@ -544,7 +579,7 @@ def test_a_checkpoint_beyond_the_end_is_not_believed(house):
     assert len(content(house.manager.get("orders", 0))) < 20
 
 
-def test_a_checkpoint_before_the_start_is_not_believed(house):
+def test_a_checkpoint_below_the_log_start_offset_is_ignored(house):
     log = house.create(cleanup_policy=frozenset({"compact", "delete"}))
     house.fill(log, 100)
     house.clock.advance(0)
@@ -556,17 +591,17 @@ def test_a_checkpoint_before_the_start_is_not_believed(house):
     assert len(content(log)) < 20
 
 
-def test_a_directory_that_fails_stops_its_passes():
+def test_an_offline_directory_aborts_its_passes():
     house = House(dirs=("/data/a", "/data/b"), holds=True, threads=2)
     logs = [house.create("orders", number) for number in range(2)]
     for log in logs:
         house.fill(log, 100)
     house.clock.advance(0)
-    directories = [house.manager.directory_of(log) for log in logs]
+    directories = [log.log_directory for log in logs]
     assert directories[0] is not directories[1]
     house.manager.directory_failed(directories[0], OSError("broken"))
-    first, second = house.hands
-    if house.cleaner.passes[logs[0]].hand is second:
+    first, second = house.workers
+    if house.cleaner.passes[logs[0]].worker is second:
         first, second = second, first
     assert first.is_aborted and not second.is_aborted
     first.work()
@@ -575,10 +610,10 @@ def test_a_directory_that_fails_stops_its_passes():
     assert len(content(logs[1])) < 20
 
 
-# ---------------------------------------------------------------- settings, and rest
+# ---------------------------------------------------------------- configs
 
 
-def test_a_share_of_the_settings_for_each_thread():
+def test_threads_share_buffer_and_bytes_per_second():
     house = House(
         holds=True,
         threads=4,
@@ -588,61 +623,61 @@ def test_a_share_of_the_settings_for_each_thread():
     )
     house.fill(house.create(delete_retention_ms=77), 100)
     house.clock.advance(0)
-    job = house.hands[0].waiting[0][0]
+    job = house.workers[0].waiting[0][0]
     assert (job.map_entries, job.max_bytes_per_second, job.delete_retention_ms) == (500, 2000.0, 77)
 
 
-def test_not_a_byte_a_second_is_none_ever():
+def test_a_limit_of_0_bytes_per_second_disables_cleaning():
     house = House(io_max_bytes_per_second=0.0)
     house.fill(house.create(), 100)
     house.clock.advance(3 * BACKOFF_S)
-    assert not house.hands
+    assert not house.workers
     house.cleaner.reconfigure(house.cleaner.settings._replace(log_cleaner_io_max_bytes_per_second=1e6))
     house.clock.advance(0)
     assert len(content(house.manager.get("orders", 0))) < 20
 
 
-def test_settings_change_while_the_broker_runs(holding):
+def test_a_change_of_the_configs(holding):
     holding.fill(holding.create(), 100)
     holding.clock.advance(0)
     holding.cleaner.reconfigure(holding.cleaner.settings)
-    assert not holding.hands[0].is_closed
+    assert not holding.workers[0].is_closed
     holding.cleaner.reconfigure(holding.cleaner.settings._replace(log_cleaner_backoff_ms=1000))
-    assert holding.hands[0].is_closed
+    assert holding.workers[0].is_closed
     holding.clock.advance(0)
-    holding.hands[1].work()
+    holding.workers[1].work()
     log = holding.manager.get("orders", 0)
     assert len(content(log)) < 20
     holding.fill(log, 100)
     holding.clock.advance(1)
-    assert holding.hands[1].waiting
+    assert holding.workers[1].waiting
 
 
-def test_what_cleans_is_given_back_when_it_has_nothing_to_do(holding):
+def test_idle_workers_are_released(holding):
     holding.fill(holding.create(), 100)
     holding.clock.advance(0)
-    holding.hands[0].work()
+    holding.workers[0].work()
     holding.clock.advance(45)
-    assert not holding.hands[0].rests
+    assert not holding.workers[0].is_released
     holding.clock.advance(30)
-    assert holding.hands[0].rests and not holding.hands[0].is_closed
+    assert holding.workers[0].is_released and not holding.workers[0].is_closed
     holding.fill(holding.manager.get("orders", 0), 100)
     holding.clock.advance(BACKOFF_S)
-    assert len(holding.hands) == 2
+    assert len(holding.workers) == 2
 
 
-def test_a_log_that_moves_takes_along_how_far_it_is_clean():
+def test_a_move_takes_the_checkpoint_along():
     house = House(dirs=("/data/a", "/data/b"))
     log = house.create(min_cleanable_dirty_ratio=0.9)
     house.fill(log, 100)
     house.clock.advance(0)
-    before, clean_to = content(log), house.cleaner.checkpoints[house.manager.directory_of(log)]["orders", 0]
-    source = house.manager.directory_of(log)
+    before, clean_to = content(log), house.cleaner.checkpoints[log.log_directory]["orders", 0]
+    source = log.log_directory
     (target,) = (each for each in house.manager.directories if each is not source)
-    house.manager.moves.begin(log, target)
+    house.manager.moves.start(log, target)
     house.clock.advance(BACKOFF_S)
     moved = house.manager.get("orders", 0)
-    assert house.manager.directory_of(moved) is target
+    assert moved.log_directory is target
     assert content(moved) == before
     assert ("orders", 0) not in house.cleaner.checkpoints[source]
     assert house.cleaner.checkpoints[target]["orders", 0] == clean_to
@@ -654,21 +689,21 @@ def test_a_log_that_moves_takes_along_how_far_it_is_clean():
     assert latest(moved) == newest and len(content(moved)) < 30
 
 
-def test_a_log_that_moves_while_it_is_cleaned():
+def test_a_move_aborts_the_pass():
     house = House(dirs=("/data/a", "/data/b"), holds=True)
     log = house.create()
     house.fill(log, 100)
     house.clock.advance(0)
-    source = house.manager.directory_of(log)
+    source = log.log_directory
     (target,) = (each for each in house.manager.directories if each is not source)
-    house.manager.moves.begin(log, target)
+    house.manager.moves.start(log, target)
     house.clock.advance(1)
     moved = house.manager.get("orders", 0)
-    assert moved is not log and house.hands[0].is_aborted
+    assert moved is not log and house.workers[0].is_aborted
     before = content(moved)
-    house.hands[0].work()
+    house.workers[0].work()
     assert content(moved) == before
     assert all(directory.offline is None for directory in house.manager.directories)
     house.clock.advance(0)
-    house.hands[0].work()
+    house.workers[0].work()
     assert len(content(moved)) < 20

@@ -1,4 +1,4 @@
-"""Each change of a file fails once while logs are compacted: the latest of each key is there afterwards, in order."""
+"""Each change of a file fails once during compaction. Afterwards the latest record of each key exists, in order."""
 
 import itertools
 from random import Random
@@ -27,11 +27,11 @@ CONFIG = TopicConfig(
 )
 SETTINGS = CleanerSettings(log_cleaner_backoff_ms=1000)
 CHANCES = [None, 1, 2]
-"""After a power cut: nothing that was not fsynced is left, or what dice of that seed say."""
+"""After a power cut nothing unsynced is left (None), or a random part of it, by that seed."""
 
 
 class Broker:
-    """The logs of a broker, and everything that was ever appended to one of them."""
+    """The logs of a broker with a compacted topic."""
 
     def __init__(self, files):
         self.files, self.clock = files, ManualClock()
@@ -46,7 +46,7 @@ class Broker:
 
 
 class Story:
-    """What was appended, and how much of it must survive."""
+    """What was appended, and how many of the records must survive."""
 
     def __init__(self):
         self.appended = []  # (key, value) at each offset
@@ -95,7 +95,7 @@ class Story:
             self.flushed = self.acknowledged
 
     def check(self, files, least, hint):
-        """What is left in ``files`` must be the latest of each key, of at least the first ``least`` records."""
+        """Checks that ``files`` have the latest record of each key, of at least the first ``least`` records."""
         broker = Broker(files)
         log = broker.manager.get("orders", 0)
         if log is None:
@@ -114,14 +114,14 @@ class Story:
                     assert offset in found, f"{hint}: {key} at {offset}"
                 elif offset not in found:
                     assert key not in {record[0] for record in found.values()}, f"{hint}: {key} is back"
-            broker.clock.advance(10)  # clean what there is to clean, and look once more
+            broker.clock.advance(10)  # let the cleaner run, and check again
         names = files.sizes("/data/orders-0")
         assert not any(name.endswith((".swap", ".cleaned", ".deleted")) for name in names), f"{hint}: {sorted(names)}"
         broker.manager.close()
 
 
 def content(log):
-    """Key and value by offset, in the order of reading."""
+    """Returns key and value by offset, in the order of the log."""
     found, offset = {}, log.log_start_offset
     while data := log.read(offset, 300, up_to=log.log_end_offset, minimum_one=True):
         for batch in batches(data):
@@ -133,12 +133,12 @@ def content(log):
 
 
 def is_of_compaction(kind, path):
-    """Whether an operation has to do with compaction; what all logs do is tried elsewhere."""
+    """Returns whether an operation is part of compaction. Other tests cover the other ones."""
     return path.endswith((".cleaned", ".swap", ".deleted", ".snapshot")) or "cleaner-offset" in path or kind == "rename"
 
 
 def operations():
-    """The numbers of those that are to fail."""
+    """Returns the numbers of the operations that will fail."""
     files = FaultyFiles()
     Story().live(files)
     numbers = [n for n, change in enumerate(files.changes, 1) if is_of_compaction(*change)]
@@ -148,7 +148,7 @@ def operations():
 
 
 def runs(**keywords):
-    """A life for each operation that may fail."""
+    """Yields a run for each operation that may fail."""
     for n in operations():
         files, story = FaultyFiles(n, **keywords), Story()
         try:
@@ -159,7 +159,7 @@ def runs(**keywords):
         yield files, story, f"failure at operation {n}, {files.changes[n - 1]}"
 
 
-def test_the_story_without_a_failure():
+def test_without_a_failure():
     files, story = FaultyFiles(), Story()
     story.live(files)
     story.check(files.survivor(), story.acknowledged, "without a failure")
@@ -175,7 +175,7 @@ def test_a_kill_at_any_operation(torn):
 
 
 def test_an_error_at_any_operation():
-    """The directory is offline then; the broker stops in good order, and starts again."""
+    """The directory goes offline. The broker shuts down and starts again."""
     for files, story, hint in runs(lasting="once"):
         story.check(files.survivor(), story.acknowledged, hint)
 
@@ -188,8 +188,8 @@ def test_a_power_cut_at_any_operation(seed):
 
 
 @pytest.mark.parametrize("power_cut", [False, True])
-def test_a_start_that_is_killed_at_any_operation(power_cut):
-    """What a crash in the middle of a swap left is finished, however often that is interrupted."""
+def test_a_kill_at_any_operation_of_a_start(power_cut):
+    """An interrupted swap is completed, however often that is interrupted again."""
     for files, story, hint in runs():
         kind, path = files.changes[files.fail_at - 1]
         if kind != "rename" or not path.endswith((".cleaned", ".swap")) or files.fail_at % 5:

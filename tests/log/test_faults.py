@@ -1,4 +1,4 @@
-"""Each change of a file fails once, in each of several ways; what was acknowledged is there afterwards."""
+"""Each change of a file fails once, in several ways. Afterwards all acknowledged records exist."""
 
 import errno
 import itertools
@@ -10,10 +10,10 @@ from barnabas.clock import ManualClock
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaError, KafkaStorageError
 from barnabas.log.housekeeping import LogSettings
-from barnabas.log.log_directory import LogDirectoryError
+from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import create_log, open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import batches
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
@@ -24,11 +24,11 @@ CONFIG = TopicConfig(segment_bytes=700, index_interval_bytes=150, retention_ms=-
 DIRECTORY = "/data/orders-0"
 
 CHANCES = [None, 1, 2, 3]
-"""After a power cut: nothing that was not fsynced is left, or what dice of that seed say."""
+"""After a power cut nothing unsynced is left (None), or a random part of it, by that seed."""
 
 
 class Model:
-    """What is in the log: a start offset and values; and what may be instead, while a step is under way."""
+    """The expected log: a start offset and values. While a step is under way, the state before it is expected too."""
 
     def __init__(self):
         self.start, self.values, self.flushed = 0, [], 0
@@ -40,18 +40,18 @@ class Model:
         return self.start, tuple(self.values)
 
     def begin(self):
-        """A step is under way; the state before it is remembered."""
+        """Starts a step."""
         self.before = self.state()
         self.history.append(self.before)
 
     @property
     def acceptable(self):
-        """After a failure the step under way was taken, or it was not."""
+        """Returns the states that are correct after a failure: the step is done, or not."""
         return [self.before or self.state(), self.state()]
 
 
 def values_of(log):
-    """The start offset and values of all records; offsets must be dense."""
+    """Returns the start offset and the values of all records. The offsets must have no gaps."""
     found, offset = [], log.log_start_offset
     while data := log.read(offset, 1 << 20, up_to=log.log_end_offset, minimum_one=True):
         for batch in batches(data):
@@ -66,7 +66,7 @@ def values_of(log):
 
 
 def agrees(found, known):
-    """Whether two (start, values) say the same of the offsets that both of them have; and how far they agree."""
+    """Returns whether two (start, values) are equal at their common offsets, and where they end."""
     first = max(found[0], known[0])
     return all(
         ours == theirs for ours, theirs in zip(found[1][first - found[0] :], known[1][first - known[0] :], strict=False)
@@ -78,8 +78,8 @@ def end_of(state):
 
 
 def story(files, model, batch):
-    """Everything that a log can live through."""
-    services = LogServices(files)
+    """Does everything that can be done to a log."""
+    services = LogServices(LogDirectory(files, "/data"))
     files.makedirs("/data")
     files.keep()
     log = create_log(services, DIRECTORY, "orders", 0, ID, CONFIG, now_ms=NOW_MS)
@@ -126,26 +126,33 @@ def story(files, model, batch):
     model.flushed = log.log_end_offset
 
 
-def told(n, files):
-    """Where it was that the failure struck."""
+def failed_at(n, files):
+    """Returns a text that names the failed operation."""
     return f"failure at operation {n}, {files.changes[n - 1]}"
 
 
 def reopened(files, model):
-    """The log as the next process has it."""
+    """Opens the log as the next process does."""
     return open_log(
-        LogServices(files), DIRECTORY, "orders", 0, CONFIG,
+        LogServices(LogDirectory(files, "/data")), DIRECTORY, "orders", 0, CONFIG,
         clean=False, recovery_point=model.recovery_point, now_ms=NOW_MS,
     )  # fmt: skip
 
 
-def goes_on(log, files, batch):
-    """It takes an append, and opens again with that."""
+def check_usable(log, files, batch):
+    """Checks that the log can be appended to, and has the record after it is reopened."""
     before = values_of(log)
     log.append_as_leader(batch([b"one more"]), leader_epoch=7, now_ms=NOW_MS)
     log.close()
     again = open_log(
-        LogServices(files.survivor()), DIRECTORY, "orders", 0, CONFIG, clean=True, recovery_point=0, now_ms=NOW_MS
+        LogServices(LogDirectory(files.survivor(), "/data")),
+        DIRECTORY,
+        "orders",
+        0,
+        CONFIG,
+        clean=True,
+        recovery_point=0,
+        now_ms=NOW_MS,
     )
     assert values_of(again) == (before[0], (*before[1], b"one more"))
 
@@ -165,7 +172,7 @@ def test_a_kill_at_any_operation_loses_nothing(batch, torn, lasting):
             return
         survivor = files.survivor()
         if not survivor.exists(f"{DIRECTORY}/{0:020d}.log") and not model.values:
-            continue  # it was not even made
+            continue  # the log was not created
         log = reopened(survivor, model)
         start, values = values_of(log)
         kept = [
@@ -173,11 +180,11 @@ def test_a_kill_at_any_operation_loses_nothing(batch, torn, lasting):
             for known_start, known in model.acceptable
             if log.log_end_offset == known_start + len(known)
         ]
-        assert kept, f"{told(n, files)}: the log ends at {log.log_end_offset}"
+        assert kept, f"{failed_at(n, files)}: the log ends at {log.log_end_offset}"
         known_start, known = kept[0]
-        # Where the log starts is checkpointed from time to time only: records that were deleted may be back.
+        # The log start offset is only checkpointed periodically, so deleted records may be back.
         assert values[max(known_start - start, 0) :] == known[max(start - known_start, 0) :]
-        goes_on(log, survivor, batch)
+        check_usable(log, survivor, batch)
 
 
 @pytest.mark.parametrize("chance", CHANCES)
@@ -193,25 +200,42 @@ def test_a_power_cut_at_any_operation_loses_nothing_that_was_flushed(batch, torn
             return
         survivor = files.survivor(power_cut=True, chance=None if chance is None else Random(chance * 1000 + n))
         if not survivor.exists(DIRECTORY):
-            assert model.flushed == 0, told(n, files)
+            assert model.flushed == 0, failed_at(n, files)
             continue
         log = reopened(survivor, model)
         found = values_of(log)
-        assert end_of(found) >= min(model.flushed, *map(end_of, model.acceptable)), told(n, files)
+        assert end_of(found) >= min(model.flushed, *map(end_of, model.acceptable)), failed_at(n, files)
         states = [*model.history, model.state()]
-        assert any(agrees(found, state) and end_of(found) <= end_of(state) for state in states), told(n, files)
+        assert any(agrees(found, state) and end_of(found) <= end_of(state) for state in states), failed_at(n, files)
         for state in model.acceptable[-1:]:
-            assert agrees((found[0], found[1][: model.flushed - found[0]]), state), told(n, files)
-        goes_on(log, survivor, batch)
+            assert agrees((found[0], found[1][: model.flushed - found[0]]), state), failed_at(n, files)
+        check_usable(log, survivor, batch)
 
 
-def test_a_write_may_be_torn_at_any_byte(batch):
-    """Of a batch behind others, so much of it as reached the file is cut off again; the others stay."""
+def test_epochs_of_flushed_records_survive_a_power_cut(batch):
+    """The file is replaced by a rename, which needs an fsync of the directory."""
+    files, model = FaultyFiles(), Model()
+    files.makedirs("/data")
+    files.keep()
+    log = create_log(LogServices(LogDirectory(files, "/data")), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=NOW_MS)
+    log.append_as_leader(batch(2), leader_epoch=0, now_ms=NOW_MS)
+    log.maybe_set_high_watermark(1)
+    log.delete_records_before(1)
+    log.flush()  # with the entry (0, 1)
+    log.truncate_to(0)
+    log.append_as_leader(batch(1), leader_epoch=0, now_ms=NOW_MS)
+    log.flush()
+    model.recovery_point = log.recovery_point
+    assert reopened(files.survivor(power_cut=True), model).leader_epochs.entries == [(0, 0)]
+
+
+def test_a_write_torn_at_any_byte(batch):
+    """The part that was written is cut off. The batches before it stay."""
     whole = bytes(batch([b"second", b"third"]).buffer)
     for kept in range(len(whole)):
         files = FaultyFiles()
         files.makedirs("/data")
-        log = create_log(LogServices(files), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=NOW_MS)
+        log = create_log(LogServices(LogDirectory(files, "/data")), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=NOW_MS)
         log.append_as_leader(batch([b"first"]), leader_epoch=0, now_ms=NOW_MS)
         files.fail_at, files.torn = len(files.changes) + 1, kept
         with pytest.raises(KafkaStorageError):
@@ -219,12 +243,12 @@ def test_a_write_may_be_torn_at_any_byte(batch):
         survivor = files.survivor()
         log = reopened(survivor, Model())
         assert values_of(log) == (0, (b"first",)), kept
-        goes_on(log, survivor, batch)
+        check_usable(log, survivor, batch)
 
 
 @pytest.mark.parametrize("power_cut", [False, True])
 @pytest.mark.parametrize("torn", [0, "any"])
-def test_a_recovery_that_is_stopped_at_any_operation_is_done_again(batch, torn, power_cut):
+def test_a_recovery_interrupted_at_any_operation_is_repeated(batch, torn, power_cut):
     for n in itertools.count(1):
         files, model = FaultyFiles(), Model()
         story(files, model, batch)
@@ -247,8 +271,8 @@ def test_a_recovery_that_is_stopped_at_any_operation_is_done_again(batch, torn, 
         survivor = broken.survivor(power_cut=power_cut, chance=Random(n) if torn == "any" else None)
         log = reopened(survivor, Model())
         start, values = values_of(log)
-        assert values[model.start - start :] == tuple(model.values), told(n, broken)
-        goes_on(log, survivor, batch)
+        assert values[model.start - start :] == tuple(model.values), failed_at(n, broken)
+        check_usable(log, survivor, batch)
 
 
 # ---------------------------------------------------------------- the logs of a broker
@@ -257,8 +281,8 @@ def test_a_recovery_that_is_stopped_at_any_operation_is_done_again(batch, torn, 
 SMALL = CONFIG._replace(segment_bytes=300)
 
 
-class Keeper:
-    """A broker's logs: made, written, checkpointed, deleted, closed; and what was promised of them."""
+class Broker:
+    """A broker's logs, and the records of each that must survive."""
 
     def __init__(self, files):
         self.files = files
@@ -271,7 +295,9 @@ class Keeper:
             ["/data/a", "/data/b"],
             clock=self.clock,
             scheduler=self.clock,
-            settings=LogSettings(num_recovery_threads_per_data_dir=1),  # operations come in the same order each time
+            settings=LogSettings(
+                num_recovery_threads_per_data_dir=1
+            ),  # so that the order of the operations is always the same
         )
         manager.start(1, "cluster")
         manager.open_all(lambda topic: SMALL)
@@ -311,7 +337,7 @@ class Keeper:
             self.acknowledged.setdefault(log.partition, []).append(value)
 
     def check(self, manager, where, kept):
-        """Of each partition the records below ``kept[partition]`` are there, and only what was written."""
+        """Checks that each partition has the records below ``kept[partition]``, and no others than were written."""
         for partition, values in self.acknowledged.items():
             log = manager.get("orders", partition)
             if log is None:
@@ -325,60 +351,60 @@ class Keeper:
 
 
 @pytest.mark.parametrize(("lasting", "code"), [("once", errno.ENOSPC), ("for ever", errno.EIO)])
-def test_a_broker_killed_at_any_operation_starts_again(batch, lasting, code):
+def test_a_broker_killed_at_any_operation(batch, lasting, code):
     for n in itertools.count(1):
         files = FaultyFiles(n, lasting=lasting, code=code, torn=Random(n))
-        keeper = Keeper(files)
+        broker = Broker(files)
         try:
-            keeper.live(batch)
+            broker.live(batch)
         except (KafkaError, LogDirectoryError, OSError):
             assert files.has_failed
         if not files.has_failed:
             assert n > 150
             return
-        keeper.files = files.survivor()
-        manager = keeper.open()
-        where = told(n, files)
-        keeper.check(manager, where, {each: len(values) for each, values in keeper.acknowledged.items()})
+        broker.files = files.survivor()
+        manager = broker.open()
+        where = failed_at(n, files)
+        broker.check(manager, where, {each: len(values) for each, values in broker.acknowledged.items()})
         manager.close()
-        assert keeper.open().directories[0].was_clean
+        assert broker.open().directories[0].was_clean
 
 
 @pytest.mark.parametrize("chance", CHANCES[:2])
-def test_a_broker_whose_power_is_cut_at_any_operation_starts_again(batch, chance):
+def test_a_power_cut_of_a_broker_at_any_operation(batch, chance):
     for n in itertools.count(1):
         files = FaultyFiles(n, torn=Random(n))
-        keeper = Keeper(files)
+        broker = Broker(files)
         try:
-            keeper.live(batch)
+            broker.live(batch)
         except (KafkaError, LogDirectoryError, OSError):
             assert files.has_failed
         if not files.has_failed:
             return
-        keeper.files = files.survivor(power_cut=True, chance=None if chance is None else Random(chance * 1000 + n))
-        manager = keeper.open()
-        keeper.check(manager, told(n, files), keeper.flushed)
+        broker.files = files.survivor(power_cut=True, chance=None if chance is None else Random(chance * 1000 + n))
+        manager = broker.open()
+        broker.check(manager, failed_at(n, files), broker.flushed)
         manager.close()
 
 
 @pytest.mark.parametrize("power_cut", [False, True])
-def test_a_start_that_is_stopped_at_any_operation_is_done_again(batch, power_cut):
-    """Also where the start before it had to recover, and found what a deletion had left."""
+def test_a_start_interrupted_at_any_operation_is_repeated(batch, power_cut):
+    """The start before recovers logs and completes a deletion."""
     for n in itertools.count(1):
-        keeper = Keeper(FaultyFiles())
-        manager = keeper.open()
+        broker = Broker(FaultyFiles())
+        manager = broker.open()
         logs = [manager.create("orders", partition, ID, SMALL) for partition in range(3)]
-        keeper.fill(logs, batch, range(30))
+        broker.fill(logs, batch, range(30))
         manager.delete_async(manager.create("doomed", 0, ID, SMALL))
-        keeper.files = files = keeper.files.survivor()
+        broker.files = files = broker.files.survivor()
         files.fail_at = n
         try:
-            keeper.open().close()
+            broker.open().close()
         except (KafkaError, LogDirectoryError, OSError):
             assert files.has_failed
         if not files.has_failed:
             assert n > 40
             return
-        keeper.files = files.survivor(power_cut=power_cut, chance=Random(n) if power_cut else None)
-        where = told(n, files)
-        keeper.check(keeper.open(), where, {each: len(values) for each, values in keeper.acknowledged.items()})
+        broker.files = files.survivor(power_cut=power_cut, chance=Random(n) if power_cut else None)
+        where = failed_at(n, files)
+        broker.check(broker.open(), where, {each: len(values) for each, values in broker.acknowledged.items()})

@@ -1,4 +1,4 @@
-"""Files on disk and in memory do the same."""
+"""Files on disk and in memory behave alike."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ import pytest
 from barnabas.log.files import DiskFiles
 
 
-def test_a_file_is_written_at_its_end_and_read_anywhere(place):
+def test_a_file_is_appended_to_and_read_anywhere(place):
     file = place.files.create(f"{place.path}/a")
     file.write(b"hello ")
     file.write(memoryview(b"world"))
@@ -25,7 +25,7 @@ def test_a_file_is_written_at_its_end_and_read_anywhere(place):
     assert place.files.read(f"{place.path}/a") == b"hello!"
 
 
-def test_a_closed_file_opens_itself_again(place):
+def test_a_closed_file_is_reopened(place):
     file = place.files.create(f"{place.path}/a")
     file.write(b"one")
     file.close()
@@ -40,7 +40,7 @@ def test_creating_replaces(place):
     assert place.files.read(f"{place.path}/a") == b"n"
 
 
-def test_what_is_not_there(place):
+def test_missing_files(place):
     missing = f"{place.path}/missing"
     for call in (place.files.read, place.files.sizes, place.files.list, place.files.modified_ms):
         with pytest.raises(FileNotFoundError):
@@ -72,7 +72,7 @@ def test_directories(place):
     assert files.list(root) == []
 
 
-def test_a_file_can_be_dated_back(place):
+def test_setting_the_modification_time(place):
     files, path = place.files, f"{place.path}/a"
     files.create(path).write(b"a")
     files.set_modified_ms(path, 1_700_000_000_123)
@@ -131,7 +131,7 @@ def test_space(place):
     assert total >= usable
 
 
-def test_a_write_that_the_kernel_cuts_short_goes_on(tmp_path, monkeypatch):
+def test_a_short_write_is_continued(tmp_path, monkeypatch):
     file = DiskFiles().create(f"{tmp_path}/a")
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, memoryview(data)[:3]))
@@ -139,7 +139,7 @@ def test_a_write_that_the_kernel_cuts_short_goes_on(tmp_path, monkeypatch):
     assert (tmp_path / "a").read_bytes() == b"0123456789"
 
 
-def test_a_read_that_the_kernel_cuts_short_goes_on(tmp_path, monkeypatch):
+def test_a_short_read_is_continued(tmp_path, monkeypatch):
     file = DiskFiles().create(f"{tmp_path}/a")
     file.write(b"0123456789")
     pread = os.pread
@@ -148,7 +148,7 @@ def test_a_read_that_the_kernel_cuts_short_goes_on(tmp_path, monkeypatch):
     assert file.pread(20, 1) == b"123456789"
 
 
-def test_few_descriptors_serve_many_files(tmp_path):
+def test_files_share_few_descriptors(tmp_path):
     files = DiskFiles(max_open=5)
     handles = [files.create(f"{tmp_path}/{number}") for number in range(50)]
     assert files.open_count <= 5
@@ -169,7 +169,7 @@ def test_files_in_use_keep_their_descriptors(tmp_path):
     assert opened == [True] * 40
 
 
-def test_a_sync_outlives_its_file(tmp_path):
+def test_a_syncer_works_after_its_file_is_closed(tmp_path):
     file = DiskFiles().create(f"{tmp_path}/a")
     sync = file.syncer()
     file.close()
@@ -177,9 +177,9 @@ def test_a_sync_outlives_its_file(tmp_path):
     sync()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full, which is a disk without space, here")  # noqa: PTH110
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")  # noqa: PTH110
 def test_a_failure_names_the_file():
-    """What goes by a descriptor fails without saying which file it was; a log line has to say."""
+    """Calls on a descriptor fail without naming the file."""
     file = DiskFiles().open("/dev/full")
     with pytest.raises(OSError, match=r"No space left on device: '/dev/full'") as caught:
         file.write(b"x")

@@ -1,19 +1,20 @@
-"""What happens to logs from time to time, on a clock that stands still until it is moved."""
+"""The periodic work on logs, with a manual clock."""
 
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.config.topic import TopicConfig
+from barnabas.config.topic import MAX_LONG, TopicConfig
 from barnabas.log.files import MemoryFiles
 from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_manager import LogManager
+from barnabas.log.partition_log import PartitionLog
 
 ID = bytes(range(16))
 MINUTE_S = 60
 
 
 class Slow:
-    """Background work that is done when the test says so."""
+    """Background work that is done in :meth:`work`."""
 
     def __init__(self):
         self.waiting = []
@@ -79,7 +80,7 @@ def test_retention_is_enforced(house):
     assert not house.files.exists("/data/orders-0/00000000000000000000.log.deleted")
 
 
-def test_a_thousand_logs_are_looked_at_bit_by_bit(batch):
+def test_many_logs_are_visited_in_several_turns(batch):
     house = House(batch)
     logs = [house.create(partition, retention_ms=1000) for partition in range(200)]
     for log in logs:
@@ -94,7 +95,7 @@ def test_a_thousand_logs_are_looked_at_bit_by_bit(batch):
     assert all(log.size == 0 for log in logs)
 
 
-def test_high_watermarks_are_written_down(house):
+def test_high_watermarks_are_checkpointed(house):
     log = house.create()
     house.append(log, 3)
     house.clock.advance(5)
@@ -104,7 +105,7 @@ def test_high_watermarks_are_written_down(house):
     assert house.text("replication-offset-checkpoint") == "0\n1\norders 0 6\n"
 
 
-def test_a_checkpoint_that_says_so_already_is_not_written(batch):
+def test_an_unchanged_checkpoint_is_not_written(batch):
     background = Slow()
     house = House(batch, background)
     house.append(house.create(), 3)
@@ -114,7 +115,7 @@ def test_a_checkpoint_that_says_so_already_is_not_written(batch):
     assert len(background.waiting) == 1
 
 
-def test_recovery_points_and_starts_are_written_down(house):
+def test_recovery_points_and_log_start_offsets_are_checkpointed(house):
     log = house.create()
     house.append(log, 3)
     log.flush()
@@ -124,14 +125,14 @@ def test_recovery_points_and_starts_are_written_down(house):
     assert house.text("log-start-offset-checkpoint") == "0\n1\norders 0 2\n"
 
 
-def test_a_start_that_is_a_segments_is_not_written_down(house):
+def test_a_log_start_offset_at_the_first_segment_is_not_checkpointed(house):
     log = house.create()
     house.append(log, 3)
     house.clock.advance(61)
     assert house.text("log-start-offset-checkpoint") == "0\n0\n"
 
 
-def test_producers_are_forgotten(batch):
+def test_producers_expire(batch):
     house = House(batch, producer_id_expiration_ms=20 * MINUTE_S * 1000)
     log = house.create()
     house.append(log, producer_id=7, producer_epoch=0, base_sequence=0)
@@ -141,7 +142,7 @@ def test_producers_are_forgotten(batch):
     assert log.active_producers() == []
 
 
-def test_producers_that_are_too_old_are_not_remembered_at_the_next_start(house):
+def test_expired_producers_are_removed_at_the_next_start(house):
     log = house.create()
     house.append(log, producer_id=7, producer_epoch=0, base_sequence=0)
     house.clock.advance(60 * MINUTE_S)
@@ -155,7 +156,7 @@ def test_producers_that_are_too_old_are_not_remembered_at_the_next_start(house):
     assert [entry.producer_id for entry in log.active_producers()] == [8]
 
 
-def test_flush_messages_flushes_off_the_loop(batch):
+def test_flush_messages_flushes_in_the_background(batch):
     background = Slow()
     house = House(batch, background)
     log = house.create(flush_messages=3)
@@ -167,7 +168,7 @@ def test_flush_messages_flushes_off_the_loop(batch):
     assert log.recovery_point == 4
 
 
-def test_flushes_that_come_too_fast_are_done_in_one_go(batch):
+def test_flushes_during_a_flush_are_combined(batch):
     background = Slow()
     house = House(batch, background)
     log = house.create(flush_messages=1)
@@ -180,7 +181,7 @@ def test_flushes_that_come_too_fast_are_done_in_one_go(batch):
     assert (len(background.waiting), log.recovery_point) == (0, 10)
 
 
-def test_a_roll_flushes_what_is_behind_it(batch):
+def test_a_roll_flushes_the_closed_segment(batch):
     background = Slow()
     house = House(batch, background)
     log = house.create(segment_bytes=batch(1).size_in_bytes)
@@ -190,7 +191,7 @@ def test_a_roll_flushes_what_is_behind_it(batch):
     assert log.recovery_point == 1
 
 
-def test_flush_ms_of_a_topic_is_kept(house):
+def test_flush_ms(house):
     house.create(partition=1)
     log = house.create(flush_ms=2000)
     house.append(log)
@@ -200,7 +201,7 @@ def test_flush_ms_of_a_topic_is_kept(house):
     assert log.recovery_point == 1
 
 
-def test_flush_ms_that_is_set_later_is_kept(house):
+def test_flush_ms_that_is_set_later(house):
     log = house.create()
     house.append(log)
     house.clock.advance(3600)
@@ -210,14 +211,46 @@ def test_flush_ms_that_is_set_later_is_kept(house):
     assert log.recovery_point == 1
 
 
-def test_without_a_setting_nothing_is_flushed(house):
+def test_flush_ms_that_is_removed_later(house):
+    log = house.create(flush_ms=1000)
+    house.manager.update_config(log, log.config._replace(flush_ms=MAX_LONG))
+    house.append(log)
+    house.clock.advance(3600)
+    assert log.recovery_point == 0
+
+
+def test_only_logs_with_flush_ms_are_visited(house, monkeypatch):
+    visited = []
+    monkeypatch.setattr(PartitionLog, "is_flush_due", lambda log, now_ms: visited.append(log.partition))
+    for partition in range(10):
+        house.create(partition, flush_ms=1000 if partition % 5 == 0 else MAX_LONG)
+    house.manager.delete_async(house.manager.get("orders", 5))
+    house.clock.advance(1)
+    assert visited == [0]
+
+
+def test_many_logs_are_flushed_in_several_turns(batch):
+    house = House(batch)
+    logs = [house.create(partition, flush_ms=60_000) for partition in range(150)]
+    for log in logs:
+        house.append(log)
+    now_ms = house.clock.time_ms() + 60_000
+    house.clock.time_ms = lambda: now_ms
+    for _ in range(2):  # the second call does nothing, since the first has not visited all logs yet
+        house.manager.housekeeping.flush_due()
+        assert sum(log.recovery_point for log in logs) == 64
+    house.clock.advance(0)
+    assert sum(log.recovery_point for log in logs) == 150
+
+
+def test_by_default_nothing_is_flushed(house):
     log = house.create()
     house.append(log, 100)
     house.clock.advance(3600)
     assert log.recovery_point == 0
 
 
-def test_a_log_that_is_deleted_while_it_is_flushed(batch):
+def test_a_log_is_deleted_during_its_flush(batch):
     background = Slow()
     house = House(batch, background)
     log = house.create(flush_messages=1)
@@ -231,7 +264,7 @@ def test_a_log_that_is_deleted_while_it_is_flushed(batch):
     assert house.manager.directories[0].offline is None
 
 
-def test_nothing_happens_after_the_end(house):
+def test_nothing_happens_after_close(house):
     log = house.create(retention_ms=1)
     house.append(log)
     house.manager.close()

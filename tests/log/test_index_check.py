@@ -1,4 +1,4 @@
-"""Whatever bytes stand in the files of indexes: what is read, and what is found by time, is what is in the log."""
+"""Invalid index files of any kind: reads and searches by time still return what is in the log."""
 
 import itertools
 
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 from barnabas.config.topic import TopicConfig
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import create_log, open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
@@ -21,10 +22,10 @@ ID = bytes(range(16))
 
 
 def made(timestamps):
-    """A closed log with a batch for each of these lists of timestamps, and its records: offset, timestamp."""
+    """Creates a closed log with a batch for each list of timestamps. Returns its records: offset, timestamp."""
     files, offsets, records = FaultyFiles(), itertools.count(), []
     files.makedirs(DIRECTORY)
-    log = create_log(LogServices(files), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=0)
+    log = create_log(LogServices(LogDirectory(files, "/data")), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=0)
     for of_batch in timestamps:
         data = build_batch([(None, b"value", timestamp) for timestamp in of_batch])
         log.append_as_leader(RecordBatch.parse(data), leader_epoch=0, now_ms=0)
@@ -35,13 +36,22 @@ def made(timestamps):
 
 
 def opened(files):
-    log = open_log(LogServices(files), DIRECTORY, "orders", 0, CONFIG, clean=True, recovery_point=1 << 40, now_ms=0)
+    log = open_log(
+        LogServices(LogDirectory(files, "/data")),
+        DIRECTORY,
+        "orders",
+        0,
+        CONFIG,
+        clean=True,
+        recovery_point=1 << 40,
+        now_ms=0,
+    )
     log.maybe_set_high_watermark(log.log_end_offset)
     return log
 
 
 def check(files, records, sample=1):
-    """Each offset is read, each time is found, the latest is known; in a log opened anew, and in another order too."""
+    """Checks reads of each offset and searches of each timestamp, in a reopened log and in another order too."""
     end = len(records)
     log = opened(files)
     assert log.log_end_offset == end
@@ -86,7 +96,7 @@ def test_every_byte_of_every_index(timestamps):
 
 
 @pytest.mark.parametrize("timestamps", [ORDERED, ALIKE], ids=["ordered", "alike"])
-def test_an_index_that_lost_its_end(timestamps):
+def test_an_index_without_its_last_entries(timestamps):
     files, records = made(timestamps)
     for path in indexes(files):
         for size in range(files.open(path).size()):
@@ -95,7 +105,7 @@ def test_an_index_that_lost_its_end(timestamps):
             check(copy, records, sample=3)
 
 
-def test_an_index_that_is_another_segments():
+def test_the_index_of_another_segment():
     files, records = made(ORDERED)
     for path, other in itertools.permutations(indexes(files), 2):
         copy = files.survivor()
@@ -119,11 +129,11 @@ def test_any_bytes_over_any_others(timestamps, which, start, junk):
     check(files, records)
 
 
-def test_every_byte_of_an_index_of_aborted_transactions(batch):
-    """Only a last stable offset that is too low may stay: a reader then looks at more entries than it has to."""
+def test_every_byte_of_a_transaction_index(batch):
+    """Only a last stable offset that is too low is not found. A reader then reads more entries than necessary."""
     files, log = FaultyFiles(), None
     files.makedirs(DIRECTORY)
-    log = create_log(LogServices(files), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=0)
+    log = create_log(LogServices(LogDirectory(files, "/data")), DIRECTORY, "orders", 0, ID, CONFIG, now_ms=0)
     sequences = {7: 0, 8: 0}
     for number in range(30):
         producer_id = 7 + number % 2

@@ -1,4 +1,4 @@
-"""Where leader epochs start and end (KIP-101, KIP-279)."""
+"""The start and end offsets of leader epochs (KIP-101, KIP-279)."""
 
 import pytest
 
@@ -18,12 +18,12 @@ def three(epochs):
     return epochs
 
 
-def test_its_bytes(three, memory):
+def test_the_bytes(three, memory):
     assert memory.files.read(three.path) == b"0\n3\n2 0\n5 100\n6 150\n"
     assert LeaderEpochs.load(memory.files, three.path).entries == [(2, 0), (5, 100), (6, 150)]
 
 
-def test_one_that_is_no_checkpoint(epochs, memory):
+def test_an_invalid_checkpoint(epochs, memory):
     with pytest.raises(FileNotFoundError):
         LeaderEpochs.load(memory.files, epochs.path)
     memory.files.create(epochs.path).write(b"0\n1\nx y\n")
@@ -31,7 +31,7 @@ def test_one_that_is_no_checkpoint(epochs, memory):
         LeaderEpochs.load(memory.files, epochs.path)
 
 
-def test_what_is_known_is_no_news(three):
+def test_a_known_epoch_is_not_written_again(three):
     assert not three.assign(6, 150)
     assert not three.assign(6, 170)
     assert three.latest == 6
@@ -48,7 +48,7 @@ def test_what_is_known_is_no_news(three):
         (9, 0, [(9, 0)]),
     ],
 )
-def test_entries_that_contradict_go(three, epoch, start, left):
+def test_contradicting_entries_are_removed(three, epoch, start, left):
     assert three.assign(epoch, start)
     assert three.entries == left
 
@@ -66,11 +66,11 @@ def test_entries_that_contradict_go(three, epoch, start, left):
         (7, (-1, -1)),
     ],
 )
-def test_where_an_epoch_ends(three, epoch, answer):
+def test_the_end_offset_of_an_epoch(three, epoch, answer):
     assert three.end_offset_for(epoch, log_end_offset=200) == answer
 
 
-def test_nothing_is_known(epochs):
+def test_without_entries(epochs):
     assert epochs.latest == -1
     assert epochs.end_offset_for(0, 10) == (-1, -1)
     assert epochs.epoch_of(5) == -1
@@ -85,7 +85,7 @@ def test_the_epoch_of_an_offset(three, offset, epoch):
     ("end", "left"),
     [(151, [(2, 0), (5, 100), (6, 150)]), (150, [(2, 0), (5, 100)]), (100, [(2, 0)]), (1, [(2, 0)]), (0, [])],
 )
-def test_cutting_the_end(three, memory, end, left):
+def test_truncation_from_the_end(three, memory, end, left):
     assert three.truncate_from_end(end) == (len(left) < 3)
     assert three.entries == left
     assert LeaderEpochs.load(memory.files, three.path).entries == left
@@ -102,13 +102,13 @@ def test_cutting_the_end(three, memory, end, left):
         (999, [(6, 999)]),
     ],
 )
-def test_cutting_the_start(three, memory, start, left):
+def test_truncation_from_the_start(three, memory, start, left):
     three.truncate_from_start(start)
     assert three.entries == left
     assert LeaderEpochs.load(memory.files, three.path).entries == left
 
 
-def test_replaying_writes_once(three, memory):
+def test_replay_does_not_write(three, memory):
     three.replay(7, 200)
     three.replay(7, 210)
     three.replay(6, 220)
@@ -118,10 +118,10 @@ def test_replaying_writes_once(three, memory):
     assert LeaderEpochs.load(memory.files, three.path).latest == 7
 
 
-def test_an_epoch_without_records_is_not_in_the_file_until_it_has_some(three, memory):
+def test_an_epoch_is_written_with_its_first_record(three, memory):
     written = memory.files.read(three.path)
-    three.begin(7, 200)
-    three.begin(8, 200)
+    three.assign_without_records(7, 200)
+    three.assign_without_records(8, 200)
     assert three.entries[-1] == (8, 200)
     assert three.latest == 8
     assert memory.files.read(three.path) == written
@@ -130,11 +130,11 @@ def test_an_epoch_without_records_is_not_in_the_file_until_it_has_some(three, me
     assert not three.assign(8, 200)
 
 
-def test_epochs_that_ended_without_a_record_are_forgotten_when_the_log_is_opened(three, memory):
+def test_epochs_without_records_are_removed_when_the_log_is_opened(three, memory):
     three.assign(7, 200)
     again = LeaderEpochs.load(memory.files, three.path)
-    again.forget_empty(200)
+    again.remove_without_records(200)
     assert again.entries == [(2, 0), (5, 100), (6, 150)]
-    again.begin(7, 200)
+    again.assign_without_records(7, 200)
     assert again.assign(7, 200)
     assert memory.files.read(three.path).endswith(b"6 150\n7 200\n")

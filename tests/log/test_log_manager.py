@@ -1,4 +1,4 @@
-"""All logs of a broker: their directories, their identity, their start and their end."""
+"""The log manager: identity of directories, start and shutdown, creation and deletion, failures."""
 
 import errno
 import json
@@ -9,8 +9,9 @@ from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError
+from barnabas.log.files import MemoryFiles
 from barnabas.log.housekeeping import LogSettings
-from barnabas.log.log_directory import LogDirectoryError, renamed
+from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
 from barnabas.log.meta_properties import uuid_text
 from barnabas.testing.faults import FaultyFiles
@@ -20,7 +21,7 @@ OTHER_ID = bytes(range(1, 17))
 
 
 class Managers:
-    """Makes managers over the same directories, one after the other."""
+    """Creates managers over the same directories, one after the other."""
 
     def __init__(self, place):
         self.files, self.root = place
@@ -36,7 +37,7 @@ class Managers:
         return manager
 
     def kill(self, manager):
-        """What the operating system does for a process that dies."""
+        """Releases the locks, as the operating system does when a process dies."""
         for directory in manager.directories:
             directory.release()
 
@@ -60,7 +61,7 @@ def append(log, batch, count=1):
 # ------------------------------------------------------------ identity
 
 
-def test_new_directories_become_this_nodes(managers):
+def test_new_directories_get_the_identity_of_the_node(managers):
     manager = managers.manager(node_id=7, cluster_id="a-cluster")
     for directory, log_directory in zip("ab", manager.directories, strict=True):
         assert managers.text("meta.properties", directory) == (
@@ -70,7 +71,7 @@ def test_new_directories_become_this_nodes(managers):
     manager.close()
 
 
-def test_the_identity_stays(managers):
+def test_the_identity_is_kept(managers):
     first = managers.manager(start=False)
     cluster_id = first.start(1)
     ids = [directory.directory_id for directory in first.directories]
@@ -81,7 +82,7 @@ def test_the_identity_stays(managers):
     second.close()
 
 
-def test_a_directory_that_is_added_joins_the_cluster(managers):
+def test_an_added_directory_joins_the_cluster(managers):
     first = managers.manager(start=False, paths=[managers.paths[0]])
     cluster_id = first.start(1)
     first.close()
@@ -99,14 +100,14 @@ def test_a_directory_in_use_is_refused(managers):
     managers.manager().close()
 
 
-def test_another_nodes_directory_is_refused(managers):
+def test_a_directory_of_another_node_is_refused(managers):
     managers.manager(node_id=1).close()
     with pytest.raises(LogDirectoryError, match=r"a/meta.properties is of node 1, and this broker is 2"):
         managers.manager(node_id=2)
     managers.manager(node_id=1).close()
 
 
-def test_another_clusters_directory_is_refused(managers):
+def test_a_directory_of_another_cluster_is_refused(managers):
     managers.manager(cluster_id="one", paths=[managers.paths[0]]).close()
     managers.manager(cluster_id="two", paths=[managers.paths[1]]).close()
     with pytest.raises(LogDirectoryError) as raised:
@@ -118,17 +119,17 @@ def test_another_clusters_directory_is_refused(managers):
         managers.manager(cluster_id="three", paths=[managers.paths[0]])
 
 
-def test_a_refusal_leaves_the_clean_marker(managers):
+def test_a_refusal_keeps_the_clean_shutdown_file(managers):
     managers.manager(node_id=1).close()
     with pytest.raises(LogDirectoryError):
         managers.manager(node_id=2)
     assert managers.manager(node_id=1).directories[0].was_clean
 
 
-# ------------------------------------------------------------ stopping and starting
+# ------------------------------------------------------------ shutdown and start
 
 
-def test_everything_is_there_after_a_clean_stop(managers, batch):
+def test_everything_is_there_after_a_clean_shutdown(managers, batch):
     manager = managers.manager()
     for partition in range(6):
         append(manager.create("orders", partition, ID, managers.config), batch, partition + 1)
@@ -161,18 +162,18 @@ def test_everything_is_there_after_a_kill(managers, batch):
     again.close()
 
 
-def test_partitions_go_where_the_fewest_are(managers):
+def test_new_partitions_go_to_the_directory_with_the_fewest(managers):
     manager = managers.manager()
     for partition in range(5):
         manager.create("orders", partition, ID, managers.config)
-    assert sorted(len(directory.logs) for directory in manager.directories) == [2, 3]
+    assert sorted(len(manager.registry.logs_in(directory)) for directory in manager.directories) == [2, 3]
     other = manager.directories[1]
     log = manager.create("there", 0, ID, managers.config, directory_id=other.directory_id)
     assert log.directory == f"{other.path}/there-0"
     manager.close()
 
 
-def test_creating_again_gives_what_is_there(managers, batch):
+def test_creating_again_returns_the_log(managers, batch):
     manager = managers.manager()
     log = manager.create("orders", 0, ID, managers.config)
     append(log, batch)
@@ -180,7 +181,7 @@ def test_creating_again_gives_what_is_there(managers, batch):
     manager.close()
 
 
-def test_a_topic_made_again_starts_at_zero(managers, batch, caplog):
+def test_a_recreated_topic_starts_at_0(managers, batch, caplog):
     manager = managers.manager()
     append(manager.create("orders", 0, ID, managers.config), batch)
     log = manager.create("orders", 0, OTHER_ID, managers.config)
@@ -190,7 +191,7 @@ def test_a_topic_made_again_starts_at_zero(managers, batch, caplog):
     manager.close()
 
 
-def test_strays_are_set_aside_and_kept(managers, batch):
+def test_strays_are_renamed_and_kept(managers, batch):
     manager = managers.manager()
     append(manager.create("orders", 0, ID, managers.config), batch)
     append(manager.create("orders", 1, OTHER_ID, managers.config), batch)
@@ -205,7 +206,7 @@ def test_strays_are_set_aside_and_kept(managers, batch):
     assert list(managers.manager().logs) == [("orders", 0)]
 
 
-def test_deleting_waits_before_the_files_go(managers, batch):
+def test_files_are_deleted_after_a_delay(managers, batch):
     manager = managers.manager(paths=[managers.paths[0]])
     log = manager.create("orders", 0, ID, managers.config)
     append(log, batch)
@@ -226,7 +227,7 @@ def test_deleting_waits_before_the_files_go(managers, batch):
     manager.close()
 
 
-def test_a_deletion_that_was_not_finished_is(managers, batch):
+def test_an_interrupted_deletion_is_completed(managers, batch):
     manager = managers.manager(paths=[managers.paths[0]])
     manager.delete_async(manager.create("orders", 0, ID, managers.config))
     managers.kill(manager)
@@ -236,7 +237,7 @@ def test_a_deletion_that_was_not_finished_is(managers, batch):
     again.close()
 
 
-def test_a_deleted_logs_recovery_point_is_forgotten(managers, batch):
+def test_the_recovery_point_of_a_deleted_log_is_removed(managers, batch):
     manager = managers.manager(paths=[managers.paths[0]])
     log = manager.create("orders", 0, ID, managers.config)
     append(log, batch)
@@ -248,13 +249,14 @@ def test_a_deleted_logs_recovery_point_is_forgotten(managers, batch):
     manager.close()
 
 
-def test_long_names_stay_within_the_file_systems_limit():
-    name = renamed("t" * 249 + "-12", "0" * 32, "-delete")
+def test_long_names_are_cut():
+    directory = LogDirectory(MemoryFiles(), "/data", bytes)
+    name = directory.unique_path("t" * 249, 12, "-delete").removeprefix("/data/")
     assert len(name) == 255
     assert name.endswith(f".{'0' * 32}-delete")
 
 
-def test_the_metadata_log_is_opened_ahead_and_not_checkpointed(managers, batch):
+def test_the_metadata_log_is_opened_first_and_not_checkpointed(managers, batch):
     manager = managers.manager()
     append(manager.create("__cluster_metadata", 0, ID, managers.config), batch)
     manager.close()
@@ -269,7 +271,7 @@ def test_the_metadata_log_is_opened_ahead_and_not_checkpointed(managers, batch):
     again.close()
 
 
-def test_what_is_no_partition_is_left_alone(managers):
+def test_other_directories_are_left_alone(managers):
     manager = managers.manager(paths=[managers.paths[0]])
     for name in ("lost+found", "no-number-x", "-3"):
         managers.files.makedirs(f"{managers.root}/a/{name}")
@@ -285,11 +287,11 @@ def test_a_partition_in_two_directories_is_refused(managers):
     manager.create("orders", 0, ID, managers.config, directory_id=manager.directories[0].directory_id)
     manager.close()
     managers.files.makedirs(f"{managers.root}/b/orders-0")
-    with pytest.raises(LogDirectoryError, match="both there"):
+    with pytest.raises(LogDirectoryError, match="must be removed"):
         managers.manager()
 
 
-def test_a_corrupt_checkpoint_is_taken_for_empty(managers, batch, caplog):
+def test_a_corrupt_checkpoint_is_ignored(managers, batch, caplog):
     manager = managers.manager()
     append(manager.create("orders", 0, ID, managers.config), batch)
     managers.kill(manager)
@@ -297,7 +299,7 @@ def test_a_corrupt_checkpoint_is_taken_for_empty(managers, batch, caplog):
         managers.files.create(f"{managers.root}/{directory}/recovery-point-offset-checkpoint").write(b"nonsense")
     again = managers.manager()
     assert again.get("orders", 0).log_end_offset == 1
-    assert "taken for empty" in caplog.text
+    assert "Ignoring a corrupt checkpoint" in caplog.text
     again.close()
 
 
@@ -305,8 +307,8 @@ def test_a_corrupt_checkpoint_is_taken_for_empty(managers, batch, caplog):
 
 
 @pytest.mark.parametrize("content", [b"", b"version: 0\n", b"\0" * 41])
-def test_a_log_that_lost_its_topic_in_a_power_cut_is_told_it_again(faulty, batch, content):
-    """The name of the small file was on the disk, its content was not; the records are."""
+def test_a_topic_id_lost_in_a_power_cut_is_restored(faulty, batch, content):
+    """The name of ``partition.metadata`` was on the disk, its content was not. The records were."""
     manager = faulty.manager()
     append(manager.create("orders", 0, ID, faulty.config), batch)
     manager.close()
@@ -335,11 +337,11 @@ def faulty(tmp_path):
 
 
 def fail(files, *, code=errno.EIO):
-    """The next change fails, and nothing after it."""
+    """Makes only the next change fail."""
     files.fail_at, files.lasting, files.code = len(files.changes) + 1, "once", code
 
 
-def test_a_failing_directory_goes_offline_and_the_others_go_on(faulty, batch, caplog):
+def test_a_failed_directory_goes_offline_and_the_others_stay_online(faulty, batch, caplog):
     told = []
     manager = faulty.manager(on_directory_failure=told.append)
     logs = [manager.create("orders", partition, ID, faulty.config) for partition in range(4)]
@@ -348,11 +350,11 @@ def test_a_failing_directory_goes_offline_and_the_others_go_on(faulty, batch, ca
     fail(faulty.files, code=errno.ENOSPC)
     with pytest.raises(KafkaStorageError):
         append(logs[0], batch)
-    directory = manager.directory_of(logs[0])
+    directory = logs[0].log_directory
     assert told == [directory]
     assert manager.online_directories == [other for other in manager.directories if other is not directory]
     for log in logs:
-        if manager.directory_of(log) is directory:
+        if log.log_directory is directory:
             with pytest.raises(KafkaStorageError):
                 append(log, batch)
         else:
@@ -366,7 +368,7 @@ def test_a_failing_directory_goes_offline_and_the_others_go_on(faulty, batch, ca
     again.close()
 
 
-def test_a_directory_that_cannot_be_used_at_the_start(faulty):
+def test_a_directory_that_fails_at_the_start(faulty):
     faulty.manager().close()
     fail(faulty.files)
     manager = faulty.manager()
@@ -374,7 +376,7 @@ def test_a_directory_that_cannot_be_used_at_the_start(faulty):
     manager.close()
 
 
-def test_no_directory_can_be_used(faulty):
+def test_all_directories_fail_at_the_start(faulty):
     faulty.files.fail_at = len(faulty.files.changes) + 1
     with pytest.raises(LogDirectoryError, match="/data/a, /data/b"):
         faulty.manager()
@@ -390,17 +392,17 @@ def test_a_flush_that_fails_takes_the_directory_offline(faulty, batch):
     append(log, batch, 1)
     assert files.changes[-1][0] == "fsync"
     assert log.is_offline
-    assert told == [manager.directory_of(log)]
+    assert told == [log.log_directory]
     manager.close()
 
 
-def test_settings_come_from_the_brokers_configs():
+def test_settings_are_read_from_the_broker_configs():
     config = BrokerConfig.from_properties({"node.id": "1", "log.retention.check.interval.ms": "17"})
     assert LogSettings.from_config(config) == LogSettings(log_retention_check_interval_ms=17)
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_start_that_failed_leaves_all_as_it_was(managers, batch, clean):
+def test_a_failed_start_changes_nothing(managers, batch, clean):
     manager = managers.manager()
     for partition in range(4):
         append(manager.create("orders", partition, ID, managers.config), batch, 3)
@@ -421,12 +423,12 @@ def test_a_start_that_failed_leaves_all_as_it_was(managers, batch, clean):
     again.close()
 
 
-def test_the_marker_is_what_apache_reads(managers):
+def test_the_clean_shutdown_file_is_that_of_apache_kafka(managers):
     managers.manager().close()
     assert json.loads(managers.text(".kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": -1}
 
 
-def test_a_start_that_is_given_up_leaves_the_marker_as_it_was(managers):
+def test_an_abandoned_start_keeps_the_clean_shutdown_file(managers):
     managers.manager().close(12)
     given_up = managers.manager(start=False)
     given_up.start(1)
@@ -434,15 +436,15 @@ def test_a_start_that_is_given_up_leaves_the_marker_as_it_was(managers):
     assert json.loads(managers.text(".kafka_cleanshutdown")) == {"version": 0, "brokerEpoch": 12}
 
 
-def test_what_was_truncated_is_not_believed_to_be_on_the_disk(managers, batch):
-    """What is written in its place is not; a power cut before the next checkpoint must not go by the old one."""
+def test_a_truncation_lowers_the_recovery_point_on_the_disk(managers, batch):
+    """The records appended in its place are not fsynced, so a power cut must not leave the old checkpoint."""
     manager = managers.manager()
     log = manager.create("orders", 0, ID, managers.config)
     for _ in range(9):
         log.append_as_leader(batch(1), leader_epoch=0, now_ms=0)
     log.flush()
     manager.housekeeping.checkpoint_recovery_points()
-    directory = manager.directory_of(log)
+    directory = log.log_directory
     assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {("orders", 0): 9}
     log.truncate_to(4)
     assert directory.read_checkpoint("recovery-point-offset-checkpoint") == {("orders", 0): 4}

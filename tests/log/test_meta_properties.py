@@ -14,13 +14,13 @@ cluster.id=EEW8mcVARWKGkGgikykpgw
 """
 
 
-def test_apaches_file(place):
+def test_the_file_of_apache_kafka(place):
     place.files.create(f"{place.path}/meta.properties").write(APACHE)
     directory_id = uuid_of("nVflAZdBIhFINRkTIXgx2g")
     assert meta_properties.read(place.files, place.path) == MetaProperties("EEW8mcVARWKGkGgikykpgw", 1, directory_id)
 
 
-def test_our_file(place):
+def test_the_bytes(place):
     properties = MetaProperties("my cluster", 7, bytes(range(16)))
     meta_properties.write(place.files, place.path, properties)
     assert place.files.read(f"{place.path}/meta.properties") == (
@@ -29,7 +29,7 @@ def test_our_file(place):
     assert meta_properties.read(place.files, place.path) == properties
 
 
-def test_there_is_none(place):
+def test_no_file(place):
     assert meta_properties.read(place.files, place.path) is None
 
 
@@ -43,7 +43,7 @@ def test_there_is_none(place):
         (b"version=1\nnode.id=1\ncluster.id=x\ndirectory.id=short\n", "short"),
     ],
 )
-def test_what_cannot_be_understood(place, text, complaint):
+def test_an_invalid_file_is_refused(place, text, complaint):
     place.files.create(f"{place.path}/meta.properties").write(text)
     with pytest.raises(InvalidMetaProperties, match=complaint):
         meta_properties.read(place.files, place.path)
@@ -56,6 +56,6 @@ def test_uuids_as_text():
         uuid_of("AAAA")
 
 
-def test_a_random_uuid_never_looks_like_an_option():
+def test_a_random_uuid_does_not_start_with_a_dash():
     supply = iter([b"\xfb" + bytes(15), bytes(16)])
     assert uuid_text(random_uuid(lambda count: next(supply))) == "AAAAAAAAQACAAAAAAAAAAA"

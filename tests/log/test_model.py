@@ -1,4 +1,4 @@
-"""A random life of a log, beside a list; and of one that is compacted."""
+"""Random operations on a log, compared with a list; and on a compacted log."""
 
 from random import Random
 
@@ -8,8 +8,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError, OffsetOutOfRange
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import create_log, open_log
-from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
 from barnabas.records.record import records_of
@@ -21,7 +22,7 @@ DIRECTORY = "/data/orders-0"
 
 
 class LogBesideAList(RuleBasedStateMachine):
-    """``records`` are (offset, timestamp, value) of everything from offset 0 that was not truncated."""
+    """``records`` are (offset, timestamp, value) of all records from offset 0 that were not truncated."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +51,9 @@ class LogBesideAList(RuleBasedStateMachine):
             segment_ms=segment_ms,
             retention_ms=-1,
         )
-        self.log = create_log(LogServices(self.files), DIRECTORY, "orders", 0, ID, self.config, now_ms=0)
+        self.log = create_log(
+            LogServices(LogDirectory(self.files, "/data")), DIRECTORY, "orders", 0, ID, self.config, now_ms=0
+        )
 
     @rule(timestamps=st.lists(st.integers(0, 300), min_size=1, max_size=6), is_idempotent=st.booleans())
     def append(self, timestamps, is_idempotent):
@@ -65,13 +68,13 @@ class LogBesideAList(RuleBasedStateMachine):
         base_offset = len(self.records)
         appended = self.log.append_as_leader(batch, leader_epoch=self.epoch, now_ms=0)
         assert (appended.base_offset, appended.is_duplicate) == (base_offset, False)
-        self.note(entries)
+        self.add_to_model(entries)
         if is_idempotent:
             self.remembered.append((self.sequence, entries, base_offset))
             self.sequence += len(entries)
 
-    def note(self, entries):
-        """A batch of these is in the log."""
+    def add_to_model(self, entries):
+        """Adds the records of an appended batch to the model."""
         base_offset = len(self.records)
         self.records += [(base_offset + n, timestamp, value) for n, (_, value, timestamp) in enumerate(entries)]
         self.batch_starts.append(base_offset)
@@ -81,7 +84,7 @@ class LogBesideAList(RuleBasedStateMachine):
     @precondition(lambda self: self.remembered)
     @rule(data=st.data())
     def repeat(self, data):
-        """The last batch is remembered over everything; older ones until the log is opened again."""
+        """Retries a batch. The last one is known for ever; older ones are known until the log is reopened."""
         sequence, entries, base_offset = self.remembered[-1]
         batch = build_batch(entries, producer_id=3, producer_epoch=0, base_sequence=sequence)
         appended = self.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=self.epoch, now_ms=0)
@@ -106,7 +109,7 @@ class LogBesideAList(RuleBasedStateMachine):
         assert self.log.recovery_point == len(self.records)
 
     def start_at(self, offset):
-        """Earlier records are gone, and an epoch that began before has begun there."""
+        """Removes earlier records from the model. The epoch of the offset then starts there."""
         self.start = offset
         moved = {max(start, offset): epoch for epoch, start in self.epochs}
         self.epochs = [(epoch, start) for start, epoch in moved.items()]
@@ -156,11 +159,11 @@ class LogBesideAList(RuleBasedStateMachine):
         self.open(files, clean=closed)
 
     def open(self, files, *, clean=False):
-        """Another process opens what this one has left."""
+        """Opens the log as another process does."""
         high_watermark, recovery_point = self.log.high_watermark, self.log.recovery_point
         self.files = files
         self.log = open_log(
-            LogServices(self.files),
+            LogServices(LogDirectory(self.files, "/data")),
             DIRECTORY,
             "orders",
             0,
@@ -171,7 +174,9 @@ class LogBesideAList(RuleBasedStateMachine):
             now_ms=0,
         )
         self.log.maybe_set_high_watermark(min(high_watermark, self.log.log_end_offset))
-        self.epochs = [entry for entry in self.epochs if entry[1] < len(self.records)]  # as Apache Kafka's loader
+        self.epochs = [
+            entry for entry in self.epochs if entry[1] < len(self.records)
+        ]  # as Apache Kafka's LogLoader does
 
     @rule(
         after=st.integers(1, 9),
@@ -180,7 +185,7 @@ class LogBesideAList(RuleBasedStateMachine):
         timestamps=st.lists(st.integers(0, 300), min_size=1, max_size=4),
     )
     def die(self, after, torn, doing, timestamps):
-        """Be killed in the middle of something: what had not been acknowledged is there as a whole, or not."""
+        """Kills the process during an operation. A batch that was not acknowledged exists completely or not at all."""
         self.files.fail_at, self.files.torn = len(self.files.changes) + after, torn
         before, state = len(self.records), self.state()
         try:
@@ -197,11 +202,11 @@ class LogBesideAList(RuleBasedStateMachine):
         if added and len(self.records) == before:
             assert added == len(timestamps)
             values = range(self.serial - added + 1, self.serial + 1)
-            self.note([(None, b"%d" % value, at) for value, at in zip(values, timestamps, strict=True)])
+            self.add_to_model([(None, b"%d" % value, at) for value, at in zip(values, timestamps, strict=True)])
 
     @rule(seed=st.integers(0, 5))
     def lose_power(self, seed):
-        """What was flushed is there, and of the rest a beginning; a truncation may not have happened."""
+        """Cuts the power. The log has what was flushed and a prefix of the rest; a truncation may be undone."""
         flushed = self.log.recovery_point
         self.open(self.files.survivor(power_cut=True, chance=Random(seed) if seed else None))
         end = self.log.log_end_offset
@@ -214,14 +219,14 @@ class LogBesideAList(RuleBasedStateMachine):
             assert end == self.start and not found, "this was never in the log"
             state = self.state()
         self.restore(state)
-        self.records += [None] * (end - len(self.records))  # nothing was left, not even as much as had been deleted
+        self.records += [None] * (end - len(self.records))  # the log ends below its log start offset
         epochs = self.epochs
         self.forget_from(end)
-        if self.log.segments.start < self.start == end:  # a segment that was deleted is back, and its epoch with it
+        if self.log.segments.start < self.start == end:  # a deleted segment is back, with its epoch
             self.epochs = [entry for entry in epochs if entry[1] <= end]
 
     def state(self):
-        """What the model knows, to go back to."""
+        """Returns the state of the model, for :meth:`restore`."""
         return list(self.records), list(self.batch_starts), list(self.epochs), list(self.remembered), self.sequence
 
     def restore(self, state):
@@ -292,7 +297,7 @@ class LogBesideAList(RuleBasedStateMachine):
 
 
 class CompactedLogBesideAList(RuleBasedStateMachine):
-    """``appended`` is (key, value) of everything that was ever acknowledged, by offset."""
+    """``appended`` is (key, value) of all acknowledged records, by offset."""
 
     def __init__(self):
         super().__init__()
@@ -327,7 +332,7 @@ class CompactedLogBesideAList(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1, 3, 30, 70]))
     def wait(self, seconds):
-        """The cleaner comes, checkpoints are written, and what was replaced is deleted."""
+        """Lets time pass: the cleaner runs, checkpoints are written, replaced files are deleted."""
         self.broker.clock.advance(seconds)
 
     @rule()

@@ -1,4 +1,4 @@
-"""Moving logs between directories while they are in use: nothing lost, nothing twice, whatever fails and whenever."""
+"""Moving logs between directories while they are in use: no record is lost or duplicated, whatever fails."""
 
 import itertools
 
@@ -22,14 +22,14 @@ KEY = ("t", 0)
 
 
 class Turns(ManualClock):
-    """A clock by which nothing happens at once: each turn of the loop takes a millisecond."""
+    """A clock by which each turn of the loop takes a millisecond."""
 
     def call_later(self, delay, callback, *args):
         return super().call_later(max(delay, 0.001), callback, *args)
 
 
 class Node:
-    """A manager over /a and /b, and a log in /a, that lives as long as its files do."""
+    """A log manager with the directories /a and /b, and a log in /a."""
 
     def __init__(self, files=None, **config):
         self.files = files if files is not None else MemoryFiles()
@@ -62,10 +62,10 @@ class Node:
 
     @property
     def directory(self):
-        return self.manager.directory_of(self.log).path
+        return self.log.log_directory.path
 
     def create(self):
-        self.manager.preferred[KEY] = self.manager.directories[0]
+        self.manager.preferred_directories[KEY] = self.manager.directories[0]
         return self.manager.create(*KEY, ID, self.config)
 
     def append(self, batch, values, epoch=0, **options):
@@ -75,22 +75,22 @@ class Node:
         return appended
 
     def move(self, name="/b"):
-        self.manager.moves.begin(self.log, next(each for each in self.manager.directories if each.path == name))
+        self.manager.moves.start(self.log, next(each for each in self.manager.directories if each.path == name))
 
     def turn(self):
         """One turn of the loop."""
         self.clock.advance(0.001)
 
     def finish(self):
-        """Until nothing is under way any more."""
+        """Runs until no move is under way."""
         for _ in range(10_000):
             if not self.manager.moves.under_way:
                 return
             self.turn()
-        raise AssertionError("it does not come to an end")
+        raise AssertionError("the move does not end")
 
     def values(self, log=None):
-        """(offset, value) of all that a consumer can read."""
+        """Returns (offset, value) of all records that a consumer can read."""
         log = log or self.log
         found, offset = [], log.log_start_offset
         while data := log.read(offset, 1 << 20, up_to=log.high_watermark, minimum_one=True):
@@ -115,7 +115,7 @@ def node():
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    """So that a few batches take several steps."""
+    """Makes a few batches take several steps."""
     monkeypatch.setattr(moving, "STEP_BYTES", 150)
     monkeypatch.setattr(moving, "TAIL_BYTES", 150)
 
@@ -126,7 +126,7 @@ def filled(node, batch, count=20):
     return node.values()
 
 
-# ------------------------------------------------------------ that it moves
+# ------------------------------------------------------------ moving
 
 
 def test_everything_moves(node, batch):
@@ -140,8 +140,8 @@ def test_everything_moves(node, batch):
     assert aside.endswith("-delete")
     node.clock.advance(node.config.file_delete_delay_ms / 1000)
     assert node.names("/a") == []
-    assert KEY in node.manager.directories[1].logs
-    assert KEY not in node.manager.directories[0].logs
+    assert KEY in node.manager.registry.logs_in(node.manager.directories[1])
+    assert KEY not in node.manager.registry.logs_in(node.manager.directories[0])
 
 
 def test_an_empty_log_moves(node, batch):
@@ -152,7 +152,7 @@ def test_an_empty_log_moves(node, batch):
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_appends_go_on(node, batch):
+def test_appends_during_a_move(node, batch):
     filled(node, batch)
     node.move()
     for number in itertools.count():
@@ -167,7 +167,7 @@ def test_appends_go_on(node, batch):
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_it_is_seen_how_far_it_is(node, batch):
+def test_the_offset_lag(node, batch):
     filled(node, batch)
     node.move()
     move = node.manager.moves.under_way[KEY]
@@ -190,7 +190,7 @@ def test_several_segments(batch):
     assert len(node.log.segments) > 3
 
 
-def test_it_is_on_the_disk_before_the_old_one_goes(batch):
+def test_the_future_log_is_fsynced_before_its_promotion(batch):
     files = FaultyFiles(clock=ManualClock())
     node = Node(files)
     node.create()
@@ -204,10 +204,10 @@ def test_it_is_on_the_disk_before_the_old_one_goes(batch):
     assert survivor.values() == before
 
 
-# ------------------------------------------------------------ what belongs to a log beside its records
+# ------------------------------------------------------------ the state of a log
 
 
-def test_the_start_within_a_batch_moves(node, batch):
+def test_a_log_start_offset_within_a_batch(node, batch):
     node.append(batch, 10)
     node.append(batch, 10)
     node.log.delete_records_before(4)
@@ -221,7 +221,7 @@ def test_the_start_within_a_batch_moves(node, batch):
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_records_that_are_deleted_meanwhile(node, batch):
+def test_records_are_deleted_during_a_move(node, batch):
     filled(node, batch)
     node.move()
     node.turn()
@@ -231,7 +231,7 @@ def test_records_that_are_deleted_meanwhile(node, batch):
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_all_records_are_deleted_meanwhile(node, batch):
+def test_all_records_are_deleted_during_a_move(node, batch):
     filled(node, batch)
     node.move()
     node.turn()
@@ -242,7 +242,7 @@ def test_all_records_are_deleted_meanwhile(node, batch):
     assert (node.log.log_start_offset, node.log.log_end_offset) == (20, 20)
 
 
-def test_holes_that_compaction_left(node, batch):
+def test_gaps_of_compaction(node, batch):
     log = node.log
     for base_offset in (3, 10, 11, 40):
         log.append_as_follower(batch([b"x"], base_offset=base_offset).buffer, now_ms=0)
@@ -254,7 +254,7 @@ def test_holes_that_compaction_left(node, batch):
     assert node.log.log_end_offset == 41
 
 
-def test_idempotent_producers_go_on(node, batch):
+def test_idempotent_producers(node, batch):
     sent = [batch([b"%d" % number], producer_id=7, producer_epoch=0, base_sequence=number) for number in range(4)]
     for each in sent:
         node.log.append_as_leader(each, leader_epoch=0, now_ms=0)
@@ -267,8 +267,8 @@ def test_idempotent_producers_go_on(node, batch):
     assert node.log.append_as_leader(following, leader_epoch=0, now_ms=0).base_offset == 4
 
 
-def test_transactions_move(node, batch, marker):
-    """Those that are open hold readers back as before, and the aborted ones are left out as before."""
+def test_transactions(node, batch, marker):
+    """Open transactions still hold back the last stable offset, and aborted ones are still returned to readers."""
     for producer_id in (1, 2, 3):
         keywords = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
         node.append(batch, 2, is_transactional=True, **keywords)
@@ -293,7 +293,7 @@ def test_transactions_move(node, batch, marker):
     assert node.log.last_stable_offset == 9
 
 
-def test_leader_epochs_move(node, batch):
+def test_leader_epochs(node, batch):
     node.append(batch, 3, epoch=2)
     node.append(batch, 3, epoch=5)
     known = [node.log.end_offset_for_epoch(epoch) for epoch in range(7)]
@@ -302,7 +302,7 @@ def test_leader_epochs_move(node, batch):
     assert [node.log.end_offset_for_epoch(epoch) for epoch in range(7)] == known
 
 
-def test_who_waits_for_a_flush_is_told_that_it_is_safe(batch):
+def test_flush_waiters_are_called_after_the_promotion(batch):
     node = Node(flush_messages=1_000)
     node.create()
     node.append(batch, 1)
@@ -314,48 +314,48 @@ def test_who_waits_for_a_flush_is_told_that_it_is_safe(batch):
     assert old.is_offline
 
 
-def test_whoever_is_interested_is_told(node, batch):
+def test_the_callbacks(node, batch):
     heard = []
-    node.manager.moves.before_arrival = lambda log, directory: heard.append((log.directory, directory.path))
-    node.manager.moves.on_arrival = lambda log: heard.append(log.directory)
+    node.manager.moves.before_promotion = lambda log, directory: heard.append((log.directory, directory.path))
+    node.manager.moves.on_promotion = lambda log: heard.append(log.directory)
     filled(node, batch)
     node.move()
     node.finish()
     assert heard == [("/a/t-0", "/b"), "/b/t-0"]
 
 
-def test_a_wish_goes_before_all(node):
+def test_the_preferred_directory_comes_first(node):
     b = node.manager.directories[1]
-    node.manager.preferred[("u", 0)] = b
+    node.manager.preferred_directories[("u", 0)] = b
     first = node.manager.directories[0].directory_id
     log = node.manager.create("u", 0, ID, node.config, directory_id=first)
-    assert node.manager.directory_of(log) is b
-    assert node.manager.preferred == {}
+    assert log.log_directory is b
+    assert node.manager.preferred_directories == {}
 
 
-def test_placement_counts_what_is_on_its_way(node):
+def test_placement_counts_future_logs(node):
     node.move()
     node.manager.create("u", 0, ID, node.config)  # one each: the first directory
-    assert node.manager.directory_of(node.manager.logs["u", 0]).path == "/a"
+    assert node.manager.logs["u", 0].log_directory.path == "/a"
     node.manager.create("v", 0, ID, node.config)
-    assert node.manager.directory_of(node.manager.logs["v", 0]).path == "/b"
+    assert node.manager.logs["v", 0].log_directory.path == "/b"
 
 
-def test_placement_counts_what_is_there_and_not_what_was(node):
-    """The log of this test is in /a."""
+def test_placement_does_not_count_moved_logs(node):
+    """The log of the fixture is in /a."""
     made = [node.manager.create(name, 0, ID, node.config) for name in "uvw"]
-    assert [node.manager.directory_of(log).path for log in made] == ["/b", "/a", "/b"]
+    assert [log.log_directory.path for log in made] == ["/b", "/a", "/b"]
     node.manager.delete_async(made[0])
     node.manager.delete_async(made[2])
     assert [name for name in node.files.list("/b") if name.endswith("-delete")] != []
     made = [node.manager.create(name, 0, ID, node.config) for name in "xyz"]
-    assert [node.manager.directory_of(log).path for log in made] == ["/b", "/b", "/a"]
+    assert [log.log_directory.path for log in made] == ["/b", "/b", "/a"]
 
 
-# ------------------------------------------------------------ how fast
+# ------------------------------------------------------------ the limit of bytes per second
 
 
-def test_no_faster_than_allowed(node, batch):
+def test_the_limit_is_kept(node, batch):
     for _ in range(8):
         node.append(batch, [bytes(100_000)])
     node.manager.moves.bytes_per_second = lambda: 100_000
@@ -366,7 +366,7 @@ def test_no_faster_than_allowed(node, batch):
     assert node.directory == "/b"
 
 
-def test_not_at_all_while_no_bytes_are_allowed(node, batch):
+def test_a_limit_of_0_stops_moves(node, batch):
     rate = [0]
     filled(node, batch)
     node.manager.moves.bytes_per_second = lambda: rate[0]
@@ -378,11 +378,11 @@ def test_not_at_all_while_no_bytes_are_allowed(node, batch):
     assert node.directory == "/b"
 
 
-# ------------------------------------------------------------ other wishes
+# ------------------------------------------------------------ cancelling
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_back_to_where_it_is(node, batch):
+def test_a_move_back_cancels(node, batch):
     before = filled(node, batch)
     node.move()
     node.turn()
@@ -395,7 +395,7 @@ def test_back_to_where_it_is(node, batch):
     assert node.names("/b") == []
 
 
-def test_the_same_again(node, batch):
+def test_the_same_move_again(node, batch):
     filled(node, batch)
     node.move()
     future = node.future
@@ -404,7 +404,7 @@ def test_the_same_again(node, batch):
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_a_deleted_partition_takes_its_future_along(node, batch):
+def test_a_deleted_partition_deletes_its_future_log(node, batch):
     filled(node, batch)
     node.move()
     node.turn()
@@ -431,7 +431,7 @@ def test_there_and_back(node, batch):
 
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_restart_goes_on(node, batch, clean):
+def test_a_restart_resumes_the_move(node, batch, clean):
     before = filled(node, batch)
     node.move()
     for _ in range(3):
@@ -448,8 +448,8 @@ def test_a_restart_goes_on(node, batch, clean):
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_what_the_log_lost_is_not_kept(node, batch):
-    """After a crash the log may be shorter than what was copied of it."""
+def test_records_lost_in_a_crash_are_truncated_from_the_future_log(node, batch):
+    """After a crash the log may be shorter than its copy."""
     filled(node, batch)
     node.move()
     for _ in range(5):
@@ -476,8 +476,8 @@ def test_what_the_log_lost_is_not_kept(node, batch):
         ([1, 1, 2, 2, 5, 5], [1, 1, 2, 2, 2, 3, 3]),
     ],
 )
-def test_what_was_copied_of_a_log_that_went_another_way(node, batch, of_log, of_future, start):
-    """Wherever epochs say that they parted, the copy is the log in the end; a record has its epoch for value."""
+def test_a_future_log_that_diverged(node, batch, of_log, of_future, start):
+    """Wherever the epochs diverge, the future log becomes equal to the log. The value of a record is its epoch."""
     for offset, epoch in enumerate(of_log):
         node.append(batch, [b"%d in %d" % (offset, epoch)], epoch=epoch)
     node.move()
@@ -492,7 +492,7 @@ def test_what_was_copied_of_a_log_that_went_another_way(node, batch, of_log, of_
     assert node.log.leader_epochs.latest == of_log[-1]
 
 
-def test_a_future_log_of_another_topic_is_set_aside(node, batch):
+def test_a_future_log_of_another_topic_becomes_a_stray(node, batch):
     filled(node, batch)
     node.move()
     node.restart(is_stray=lambda log: log.directory.endswith("-future"))
@@ -524,7 +524,7 @@ def test_a_crash_between_the_renames(node, batch):
 
 
 class OneGone(MemoryFiles):
-    """Of which one directory cannot be used."""
+    """Files of which one directory fails."""
 
     gone = ""
 
@@ -552,7 +552,7 @@ def test_a_future_log_without_a_log_while_a_directory_is_offline(batch, is_assig
 # ------------------------------------------------------------ failures
 
 
-def test_not_while_a_directory_is_offline(node, batch):
+def test_no_move_while_a_directory_is_offline(node, batch):
     node.manager.directory_failed(node.manager.directories[1], OSError(5, "broken"))
     with pytest.raises(KafkaStorageError):
         node.move()
@@ -581,7 +581,7 @@ def test_the_source_fails(node, batch):
     assert node.names("/b")[0].endswith("-future")
 
 
-def test_a_damaged_batch_is_not_copied(node, batch):
+def test_a_corrupt_batch_is_not_copied(node, batch):
     filled(node, batch)
     node.files.open("/a/t-0/00000000000000000000.log").content[-1] ^= 1
     node.move()
@@ -591,13 +591,13 @@ def test_a_damaged_batch_is_not_copied(node, batch):
     assert [name.rpartition("-")[2] for name in node.names("/b")] == ["delete"]
 
 
-def test_the_metadata_says_no(node, batch):
+def test_the_metadata_change_is_refused(node, batch):
     before = filled(node, batch)
 
     def refuse(log, directory):
         raise NotController
 
-    node.manager.moves.before_arrival = refuse
+    node.manager.moves.before_promotion = refuse
     node.move()
     node.finish()
     assert node.directory == "/a"
@@ -605,7 +605,7 @@ def test_the_metadata_says_no(node, batch):
 
 
 def run_with_faults(files, batch):
-    """Appends, moves, appends; gives what was acknowledged, what of it was flushed, and the node."""
+    """Appends, moves, appends. Returns the acknowledged records, the flushed ones, and the node."""
     node, acknowledged, flushed = None, [], 0
     try:
         node = Node(files, segment_bytes=400)
@@ -637,7 +637,7 @@ def run_with_faults(files, batch):
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize("torn", [0, 40])
 @pytest.mark.parametrize("power_cut", [False, True])
-def test_killed_at_any_moment(batch, power_cut, torn):
+def test_a_kill_at_any_operation(batch, power_cut, torn):
     for fail_at in itertools.count(1):
         files = FaultyFiles(fail_at, torn=torn, clock=ManualClock())
         _, acknowledged, flushed = run_with_faults(files, batch)
@@ -662,7 +662,7 @@ def test_killed_at_any_moment(batch, power_cut, torn):
 
 @pytest.mark.usefixtures("small_steps")
 def test_any_operation_may_fail_once(batch):
-    """The broker goes on: the log is online with all that was acknowledged, or says that it is not."""
+    """The broker keeps running. The log is offline, or has all acknowledged records."""
     outcomes = set()
     for fail_at in itertools.count(1):
         files = FaultyFiles(fail_at, lasting="once", clock=ManualClock())
@@ -683,8 +683,8 @@ def test_any_operation_may_fail_once(batch):
     assert {("/a", False), ("/a", True), ("/b", True)} <= outcomes
 
 
-def test_what_is_on_its_way_is_not_cleaned(batch):
-    """Else its copy would be taken for cleaner than it is."""
+def test_a_moving_log_is_not_cleaned(batch):
+    """Otherwise the copy would be less clean than its checkpoint says."""
     node = Node(cleanup_policy=frozenset({"compact"}), segment_bytes=300, min_cleanable_dirty_ratio=0.0)
     node.create()
     for number in range(20):
@@ -692,10 +692,10 @@ def test_what_is_on_its_way_is_not_cleaned(batch):
         node.append(lambda _, keyed=keyed: keyed, None)
     cleaner = node.manager.cleaner
     node.move()
-    cleaner.look()
+    cleaner.check_logs()
     assert not cleaner.passes
     node.finish()
-    cleaner.look()
+    cleaner.check_logs()
     node.clock.advance(60)
     assert cleaner.checkpoints[node.manager.directories[1]][KEY] > 0
     assert len(node.values()) < 20

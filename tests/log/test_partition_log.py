@@ -1,4 +1,4 @@
-"""One partition's log: appending, rolling, reading, dropping, flushing."""
+"""The log of one partition: appends, rolls, reads, truncation, flushes."""
 
 import errno
 import itertools
@@ -12,8 +12,7 @@ from barnabas.errors import (
     OutOfOrderSequenceNumber,
     RecordListTooLarge,
 )
-from barnabas.log.partition_log import Appended
-from barnabas.log.services import LogServices
+from barnabas.log.partition_log import Appended, LogServices
 from barnabas.records.batch import RecordBatch, batches
 
 NOW_MS = 1_700_000_000_000
@@ -29,7 +28,7 @@ def test_offsets_are_dense(tool):
     assert [record.offset for record in tool.records(log)] == list(range(9))
 
 
-def test_the_batch_is_stamped_where_it_lies(tool, batch):
+def test_the_batch_is_stamped_in_place(tool, batch):
     log = tool.create()
     tool.append(log, 3)
     made = batch(2)
@@ -39,14 +38,14 @@ def test_the_batch_is_stamped_where_it_lies(tool, batch):
     assert log.read(3, 1000, up_to=5, minimum_one=True) == bytes(made.buffer)
 
 
-def test_log_append_time_is_answered(tool, batch):
+def test_log_append_time_is_returned(tool, batch):
     log = tool.create(message_timestamp_type="LogAppendTime")
     made = batch(1, timestamp=NOW_MS)
     made.retime(NOW_MS + 5, log_append_time=True)
     assert log.append_as_leader(made, leader_epoch=0, now_ms=NOW_MS + 5).log_append_time_ms == NOW_MS + 5
 
 
-def test_the_high_watermark_only_goes_forward(tool):
+def test_the_high_watermark_is_only_raised(tool):
     log = tool.create()
     for _ in range(5):
         tool.append(log, 1)
@@ -54,7 +53,7 @@ def test_the_high_watermark_only_goes_forward(tool):
     assert log.high_watermark == 5
 
 
-def test_the_high_watermark_is_never_beyond_the_end(tool):
+def test_the_high_watermark_is_not_above_the_log_end_offset(tool):
     log = tool.create()
     tool.append(log, 1)
     with pytest.raises(AssertionError, match="high watermark 2"):
@@ -64,7 +63,7 @@ def test_the_high_watermark_is_never_beyond_the_end(tool):
 # ------------------------------------------------------------ rolling
 
 
-def test_it_rolls_by_size(tool, batch):
+def test_a_roll_by_size(tool, batch):
     size = batch(1).size_in_bytes
     log = tool.create(segment_bytes=3 * size)
     for _ in range(7):
@@ -84,28 +83,28 @@ def test_a_batch_larger_than_a_segment_is_refused(tool, batch):
     assert log.log_end_offset == 0
 
 
-def test_it_rolls_by_the_records_time(tool):
+def test_a_roll_by_the_timestamps(tool):
     log = tool.create(segment_ms=1000)
     for timestamp in (5000, 5900, 6000, 6001, 7001, 7002):
         tool.append(log, 1, timestamp=timestamp)
     assert [segment.base_offset for segment in log.segments] == [0, 3, 5]
 
 
-def test_it_rolls_by_the_clock_when_records_have_no_time(tool):
+def test_a_roll_by_the_clock_when_records_have_no_timestamps(tool):
     log = tool.create(segment_ms=1000)
     for now_ms in (NOW_MS, NOW_MS + 1000, NOW_MS + 1001, NOW_MS + 2001, NOW_MS + 2002):
         tool.append(log, 1, timestamp=-1, now_ms=now_ms)
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
 
 
-def test_a_timestamp_of_zero_is_one(tool):
+def test_a_timestamp_of_0_is_valid(tool):
     log = tool.create(segment_ms=1000)
     for timestamp in (0, 1000, 1001):
         tool.append(log, 1, timestamp=timestamp, now_ms=NOW_MS + 10 * DAY_MS)
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
-def test_it_goes_on_counting_time_after_a_restart(tool):
+def test_the_age_of_a_segment_after_a_restart(tool):
     log = tool.create(segment_ms=1000)
     tool.append(log, 1, timestamp=5000)
     log.close()
@@ -115,7 +114,7 @@ def test_it_goes_on_counting_time_after_a_restart(tool):
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
-def test_jitter_rolls_sooner(tool):
+def test_jitter_rolls_earlier(tool):
     tool.services.jitter_ms = lambda upper: upper - 1
     log = tool.create(segment_ms=1000, segment_jitter_ms=301)
     for timestamp in (5000, 5700, 5701):
@@ -123,7 +122,7 @@ def test_jitter_rolls_sooner(tool):
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
-def test_it_rolls_when_an_index_is_full(tool):
+def test_a_roll_when_an_index_is_full(tool):
     log = tool.create(segment_index_bytes=48, index_interval_bytes=0)
     for number in range(12):
         tool.append(log, 1, timestamp=NOW_MS + number)
@@ -145,7 +144,7 @@ def test_an_empty_segment_does_not_roll(tool):
     assert [segment.base_offset for segment in log.segments] == [0, 1]
 
 
-def test_a_rolled_segment_is_finished(tool):
+def test_a_rolled_segment_has_complete_indexes(tool):
     log = tool.create(index_interval_bytes=200)
     for number in range(9):
         tool.append(log, 3, timestamp=NOW_MS + number)
@@ -157,7 +156,7 @@ def test_a_rolled_segment_is_finished(tool):
     assert "00000000000000000027.snapshot" in sizes
 
 
-def test_settings_change_at_once(tool, batch):
+def test_a_change_of_the_configs(tool, batch):
     log = tool.create()
     for _ in range(3):
         tool.append(log, 1)
@@ -171,7 +170,7 @@ def test_settings_change_at_once(tool, batch):
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1, 100, 500, 1 << 20])
-def test_reading_on_and_on_gives_everything_once(tool, max_bytes):
+def test_consecutive_reads_return_everything_once(tool, max_bytes):
     log = tool.create(segment_bytes=2000, index_interval_bytes=300)
     for count in (1, 5, 2, 30, 1, 1, 1, 8, 3, 3) * 3:
         tool.append(log, count)
@@ -179,7 +178,7 @@ def test_reading_on_and_on_gives_everything_once(tool, max_bytes):
     assert [record.offset for record in tool.records(log, max_bytes)] == list(range(log.log_end_offset))
 
 
-def test_an_offset_within_a_batch_gives_the_batch(tool):
+def test_an_offset_within_a_batch(tool):
     log = tool.create()
     tool.append(log, 2)
     tool.append(log, 10)
@@ -187,7 +186,7 @@ def test_an_offset_within_a_batch_gives_the_batch(tool):
     assert (found.base_offset, found.last_offset) == (2, 11)
 
 
-def test_nothing_is_read_at_the_limit_or_beyond(tool):
+def test_nothing_is_read_from_the_limit_on(tool):
     log = tool.create()
     for _ in range(4):
         tool.append(log, 2)
@@ -197,14 +196,14 @@ def test_nothing_is_read_at_the_limit_or_beyond(tool):
     assert [batch.last_offset for batch in batches(log.read(0, 1000, up_to=5, minimum_one=True))] == [1, 3]
 
 
-def test_a_negative_size_gives_nothing(tool):
+def test_a_negative_size_returns_nothing(tool):
     log = tool.create()
     tool.append(log, 2)
     assert log.read(0, -1, up_to=2, minimum_one=True) == b""
 
 
 @pytest.mark.parametrize("offset", [-1, 4, 11])
-def test_outside_of_the_log(tool, offset):
+def test_an_offset_out_of_range(tool, offset):
     log = tool.create()
     tool.append(log, 10)
     log.delete_records_before(5)
@@ -212,7 +211,7 @@ def test_outside_of_the_log(tool, offset):
         log.read(offset, 1000, up_to=10, minimum_one=True)
 
 
-def test_the_limit_of_bytes_holds_without_minimum_one(tool, batch):
+def test_max_bytes_without_minimum_one(tool, batch):
     log = tool.create(segment_bytes=batch(10).size_in_bytes)
     tool.append(log, 10)
     tool.append(log, 1)
@@ -220,7 +219,7 @@ def test_the_limit_of_bytes_holds_without_minimum_one(tool, batch):
     assert log.read(10, 100, up_to=11, minimum_one=False) != b""
 
 
-def test_by_timestamp(tool):
+def test_a_search_by_timestamp(tool):
     log = tool.create(segment_bytes=600, index_interval_bytes=100)
     timestamps = [100, 90, 120, 110, 120, 130, 95, 125, 140, 140, 139, 150, 20, 160, 150]
     for timestamp in timestamps:
@@ -234,7 +233,7 @@ def test_by_timestamp(tool):
     assert log.max_timestamp_offset(45) == (160, 13 * 3 + 1, 0)
 
 
-def test_by_timestamp_within_the_limit(tool):
+def test_a_search_by_timestamp_below_the_limit(tool):
     log = tool.create()
     for timestamp in (100, 200, 300):
         tool.append(log, 2, timestamp=timestamp)
@@ -249,11 +248,11 @@ def test_records_without_a_timestamp_are_not_found(tool):
     log = tool.create()
     tool.append(log, 2, timestamp=-1)
     assert log.offset_for_timestamp(0, up_to=2) is None
-    assert log.max_timestamp_offset(2) == (-1, 0, 0)  # the first of all, as Apache Kafka has it
+    assert log.max_timestamp_offset(2) == (-1, 0, 0)  # the first record, as in Apache Kafka
 
 
-def test_the_latest_record_may_have_been_deleted(tool):
-    """Like Apache Kafka, which looks at what is on the disk."""
+def test_the_latest_record_may_be_deleted(tool):
+    """As in Apache Kafka records before the log start offset count while they are on the disk."""
     log = tool.create()
     tool.append(log, 1, timestamp=9)
     tool.append(log, 1, timestamp=5)
@@ -271,7 +270,7 @@ def test_an_empty_log_has_no_timestamps(tool):
 # ------------------------------------------------------------ epochs and producers
 
 
-def test_epochs_start_where_they_first_append(tool):
+def test_an_epoch_starts_at_its_first_append(tool):
     log = tool.create()
     tool.append(log, 3, epoch=2)
     tool.append(log, 3, epoch=2)
@@ -282,7 +281,7 @@ def test_epochs_start_where_they_first_append(tool):
     assert [log.end_offset_for_epoch(epoch) for epoch in (2, 4, 5, 6, 7)] == [(2, 6), (2, 6), (5, 9), (6, 9), (-1, -1)]
 
 
-def test_a_duplicate_is_not_written(tool):
+def test_a_duplicate_is_not_appended(tool):
     log = tool.create()
     tool.append(log, 3, producer_id=1, producer_epoch=0, base_sequence=0, timestamp=77)
     tool.append(log, 2, producer_id=1, producer_epoch=0, base_sequence=3)
@@ -296,10 +295,10 @@ def test_a_duplicate_is_not_written(tool):
     assert [entry.last_sequence for entry in log.active_producers()] == [4]
 
 
-# ------------------------------------------------------------ following
+# ------------------------------------------------------------ appends as a follower
 
 
-def test_a_follower_writes_what_the_leader_has(tool, memory_tool, batch):
+def test_a_follower_appends_the_batches_of_the_leader(tool, memory_tool, batch):
     leader = memory_tool.create()
     for count, epoch in ((3, 1), (1, 1), (4, 2), (2, 4)):
         memory_tool.append(
@@ -316,7 +315,7 @@ def test_a_follower_writes_what_the_leader_has(tool, memory_tool, batch):
 
 
 @pytest.mark.parametrize("damage", ["crc", "offset", "cut", "none"])
-def test_a_follower_takes_all_or_nothing(tool, batch, damage):
+def test_a_follower_appends_all_batches_or_none(tool, batch, damage):
     first, second = batch(3, base_offset=0), batch(3, base_offset=2 if damage == "offset" else 3)
     data = bytearray(bytes(first.buffer) + bytes(second.buffer))
     if damage == "crc":
@@ -331,7 +330,7 @@ def test_a_follower_takes_all_or_nothing(tool, batch, damage):
     assert (log.log_end_offset, log.size) == (0, 0)
 
 
-def test_a_follower_may_have_holes(tool, batch):
+def test_a_follower_may_have_gaps(tool, batch):
     log = tool.create()
     for offset in (5, 9, 4_000_000_000):
         log.append_as_follower(batch(2, base_offset=offset).buffer, now_ms=NOW_MS)
@@ -345,7 +344,7 @@ def test_a_follower_may_have_holes(tool, batch):
     assert found == [5, 9, 4_000_000_000]
 
 
-# ------------------------------------------------------------ dropping
+# ------------------------------------------------------------ truncation and deletion
 
 
 def test_truncating_anywhere(tool):
@@ -366,6 +365,17 @@ def test_truncating_anywhere(tool):
         assert (again.log_end_offset, again.leader_epochs.entries) == (end, log.leader_epochs.entries)
 
 
+def test_truncating_at_the_end_removes_an_epoch_without_records(tool):
+    """A broker that has led an epoch without an append follows the leader of another one."""
+    log = tool.create()
+    tool.append(log, 2, epoch=1)
+    log.assign_leader_epoch(5)
+    log.truncate_to(2)
+    assert log.latest_epoch == 1
+    tool.append(log, 1, epoch=3)
+    assert log.leader_epochs.entries == [(1, 0), (3, 2)]
+
+
 def test_appending_after_truncating(tool):
     log = tool.create(segment_bytes=600)
     for _ in range(10):
@@ -377,7 +387,7 @@ def test_appending_after_truncating(tool):
     assert log.leader_epochs.entries == [(0, 0), (1, 12)]
 
 
-def test_starting_all_over(tool):
+def test_truncating_fully(tool):
     log = tool.create(segment_bytes=600)
     for _ in range(10):
         tool.append(log, 4, producer_id=1, producer_epoch=0, base_sequence=log.log_end_offset)
@@ -430,7 +440,7 @@ def test_a_flush_moves_the_recovery_point(tool):
     assert log.begin_flush() is None
 
 
-def test_a_flush_tells_who_waits(tool):
+def test_a_flush_calls_the_waiters(tool):
     log = tool.create()
     tool.append(log, 5)
     told = []
@@ -442,7 +452,7 @@ def test_a_flush_tells_who_waits(tool):
     assert told == [3, 5]
 
 
-def test_a_flush_from_before_a_truncation_proves_nothing(tool):
+def test_a_flush_that_began_before_a_truncation(tool):
     log = tool.create()
     tool.append(log, 5)
     tool.append(log, 5)
@@ -454,9 +464,9 @@ def test_a_flush_from_before_a_truncation_proves_nothing(tool):
     assert log.recovery_point == 0
 
 
-def test_it_asks_to_be_flushed(tool):
+def test_flush_messages_requests_a_flush(tool):
     due = []
-    tool.services.flush_due = lambda log, up_to: due.append(up_to)
+    tool.services.request_flush = lambda log, up_to: due.append(up_to)
     log = tool.create(flush_messages=3)
     for _ in range(4):
         tool.append(log, 2)
@@ -465,9 +475,9 @@ def test_it_asks_to_be_flushed(tool):
     assert due == [4, 8]
 
 
-def test_it_asks_to_be_flushed_when_it_rolls(tool, batch):
+def test_a_roll_requests_a_flush(tool, batch):
     due = []
-    tool.services.flush_due = lambda log, up_to: due.append(up_to)
+    tool.services.request_flush = lambda log, up_to: due.append(up_to)
     log = tool.create(segment_bytes=2 * batch(1).size_in_bytes)
     for _ in range(5):
         tool.append(log, 1)
@@ -488,16 +498,16 @@ def test_flush_ms(tool):
 # ------------------------------------------------------------ the disk
 
 
-class Telling(LogServices):
-    """Remembers what failed."""
+class RecordingServices(LogServices):
+    """Records the failure."""
 
-    def failed(self, log, error):
-        self.told = (log, error.errno)
+    def storage_failed(self, log, error):
+        self.failure = (log, error.errno)
 
 
 @pytest.mark.parametrize("short", [0, 1, 50])
-def test_a_failed_write_leaves_nothing_half(tool, monkeypatch, short):
-    tool.services = Telling(tool.files)
+def test_a_failed_write_is_cut_back(tool, monkeypatch, short):
+    tool.services = RecordingServices(tool.services.log_directory)
     log = tool.create()
     tool.append(log, 3)
     before = log.size
@@ -511,12 +521,12 @@ def test_a_failed_write_leaves_nothing_half(tool, monkeypatch, short):
     monkeypatch.setattr(type(active.file), "write", lambda file, data: fail(data))
     with pytest.raises(KafkaStorageError, match="No space"):
         tool.append(log, 3)
-    assert tool.services.told == (log, errno.ENOSPC)
+    assert tool.services.failure == (log, errno.ENOSPC)
     assert tool.files.sizes(tool.directory)["00000000000000000000.log"] == before
     assert log.log_end_offset == 3
 
 
-def test_an_offline_log_answers_nothing(tool):
+def test_an_offline_log_raises(tool):
     log = tool.create()
     tool.append(log, 3)
     log.go_offline("the disk is on fire")
@@ -536,11 +546,11 @@ def test_an_offline_log_answers_nothing(tool):
     log.close()
 
 
-# ------------------------------------------------------------ growth
+# ------------------------------------------------------------ costs
 
 
 def operations(tool, log, monkeypatch, kinds=("pread", "write")):
-    """Counts the calls to the files' own methods."""
+    """Counts the calls of the methods of files."""
     counts = dict.fromkeys(kinds, 0)
     for kind in kinds:
         method = getattr(type(log.segments.active.file), kind)
@@ -553,7 +563,7 @@ def operations(tool, log, monkeypatch, kinds=("pread", "write")):
     return counts
 
 
-def test_an_append_is_one_write_however_long_the_log(tool, monkeypatch):
+def test_an_append_is_one_write_at_any_size_of_the_log(tool, monkeypatch):
     log = tool.create(index_interval_bytes=300)
     counts = operations(tool, log, monkeypatch)
     for length in range(1, 400):
@@ -562,7 +572,7 @@ def test_an_append_is_one_write_however_long_the_log(tool, monkeypatch):
 
 
 @pytest.mark.parametrize("batches_in_log", [20, 200, 2000])
-def test_a_read_costs_the_same_however_long_the_log(memory_tool, monkeypatch, batches_in_log):
+def test_a_read_costs_the_same_at_any_size_of_the_log(memory_tool, monkeypatch, batches_in_log):
     log = memory_tool.create(segment_bytes=40_000, index_interval_bytes=300)
     for _ in range(batches_in_log):
         memory_tool.append(log, 2)

@@ -1,4 +1,4 @@
-"""Idempotent producers: what is appended, what is a duplicate, what is refused; and Kafka's snapshot files."""
+"""Idempotent producers: accepted batches, duplicates, refused batches; and Kafka's snapshot files."""
 
 import pytest
 from construct import Array, Int16sb, Int32sb, Int32ub, Int64sb, Struct
@@ -31,13 +31,13 @@ LAYOUT = Struct(
 
 
 class Producers:
-    """A producer state, and the log's end that goes with it."""
+    """A producer state and a log end offset."""
 
     def __init__(self, state, batch):
         self.state, self.batch, self.end = state, batch, 0
 
     def append(self, sequence, count=1, epoch=0, producer_id=9, **keywords):
-        """None, the duplicate's first offset, or what is raised."""
+        """Appends a batch. Returns None, the first offset of a duplicate, or the error."""
         batch = self.batch(
             count,
             producer_id=producer_id,
@@ -64,7 +64,7 @@ def producers(state, batch):
     return Producers(state, batch)
 
 
-def test_sequences_go_on(producers):
+def test_consecutive_sequences(producers):
     assert [producers.append(0, 3), producers.append(3, 2), producers.append(5)] == [None] * 3
 
 
@@ -82,14 +82,14 @@ def test_a_gap_is_refused(producers, sequence):
     assert producers.append(1) is None
 
 
-def test_a_duplicate_gives_its_first_place(producers):
+def test_a_duplicate_returns_its_first_offset(producers):
     for number in range(5):
         producers.append(number * 10, 10, timestamp=1000 + number)
     assert [producers.append(number * 10, 10) for number in range(5)] == [0, 10, 20, 30, 40]
     assert producers.append(50, 10) is None
 
 
-def test_only_five_batches_are_remembered(producers):
+def test_only_five_batches_are_known(producers):
     for number in range(6):
         producers.append(number * 10, 10)
     assert producers.append(10, 10) == 10
@@ -114,7 +114,7 @@ def test_sequences_wrap_to_zero(producers):
     assert producers.append(2) is None
 
 
-def test_a_batch_may_hold_the_wrap(producers):
+def test_sequences_wrap_within_a_batch(producers):
     last = 2**31 - 1
     assert producers.append(last - 1, 5) is None
     assert producers.append(3, 1) is None
@@ -149,11 +149,11 @@ def test_an_id_without_a_sequence_is_refused(producers):
     assert producers.state.entries == {}
 
 
-def test_without_an_epoch_anything_goes(producers):
+def test_without_an_epoch_any_sequence_is_accepted(producers):
     assert [producers.append(7, epoch=-1), producers.append(3, epoch=-1), producers.append(99, epoch=-1)] == [None] * 3
 
 
-def test_it_expires_by_its_last_batch(producers):
+def test_a_producer_expires_by_its_last_batch(producers):
     producers.append(0, producer_id=1, timestamp=1000)
     producers.append(0, producer_id=2, timestamp=2000)
     producers.append(0, producer_id=3, timestamp=1000, is_transactional=True)
@@ -190,7 +190,7 @@ def test_a_transaction_is_open_until_its_marker(producers, state):
 # ------------------------------------------------------------ snapshots
 
 
-def test_apaches_own_snapshots(golden):
+def test_snapshots_of_apache_kafka(golden):
     for offset in (54, 171, 185, 205):
         data = golden.files.read(golden.path(f"{offset:020d}.snapshot"))
         state = ProducerState(golden.files, golden.directory, [offset])
@@ -198,7 +198,7 @@ def test_apaches_own_snapshots(golden):
         assert state.encode() == data
 
 
-def test_a_snapshot_read_by_others(producers, state):
+def test_a_snapshot_read_by_kio(producers, state):
     producers.append(0, 3, timestamp=1111)
     producers.append(3, 4, timestamp=2222)
     found = LAYOUT.parse(state.encode())
@@ -228,7 +228,7 @@ def test_a_snapshot_keeps_the_last_batch(producers, state, memory):
     assert Producers(again, producers.batch).append(3, 4) == 3
 
 
-def test_the_latest_good_snapshot_is_taken(producers, state, memory, caplog):
+def test_the_latest_valid_snapshot_is_loaded(producers, state, memory, caplog):
     for offset in (10, 20, 30):
         producers.append(producers.end)
         state.take_snapshot(offset)
@@ -254,7 +254,7 @@ def test_every_flipped_byte_is_found(producers, state, memory, position):
     assert ProducerState(memory.files, memory.path, [1]).load_snapshot(0, 1) is None
 
 
-def test_strays_go_but_for_the_latest(state, memory):
+def test_strays_are_removed_except_the_latest(state, memory):
     for offset in (5, 10, 15, 20):
         state.take_snapshot(offset)
     state.remove_strays([0, 10])

@@ -1,4 +1,4 @@
-"""A flipped bit in what is read is found, wherever it is; and told with its file, position and offset, once."""
+"""The check of reads: every flipped bit is found, and logged once with file, position and offset."""
 
 import logging
 
@@ -8,7 +8,7 @@ from barnabas.errors import CorruptMessage
 from barnabas.records.batch import batches
 
 STAMPED = {*range(8), *range(12, 16)}
-"""The bytes of a batch that no CRC covers, since the leader writes them: base offset and leader epoch."""
+"""The bytes of a batch that no CRC covers, because the leader writes them: base offset and leader epoch."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def read_all(log):
     return found
 
 
-def test_what_is_whole_is_read(log):
+def test_intact_batches_are_read(log):
     assert read_all(log) == [0, 2, 3, 6, 8, 12]
 
 
@@ -60,7 +60,7 @@ def test_an_offset_that_breaks_the_order(log, memory_tool):
         read_all(log)
 
 
-def test_it_is_told_once(log, memory_tool, caplog):
+def test_corruption_is_logged_once(log, memory_tool, caplog):
     file = memory_tool.files.open(log.segments[0].path(".log"))
     second = [place.position for place in log.segments[0].scan()][1]
     file.content[second + 70] ^= 4
@@ -69,11 +69,11 @@ def test_it_is_told_once(log, memory_tool, caplog):
             log.read(2, 400, up_to=log.log_end_offset, minimum_one=True)
     (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert f"{log.segments[0].path('.log')} at position {second}" in line
-    assert "offset 2" in line
+    assert "base offset is 2" in line
 
 
-def test_a_follower_writes_nothing_of_what_has_a_flipped_bit(memory_tool, batch):
-    """Where nothing covers a byte, base offset and leader epoch, a gap or another epoch may be the truth."""
+def test_a_follower_does_not_append_corrupt_batches(memory_tool, batch):
+    """Base offset and leader epoch, which no CRC covers, may be changed to a gap or another epoch."""
     log = memory_tool.create()
     parts = [bytes(batch(count, base_offset=offset).buffer) for offset, count in ((0, 2), (2, 1), (3, 3))]
     good, start = b"".join(parts), 0

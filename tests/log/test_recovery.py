@@ -1,4 +1,4 @@
-"""Opening what was left behind: by a clean stop, by a crash, by Apache Kafka."""
+"""Opening a log after a clean shutdown, after a crash, and after a run of Apache Kafka."""
 
 import pytest
 
@@ -13,7 +13,7 @@ LOG = "00000000000000000000.log"
 
 
 def filled(tool, **config):
-    """A log of nine batches in some segments, with producers and epochs."""
+    """Creates a log of nine batches in several segments, with producers and epochs."""
     log = tool.create(**{"segment_bytes": 500, "index_interval_bytes": 150, **config})
     for number, count in enumerate((1, 4, 2, 6, 1, 3, 5, 1, 2)):
         tool.append(
@@ -33,7 +33,7 @@ def content(tool):
     return {name: tool.files.read(tool.path(name)) for name in tool.names()}
 
 
-def test_a_closed_log_is_opened_as_it_was(tool):
+def test_after_a_clean_shutdown(tool):
     log = filled(tool)
     log.close()
     before = content(tool)
@@ -62,7 +62,7 @@ def test_a_clean_open_does_not_read_the_log(memory_tool, monkeypatch):
     assert sum(read) < 5000
 
 
-def test_a_log_that_was_killed_is_opened_as_it_was(tool):
+def test_after_a_kill(tool):
     log = filled(tool)
     again = tool.open(segment_bytes=500, index_interval_bytes=150)
     assert (again.log_start_offset, again.log_end_offset, again.recovery_point) == (0, 25, 0)
@@ -79,7 +79,7 @@ def test_indexes_are_the_same_after_a_crash(tool):
     assert content(tool) == closed
 
 
-def test_segments_that_were_checked_give_their_descriptors_back(tmp_path):
+def test_checked_segments_are_closed(tmp_path):
     files = DiskFiles()
     tool = Tool(Place(files, str(tmp_path)))
     log = filled(tool)
@@ -91,14 +91,14 @@ def test_segments_that_were_checked_give_their_descriptors_back(tmp_path):
 
 
 @pytest.mark.parametrize("recovery_point", [0, 6, 25, 1000])
-def test_only_what_is_past_the_recovery_point_is_checked(memory_tool, monkeypatch, recovery_point):
+def test_only_segments_after_the_recovery_point_are_checked(memory_tool, monkeypatch, recovery_point):
     log = filled(memory_tool)
     log.flush()
     checked = set()
     scan = type(log.segments.active.file).pread
 
     def pread(file, size, at):
-        if size > 17:  # the first segment's first bytes are always looked at: they tell the message format
+        if size > 17:  # the first bytes of the first segment are always read: they show the message format
             checked.add(file.path)
         return scan(file, size, at)
 
@@ -130,7 +130,7 @@ def test_a_tail_torn_at_any_byte_is_cut(memory_tool, caplog):
             assert f"offset {again.log_end_offset}, position {good} of {size}" in caplog.text
 
 
-def test_a_bit_flipped_anywhere_is_found(memory_tool, caplog):
+def test_every_flipped_bit_is_found(memory_tool, caplog):
     tool = memory_tool
     log = tool.create()
     for count in (2, 1, 3):
@@ -139,7 +139,7 @@ def test_a_bit_flipped_anywhere_is_found(memory_tool, caplog):
     second = log.segments.active.locate(2)
     third = log.segments.active.locate(3)
     for position in range(second, third):
-        # The leader's epoch is stamped outside of the CRC's range: no one can tell.
+        # No CRC covers the leader epoch.
         if second + 12 <= position < second + 16:
             continue
         tool.overwrite(LOG, whole)
@@ -150,7 +150,7 @@ def test_a_bit_flipped_anywhere_is_found(memory_tool, caplog):
 
 @pytest.mark.parametrize("bit", range(63))
 @pytest.mark.parametrize("policy", ["delete", "compact"])
-def test_a_base_offset_that_is_not_true_is_found(memory_tool, bit, policy):
+def test_a_wrong_base_offset_is_found(memory_tool, bit, policy):
     """The CRC does not cover it."""
     config = {"cleanup_policy": frozenset({policy}), "segment_bytes": 500}
     log = filled(memory_tool, cleanup_policy=config["cleanup_policy"])
@@ -167,7 +167,7 @@ def test_a_base_offset_that_is_not_true_is_found(memory_tool, bit, policy):
             memory_tool.overwrite(name, data)
 
 
-def test_holes_that_compaction_made_are_none_of_it(memory_tool, batch):
+def test_gaps_of_compaction_are_no_damage(memory_tool, batch):
     config = {"cleanup_policy": frozenset({"compact"}), "segment_bytes": 200}
     log = memory_tool.create(**config)
     for offset in (0, 7, 8, 30, 60):
@@ -176,7 +176,7 @@ def test_holes_that_compaction_made_are_none_of_it(memory_tool, batch):
     assert memory_tool.open(**config).log_end_offset == 61
 
 
-def test_garbage_behind_the_end_is_cut(tool):
+def test_garbage_after_the_end_is_cut(tool):
     log = filled(tool)
     name = f"{log.segments.active.base_offset:020d}.log"
     whole = tool.files.read(tool.path(name))
@@ -186,7 +186,7 @@ def test_garbage_behind_the_end_is_cut(tool):
         assert tool.files.read(tool.path(name)) == whole
 
 
-def test_what_follows_damage_goes(tool, caplog):
+def test_segments_after_damage_are_deleted(tool, caplog):
     log = filled(tool)
     second = log.segments[1].base_offset
     tool.flip(LOG, log.segments[0].size - 1)
@@ -200,7 +200,7 @@ def test_what_follows_damage_goes(tool, caplog):
     assert all(start <= last for _, start in again.leader_epochs.entries)
 
 
-def test_an_appended_record_after_recovery_is_found_by_the_next(tool):
+def test_records_appended_after_a_recovery(tool):
     filled(tool)
     for number in range(5):
         log = tool.open(segment_bytes=500, index_interval_bytes=150)
@@ -211,7 +211,7 @@ def test_an_appended_record_after_recovery_is_found_by_the_next(tool):
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint"])
 @pytest.mark.parametrize("how", ["missing", "empty", "garbage", "short", "zeros"])
 @pytest.mark.parametrize("clean", [True, False])
-def test_everything_but_the_log_can_be_made_again(memory_tool, suffix, how, clean):
+def test_every_file_but_the_log_is_rebuilt(memory_tool, suffix, how, clean):
     tool = memory_tool
     log = filled(tool)
     log.close()
@@ -236,8 +236,8 @@ def test_everything_but_the_log_can_be_made_again(memory_tool, suffix, how, clea
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_damage_below_the_recovery_point_shows_when_it_is_read(memory_tool, caplog, clean):
-    """The snapshots are gone, so producers are learned from batches that were flushed, and have rotted since."""
+def test_damage_below_the_recovery_point(memory_tool, caplog, clean):
+    """Without snapshots the producers are loaded from flushed batches, one of which is corrupt."""
     tool = memory_tool
     log = filled(tool)
     log.close()
@@ -248,12 +248,12 @@ def test_damage_below_the_recovery_point_shows_when_it_is_read(memory_tool, capl
     tool.flip(LOG, second.position + 16)
     again = tool.open(clean=clean, recovery_point=25, segment_bytes=500, index_interval_bytes=150)
     assert again.log_end_offset == second.base_offset
-    assert "although it was closed" in caplog.text if clean else "from its start on" in caplog.text
+    assert "after a clean shutdown" in caplog.text if clean else "from its first segment on" in caplog.text
     assert again.recovery_point <= again.log_end_offset
 
 
-def test_an_index_of_an_older_life_is_not_believed(tool):
-    """The entries are in order and within the file, and mean other batches."""
+def test_an_index_of_other_batches_is_rebuilt(tool):
+    """Its entries are in order and within the file, but of other batches."""
     log = tool.create(index_interval_bytes=100)
     for _ in range(20):
         tool.append(log, 5)
@@ -279,7 +279,7 @@ def test_an_index_without_a_log_is_deleted(tool, caplog):
     assert "belongs to no segment" in caplog.text
 
 
-def test_leftovers_of_deletions_go(tool):
+def test_leftovers_of_deletions_are_deleted(tool):
     filled(tool).close()
     for name in (
         f"{5:020d}.log.deleted",
@@ -293,7 +293,7 @@ def test_leftovers_of_deletions_go(tool):
 
 
 def swapped(tool):
-    """A log whose first two segments were made into one, which did not take their place yet."""
+    """Creates a log with a cleaned segment that has not replaced the first two segments yet."""
     log = filled(tool)
     log.close()
     first, second = (tool.files.read(segment.path(".log")) for segment in log.segments[:2])
@@ -303,7 +303,7 @@ def swapped(tool):
     return log
 
 
-def test_a_finished_swap_is_completed(tool):
+def test_a_staged_swap_is_completed(tool):
     log = swapped(tool)
     again = tool.open()
     assert [segment.base_offset for segment in again.segments] == [0, log.segments[2].base_offset]
@@ -311,14 +311,14 @@ def test_a_finished_swap_is_completed(tool):
     assert not any(name.endswith(".swap") for name in tool.names())
 
 
-def test_a_swap_that_was_half_completed_is_completed(tool):
+def test_a_half_completed_swap_is_completed(tool):
     log = swapped(tool)
     tool.files.delete(log.segments[1].path(".log"))
     tool.files.rename(tool.path(f"{0:020d}.index.swap"), tool.path(f"{0:020d}.index"))
     assert [record.offset for record in tool.records(tool.open())] == list(range(25))
 
 
-def test_a_swap_with_unfinished_siblings_is_undone(tool):
+def test_a_swap_with_cleaned_siblings_is_undone(tool):
     log = swapped(tool)
     tool.overwrite(LOG + ".cleaned", b"unfinished")
     again = tool.open()
@@ -326,7 +326,7 @@ def test_a_swap_with_unfinished_siblings_is_undone(tool):
     assert [record.offset for record in tool.records(again)] == list(range(25))
 
 
-def test_the_log_start_offset_is_told(tool):
+def test_a_log_start_offset(tool):
     filled(tool).close()
     again = tool.open(clean=True, log_start_offset=7)
     assert again.log_start_offset == 7
@@ -334,12 +334,12 @@ def test_the_log_start_offset_is_told(tool):
     assert again.leader_epochs.entries[0] == (1, 7)
 
 
-def test_a_start_beyond_the_end(tool, caplog):
+def test_a_log_start_offset_above_the_end(tool, caplog):
     filled(tool).close()
     again = tool.open(clean=True, log_start_offset=1000)
     assert (again.log_start_offset, again.log_end_offset) == (1000, 1000)
     assert tool.append(again, 1).base_offset == 1000
-    assert "before its start" in caplog.text
+    assert "below its log start offset" in caplog.text
     assert tool.open().log_end_offset == 1001
 
 
@@ -366,7 +366,7 @@ def test_the_topic_id(tool):
 @pytest.mark.parametrize(
     "without", [(), (".index", ".timeindex"), (".snapshot",), ("checkpoint", ".index", ".snapshot")]
 )
-def test_apaches_directory_opens_and_closes_as_it_was(golden, clean, without):
+def test_a_directory_of_apache_kafka_is_unchanged_by_open_and_close(golden, clean, without):
     before = content(golden)
     for name in golden.names():
         if without and name.endswith(without):
@@ -379,12 +379,12 @@ def test_apaches_directory_opens_and_closes_as_it_was(golden, clean, without):
     log.close()
     after = content(golden)
     if clean and without:
-        # What a segment that is not the active one has lost is made again when somebody needs it.
+        # The indexes of closed segments are rebuilt on first use.
         after = {name: data for name, data in after.items() if not name.endswith(".snapshot")}
     assert after == {name: before[name] for name in after}
 
 
-def test_apaches_directory_is_gone_on_with(golden):
+def test_appending_to_a_directory_of_apache_kafka(golden):
     log = golden.open(clean=True, index_interval_bytes=500, segment_bytes=6000)
     entry = next(entry for entry in log.active_producers() if entry.producer_id == 1)
     known = entry.batches[-1]

@@ -1,4 +1,4 @@
-"""Which segments go, and when their files do."""
+"""Retention: which segments are deleted, and when their files are."""
 
 import pytest
 
@@ -6,7 +6,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def filled(tool, batch, segments=5, **config):
-    """A segment for each batch of ten records, 1,000 ms apart; the last one is NOW_MS old."""
+    """Creates a log with a segment for each batch of ten records, 1,000 ms apart. The last one has timestamp NOW_MS."""
     size = batch(10, timestamp=NOW_MS).size_in_bytes
     log = tool.create(segment_bytes=size, retention_ms=-1, **config)
     for number in range(segments):
@@ -23,7 +23,7 @@ def bases(log):
     return [segment.base_offset for segment in log.segments]
 
 
-def test_nothing_is_too_old(tool, batch):
+def test_nothing_is_deleted_in_time(tool, batch):
     log, _ = filled(tool, batch)
     assert log.enforce_retention(NOW_MS + 10**12) == 0
     configure(log, retention_ms=5000)
@@ -41,7 +41,7 @@ def test_by_time(tool, batch):
     assert tool.records(log)[0].offset == 30
 
 
-def test_the_active_segment_goes_too(tool, batch):
+def test_the_active_segment_is_deleted_too(tool, batch):
     log, _ = filled(tool, batch)
     configure(log, retention_ms=5000)
     assert log.enforce_retention(NOW_MS + 9001) == 5
@@ -52,7 +52,7 @@ def test_the_active_segment_goes_too(tool, batch):
     assert tool.open().log_start_offset == 50
 
 
-def test_by_time_where_records_have_none(tool):
+def test_by_modification_time_without_timestamps(tool):
     log = tool.create(retention_ms=5000)
     tool.append(log, 1, timestamp=-1)
     written = tool.files.modified_ms(tool.path("00000000000000000000.log"))
@@ -69,7 +69,7 @@ def test_by_size(tool, batch):
     assert (log.log_start_offset, log.size) == (50, 0)
 
 
-def test_what_is_not_committed_stays(tool, batch):
+def test_uncommitted_segments_are_kept(tool, batch):
     log, _ = filled(tool, batch, segments=3)
     made = batch(10, timestamp=NOW_MS)
     log.append_as_leader(made, leader_epoch=9, now_ms=NOW_MS)
@@ -79,7 +79,7 @@ def test_what_is_not_committed_stays(tool, batch):
     assert bases(log) == [20, 30]
 
 
-def test_what_is_before_the_start_goes_whatever_the_policy(tool, batch):
+def test_segments_before_the_log_start_offset_are_deleted_with_any_policy(tool, batch):
     log, _ = filled(tool, batch, cleanup_policy=frozenset({"compact"}))
     configure(log, retention_ms=0, retention_bytes=0)
     assert log.enforce_retention(NOW_MS + 10**9) == 0
@@ -89,7 +89,7 @@ def test_what_is_before_the_start_goes_whatever_the_policy(tool, batch):
     assert log.log_start_offset == 29
 
 
-def test_files_go_later(tool, batch):
+def test_files_are_deleted_later(tool, batch):
     later = []
     tool.services.delete_later = lambda paths, delay_ms: later.append((sorted(paths), delay_ms))
     log, _ = filled(tool, batch, file_delete_delay_ms=777)
@@ -102,7 +102,7 @@ def test_files_go_later(tool, batch):
     assert not any(tool.files.exists(path) for path in expected)
 
 
-def test_the_snapshot_of_a_dropped_segment_goes(tool, batch):
+def test_the_snapshot_of_a_deleted_segment_is_deleted(tool, batch):
     log, _ = filled(tool, batch)
     configure(log, retention_ms=5000)
     assert f"{10:020d}.snapshot" in tool.names()

@@ -1,4 +1,4 @@
-"""One segment: what is read is whole batches, whatever the limits; indexes are made again when they lie."""
+"""One segment: reads return whole batches within any limits, and invalid indexes are rebuilt."""
 
 import pytest
 
@@ -13,7 +13,7 @@ SIZES = [1, 3, 40, 1, 1, 7, 200, 2, 1, 1, 1, 90, 5]
 
 @pytest.fixture
 def segment(place, batch):
-    """Thirteen batches of 1 to 200 records, base offset 1000, an index entry every 500 bytes."""
+    """Creates thirteen batches of 1 to 200 records, with base offset 1000 and index entries every 500 bytes."""
     segment = Segment.create(place.files, place.path, 1000, IndexCache(), now_ms=0)
     segment.index_interval = 500
     offset = 1000
@@ -50,7 +50,7 @@ def test_scanning(segment):
     assert list(segment.scan(found[4].position, stride=100)) == found[4:]
 
 
-def test_it_locates_every_offset(segment):
+def test_locating_every_offset(segment):
     for closed in (False, True):
         if closed:
             segment = reopened(segment)
@@ -61,7 +61,7 @@ def test_it_locates_every_offset(segment):
 
 
 @pytest.mark.parametrize("minimum_one", [True, False])
-def test_it_reads_as_many_whole_batches_as_fit(segment, minimum_one):
+def test_reads_return_as_many_whole_batches_as_fit(segment, minimum_one):
     end = end_of(segment)
     content = segment.file.pread(segment.size, 0)
     all_places = places(segment)
@@ -79,7 +79,7 @@ def test_it_reads_as_many_whole_batches_as_fit(segment, minimum_one):
             assert data == content[first.position : stop]
 
 
-def test_it_never_reads_beyond_the_limit(segment):
+def test_reads_stop_at_the_limit(segment):
     end = end_of(segment)
     for place in places(segment):
         for up_to in range(place.base_offset, place.last_offset + 2):
@@ -89,14 +89,14 @@ def test_it_never_reads_beyond_the_limit(segment):
             assert len(data) == (place.position + place.size if up_to > place.last_offset else place.position)
 
 
-def test_a_first_batch_beyond_the_limit_is_not_read(segment):
+def test_a_first_batch_above_the_limit_is_not_read(segment):
     end = end_of(segment)
     third = places(segment)[2]
     assert segment.read(third.base_offset, 10, third.last_offset, end, True) is None
     assert segment.read(third.base_offset, 10, third.last_offset + 1, end, True) is not None
 
 
-def test_its_index_has_kafkas_entries(segment):
+def test_the_index_has_the_entries_of_kafka(segment):
     index = segment.offset_index()
     since, expected = 0, []
     for place in places(segment):
@@ -108,13 +108,13 @@ def test_its_index_has_kafkas_entries(segment):
     assert len(expected) >= 3
 
 
-def test_rebuilding_gives_the_same_indexes(segment):
+def test_a_rebuild_writes_the_same_indexes(segment):
     index, time_index = segment.offset_index().encode(), segment.time_index().encode()
     again, time_again = segment.rebuild_indexes()
     assert (again.encode(), time_again.encode()) == (index, time_index)
 
 
-def test_entries_are_written_when_it_is_said(segment):
+def test_index_entries_are_written_on_request(segment):
     path = segment.path(".index")
     assert segment._files.read(path) == b""
     segment.write_indexes()
@@ -134,7 +134,7 @@ def test_entries_are_written_when_it_is_said(segment):
         bytes.fromhex("00000001 000f0000"),
     ],
 )
-def test_an_index_that_lies_is_made_again(segment, lie):
+def test_an_invalid_index_is_rebuilt(segment, lie):
     truth = segment.offset_index().encode()
     segment = reopened(segment)
     segment._files.create(segment.path(".index")).write(lie)
@@ -145,7 +145,7 @@ def test_an_index_that_lies_is_made_again(segment, lie):
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_that_is_missing_is_made_again(segment, suffix):
+def test_a_missing_index_is_rebuilt(segment, suffix):
     segment = reopened(segment)
     truth = segment._files.read(segment.path(suffix))
     segment._files.delete(segment.path(suffix))
@@ -153,7 +153,7 @@ def test_an_index_that_is_missing_is_made_again(segment, suffix):
     assert segment._files.read(segment.path(suffix)) == truth
 
 
-def test_the_first_record_that_is_late_enough(segment):
+def test_a_search_by_timestamp(segment):
     for closed in (False, True):
         if closed:
             segment = reopened(segment)
@@ -164,7 +164,7 @@ def test_the_first_record_that_is_late_enough(segment):
         assert segment.offset_for_timestamp(0, 1002) == (5010, 1002, -1)
 
 
-def test_the_latest_timestamp_is_the_last_entry(segment):
+def test_the_maximum_timestamp_is_the_last_entry(segment):
     again = reopened(segment)
     assert again.largest_timestamp() == (5120, end_of(segment) - 1)
 
@@ -189,7 +189,7 @@ def test_truncating(segment, batch):
         assert segment.locate(place.base_offset) == place.position
 
 
-def test_garbage_is_not_read_as_batches(segment):
+def test_garbage_is_refused(segment):
     place = places(segment)[5]
     data = bytearray(segment._files.read(segment.path(".log")))
     data[place.position + 8 : place.position + 12] = b"\xff\xff\xff\xf0"
@@ -201,13 +201,13 @@ def test_garbage_is_not_read_as_batches(segment):
         segment.locate(place.last_offset + 1)
 
 
-def test_a_file_that_is_shorter_than_it_was(segment):
+def test_a_file_that_was_shortened(segment):
     segment.file.truncate(segment.size - 1)
     with pytest.raises(OSError, match="1 bytes early"):
         segment.read(1000, 1 << 20, end_of_whole := 10**6, end_of_whole, True)
 
 
-def test_few_indexes_are_kept(place, batch):
+def test_the_index_cache_is_bounded(place, batch):
     cache = IndexCache(max_bytes=100)
     made = []
     for base in range(0, 200, 20):

@@ -1,4 +1,4 @@
-"""Cleaned segments take the place of others; and what a crash left of that is finished at the start."""
+"""Cleaned segments replace others, and the next start completes a swap that a crash has interrupted."""
 
 import pytest
 
@@ -11,7 +11,7 @@ COMPACTED = {"cleanup_policy": frozenset({"compact"}), "segment_bytes": 500}
 
 
 def filled(tool):
-    """Segments of one batch of five records each."""
+    """Creates a log whose segments have one batch of five records each."""
     log = tool.create(**COMPACTED)
     for number in range(6):
         tool.append(log, 5, size=60, producer_id=1, producer_epoch=0, base_sequence=5 * number)
@@ -20,7 +20,7 @@ def filled(tool):
 
 
 def cleaned(tool, log, *bases, keeps=()):
-    """Write the batches of the segments ``keeps`` as the cleaned form of the segments ``bases``."""
+    """Writes the batches of the segments ``keeps`` as the cleaned form of the segments ``bases``."""
     content = b"".join(tool.files.read(tool.path(f"{base:020d}.log")) for base in keeps)
     name = f"{bases[0]:020d}"
     tool.overwrite(f"{name}.log.cleaned", content)
@@ -33,7 +33,7 @@ def cleaned(tool, log, *bases, keeps=()):
 
 
 def offsets(log):
-    """Of all records, read as a consumer reads."""
+    """Returns the offsets of all records, read as a consumer reads."""
     found, offset = [], log.log_start_offset
     while data := log.read(offset, 100, up_to=log.log_end_offset, minimum_one=True):
         for batch in batches(data):
@@ -57,7 +57,7 @@ def swap(tool, log, group):
         ((0, 5, 10), (), [0, 15, 20, 25]),
     ],
 )
-def test_a_segment_takes_the_place_of_others(tool, bases, keeps, bases_after):
+def test_a_segment_replaces_others(tool, bases, keeps, bases_after):
     log = filled(tool)
     assert offsets(log) == list(range(30))
     assert swap(tool, log, cleaned(tool, log, *bases, keeps=keeps))
@@ -75,7 +75,7 @@ def test_a_segment_takes_the_place_of_others(tool, bases, keeps, bases_after):
         assert again.active_producers()[0].last_sequence == 29
 
 
-def test_every_offset_can_be_read_from_where_segments_are_empty(tool):
+def test_reads_from_every_offset_with_empty_segments(tool):
     log = filled(tool)
     swap(tool, log, cleaned(tool, log, 5, 10))
     for offset in range(5, 15):
@@ -89,7 +89,7 @@ def test_every_offset_can_be_read_from_where_segments_are_empty(tool):
     assert tool.append(log, 1).base_offset == log.log_end_offset - 1
 
 
-def test_a_reader_that_had_a_place_in_an_old_segment(tool):
+def test_a_reader_that_was_in_a_replaced_segment(tool):
     log = filled(tool)
     data = log.read(5, 1000, up_to=30, minimum_one=True)
     assert [batch.base_offset for batch in batches(data)] == [5]
@@ -99,8 +99,8 @@ def test_a_reader_that_had_a_place_in_an_old_segment(tool):
     assert next(batches(log.read(10, 1000, up_to=30, minimum_one=True))).base_offset == 10
 
 
-def test_segments_that_are_not_there_any_more(tool):
-    """Retention, say, was faster: what is left is as it was."""
+def test_segments_that_were_deleted_are_not_replaced(tool):
+    """Retention may delete them first. The log is then unchanged."""
     log = filled(tool)
     group = cleaned(tool, log, 0, 5, keeps=(5,))
     log.delete_records_before(5)
@@ -119,7 +119,7 @@ def test_the_active_segment_is_never_replaced(tool):
     assert not log.replace_segments(group)
 
 
-def test_old_files_go_later(memory_tool):
+def test_old_files_are_deleted_later(memory_tool):
     tool, later = memory_tool, []
     tool.services.delete_later = lambda paths, delay_ms: later.append((paths, delay_ms))
     log = filled(tool)
@@ -135,12 +135,12 @@ def test_old_files_go_later(memory_tool):
     assert not any(name.endswith(".deleted") for name in tool.names())
 
 
-# ---------------------------------------------------------------- at the start
+# ---------------------------------------------------------------- after a crash
 
 
 @pytest.mark.parametrize("keeps", [(5,), (0, 5), ()])
-def test_a_swap_is_finished(memory_tool, keeps):
-    """Each of its steps may have been the last."""
+def test_a_swap_is_completed(memory_tool, keeps):
+    """After a crash at each of its steps."""
     log = filled(memory_tool)
     swapping.stage(memory_tool.files, log.directory, cleaned(memory_tool, log, 0, 5, keeps=keeps))
     log.close()
@@ -159,12 +159,12 @@ def test_a_swap_is_finished(memory_tool, keeps):
         found = offsets(memory_tool.open(recovery_point=25, **COMPACTED))
         kept = [offset for base in keeps for offset in range(base, base + 5)]
         assert found[-20:] == list(range(10, 30))
-        # Where nothing tells how far the new segment goes, what it was made from may be there once more.
+        # An empty segment has no end, so the segments that it replaces may still be there.
         assert found[:-20] in (kept, [*kept, *range(5, 10)]), f"after {done} steps"
         assert not any(name.endswith((".swap", ".deleted")) for name in memory_tool.names())
 
 
-def test_a_segment_that_is_called_unfinished_is_undone_with_all_that_come_after_it(memory_tool):
+def test_an_incomplete_segment_is_undone_with_all_later_ones(memory_tool):
     log = filled(memory_tool)
     swapping.stage(memory_tool.files, log.directory, cleaned(memory_tool, log, 15, 20, keeps=(20,)))
     cleaned(memory_tool, log, 5, 10, keeps=(10,))
@@ -173,7 +173,7 @@ def test_a_segment_that_is_called_unfinished_is_undone_with_all_that_come_after_
     assert not any(name.endswith((".swap", ".cleaned")) for name in memory_tool.names())
 
 
-def test_a_finished_segment_before_an_unfinished_one_counts(memory_tool):
+def test_a_staged_segment_before_an_incomplete_one_is_swapped_in(memory_tool):
     log = filled(memory_tool)
     swapping.stage(memory_tool.files, log.directory, cleaned(memory_tool, log, 0, 5, keeps=(5,)))
     cleaned(memory_tool, log, 10, 15, keeps=(15,))
@@ -181,7 +181,7 @@ def test_a_finished_segment_before_an_unfinished_one_counts(memory_tool):
     assert offsets(memory_tool.open(**COMPACTED)) == list(range(5, 30))
 
 
-def test_an_index_of_aborted_transactions_goes_with_the_segment_that_had_it(memory_tool):
+def test_a_transaction_index_is_deleted_with_its_segment(memory_tool):
     log = filled(memory_tool)
     memory_tool.overwrite(f"{0:020d}.txnindex", b"of an old segment")
     swapping.stage(memory_tool.files, log.directory, cleaned(memory_tool, log, 0, keeps=(0,)))
@@ -190,7 +190,7 @@ def test_an_index_of_aborted_transactions_goes_with_the_segment_that_had_it(memo
     assert f"{0:020d}.txnindex" not in memory_tool.names()
 
 
-def test_damage_in_a_finished_segment_is_recoverys_to_find(memory_tool):
+def test_damage_in_a_staged_segment_is_found_by_recovery(memory_tool):
     log = filled(memory_tool)
     group = cleaned(memory_tool, log, 0, 5, keeps=(5,))
     memory_tool.overwrite(f"{0:020d}.log.cleaned", bytes(group.size))

@@ -1,4 +1,4 @@
-"""The time index: Kafka's bytes, and never a place after the record that is looked for."""
+"""The time index: Kafka's bytes, and never a position after the record that is searched."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def index_of(steps, base_offset=1000):
     return index, entries
 
 
-def test_its_bytes():
+def test_the_bytes():
     index = TimeIndex(5)
     index.maybe_append(1_700_000_000_000, 25)
     index.maybe_append(1_700_000_000_001, 25)
@@ -28,7 +28,7 @@ def test_its_bytes():
     assert (index.size, index.last) == (24, (1_700_000_000_001, 25))
 
 
-def test_only_later_timestamps_are_entered():
+def test_only_later_timestamps_are_added():
     index = TimeIndex(0)
     for timestamp, offset in [(-1, 3), (50, 4), (50, 9), (49, 12), (51, 13)]:
         index.maybe_append(timestamp, offset)
@@ -36,20 +36,20 @@ def test_only_later_timestamps_are_entered():
     assert list(index.relative_offsets) == [4, 13]
 
 
-def test_an_empty_one():
+def test_an_empty_index():
     index = TimeIndex(7)
     assert (index.last, index.offset_before(5), index.offset_after(5)) == ((-1, 7), 7, None)
 
 
 @given(ENTRIES)
-def test_what_is_written_is_read(steps):
+def test_decode_reverses_encode(steps):
     index, _ = index_of(steps)
     again = TimeIndex.decode(index.encode(), 1000)
     assert (again.timestamps, again.relative_offsets) == (index.timestamps, index.relative_offsets)
 
 
 @given(ENTRIES, st.integers(0, 2500))
-def test_it_finds_what_a_walk_finds(steps, timestamp):
+def test_searches_equal_a_scan(steps, timestamp):
     index, entries = index_of(steps)
     before = [(time, offset) for time, offset in entries if time <= timestamp]
     after = [offset for time, offset in entries if time > timestamp]
@@ -59,7 +59,7 @@ def test_it_finds_what_a_walk_finds(steps, timestamp):
 
 
 @given(ENTRIES, st.integers(990, 3500))
-def test_truncation_keeps_what_is_before(steps, offset):
+def test_truncation(steps, offset):
     index, entries = index_of(steps)
     index.truncate(offset)
     assert list(zip(index.timestamps, [1000 + known for known in index.relative_offsets], strict=True)) == [
@@ -78,6 +78,6 @@ def test_truncation_keeps_what_is_before(steps, offset):
         bytes.fromhex("0000018bcfe56800 ffffffff"),
     ],
 )
-def test_what_cannot_be_an_index_is_not_believed(data):
+def test_an_invalid_index_is_refused(data):
     with pytest.raises(CorruptIndex):
         TimeIndex.decode(data, 0)

@@ -1,4 +1,4 @@
-"""Finding records by their time: exact to the record, whatever happened to the log, and without reading much of it."""
+"""Searches by timestamp: exact to the record, whatever happened to the log, and with few reads."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from barnabas.config.topic import TopicConfig
 from barnabas.log.files import MemoryFiles
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import create_log, open_log
 from barnabas.log.segment import Segment
-from barnabas.log.services import LogServices
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.compression import Compression
@@ -17,21 +18,21 @@ from barnabas.testing.faults import FaultyFile, FaultyFiles
 ID = bytes(range(16))
 DIRECTORY = "/data/t-0"
 LATEST = 12
-"""Times are from 0 to here, so that they are often the same."""
+"""Timestamps are from 0 to here, so that many are equal."""
 
 
 class Model:
-    """A log, and beside it the list of what is in it: batches of (offset, time), those before the start included."""
+    """A log, and the list of its batches of (offset, timestamp), including those before the log start offset."""
 
     def __init__(self, compression):
         self.files = MemoryFiles()
         self.files.makedirs("/data")
-        self.services = LogServices(self.files)
+        self.services = LogServices(LogDirectory(self.files, "/data"))
         self.config = TopicConfig(
             segment_bytes=600,
             index_interval_bytes=100,
             file_delete_delay_ms=0,
-            cleanup_policy=frozenset({"compact"}),  # only then a crash does not take a hole for damage
+            cleanup_policy=frozenset({"compact"}),  # otherwise recovery takes a gap for damage
         )
         self.log = create_log(self.services, DIRECTORY, "t", 0, ID, self.config, now_ms=0)
         self.compression = compression
@@ -45,7 +46,7 @@ class Model:
         self.batches.append([(base_offset + delta, time) for delta, time in enumerate(times)])
 
     def follow(self, times):
-        """After a hole, as in a log that was compacted."""
+        """Appends after a gap, as in a compacted log."""
         records = [(b"k", b"v", time) for time in times]
         base_offset = self.log.log_end_offset + 3
         data = build_batch(records, base_offset=base_offset, leader_epoch=3, compression=self.compression)
@@ -61,7 +62,7 @@ class Model:
         self.log.delete_records_before(start + int((end - start) * part))
 
     def retain(self, _):
-        """Drop the segments before the start."""
+        """Deletes the segments before the log start offset."""
         self.log.enforce_retention(0)
         on_disk = self.log.segments[0].base_offset
         self.batches = [batch for batch in self.batches if batch[-1][0] >= on_disk]
@@ -107,7 +108,7 @@ class Model:
 TIMES = st.lists(st.integers(-1, LATEST), min_size=1, max_size=5).map(
     lambda times: times if min(times) >= 0 or max(times) < 0 else [max(time, 0) for time in times]
 )
-"""Of a batch: all of its records have a time, or none."""
+"""The timestamps of a batch: all of its records have one, or none."""
 
 STEPS = st.lists(
     st.one_of(
@@ -127,18 +128,18 @@ STEPS = st.lists(
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, compression=st.sampled_from([Compression.NONE, Compression.GZIP, Compression.LZ4]))
-def test_times_are_found_as_in_a_list(steps, compression):
+def test_searches_equal_those_of_a_list(steps, compression):
     model = Model(compression)
     for name, argument in steps:
         getattr(model, name)(argument)
     model.check()
 
 
-# ------------------------------------------------------------ how much is read
+# ------------------------------------------------------------ costs
 
 
 class CountingFile(FaultyFile):
-    """A file of which it is known how many bytes were read."""
+    """A file that counts the bytes that are read."""
 
     __slots__ = ()
 
@@ -150,7 +151,7 @@ class CountingFile(FaultyFile):
 
 
 class CountingFiles(FaultyFiles):
-    """Files in memory, and ``bytes_read`` of all segments."""
+    """Files in memory, with ``bytes_read`` of all segments."""
 
     bytes_read = 0
 
@@ -162,7 +163,7 @@ class CountingFiles(FaultyFiles):
 
 
 INTERVAL, RECORD_BYTES = 4096, 200
-"""Of the index, and of a batch about."""
+"""Roughly the index and a batch."""
 
 PATTERNS = {
     "in order": lambda number, count: number,
@@ -177,12 +178,12 @@ PATTERNS = {
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_the_cost_does_not_depend_on_the_size(pattern):
-    """A few KiB around the record are read, in few calls, be the segment 200 KiB or 3 MiB."""
+    """A few KiB around the record are read in few calls, in a segment of 200 KiB and of 3 MiB."""
     for count in (1000, 4000, 16_000):
         files = CountingFiles()
         files.makedirs("/data")
         config = TopicConfig(segment_bytes=1 << 30, index_interval_bytes=INTERVAL)
-        log = create_log(LogServices(files), DIRECTORY, "t", 0, ID, config, now_ms=0)
+        log = create_log(LogServices(LogDirectory(files, "/data")), DIRECTORY, "t", 0, ID, config, now_ms=0)
         times = [PATTERNS[pattern](number, count) for number in range(count)]
         for time in times:
             batch = RecordBatch.parse(build_batch([(None, bytes(RECORD_BYTES - 70), time)]))
@@ -190,7 +191,7 @@ def test_the_cost_does_not_depend_on_the_size(pattern):
         assert len(log.segments) == 1
         assert log.size > 180 * count
         end, latest = log.log_end_offset, max(times)
-        log.offset_for_timestamp(latest, end)  # so that what is known of the segment is there
+        log.offset_for_timestamp(latest, end)  # loads the indexes
         for asked in {0, 1, latest // 3, latest // 2, latest - 1, latest, latest + 1}:
             files.reads = files.bytes_read = 0
             found = log.offset_for_timestamp(asked, end)
@@ -208,7 +209,7 @@ def test_other_segments_are_not_read():
     files = CountingFiles()
     files.makedirs("/data")
     config = TopicConfig(segment_bytes=20_000, index_interval_bytes=INTERVAL)
-    log = create_log(LogServices(files), DIRECTORY, "t", 0, ID, config, now_ms=0)
+    log = create_log(LogServices(LogDirectory(files, "/data")), DIRECTORY, "t", 0, ID, config, now_ms=0)
     for number in range(3000):
         batch = RecordBatch.parse(build_batch([(None, bytes(130), number)]))
         log.append_as_leader(batch, leader_epoch=0, now_ms=0)
@@ -218,10 +219,12 @@ def test_other_segments_are_not_read():
     assert files.bytes_read <= 2 * INTERVAL + 4 * 1024
 
 
-def test_not_each_segment_is_looked_at(monkeypatch):
+def test_most_segments_are_not_opened(monkeypatch):
     files = MemoryFiles()
     files.makedirs("/data")
-    log = create_log(LogServices(files), DIRECTORY, "t", 0, ID, TopicConfig(segment_bytes=200), now_ms=0)
+    log = create_log(
+        LogServices(LogDirectory(files, "/data")), DIRECTORY, "t", 0, ID, TopicConfig(segment_bytes=200), now_ms=0
+    )
     for number in range(600):
         batch = RecordBatch.parse(build_batch([(None, bytes(50), number)]))
         log.append_as_leader(batch, leader_epoch=0, now_ms=0)

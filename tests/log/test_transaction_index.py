@@ -1,4 +1,4 @@
-"""The index of aborted transactions: Kafka's bytes, what a reader is told, and what cannot be true."""
+"""The transaction index: Kafka's bytes, the transactions that a reader meets, and invalid files."""
 
 import pytest
 from construct import Const, GreedyRange, Int16sb, Int64sb, Struct
@@ -25,7 +25,7 @@ LAYOUT = GreedyRange(
 )
 
 THREE = [
-    AbortedTransaction(7, 100, 110, 105),  # another was open since 105
+    AbortedTransaction(7, 100, 110, 105),  # another transaction was open since 105
     AbortedTransaction(8, 105, 120, 121),
     AbortedTransaction(7, 130, 140, 141),
 ]
@@ -42,14 +42,14 @@ def file_of(place):
     return place.files.read(path) if place.files.exists(path) else None
 
 
-def test_apaches_own_file(golden):
+def test_the_file_of_apache_kafka(golden):
     data = golden.files.read(golden.path(f"{185:020d}.txnindex"))
     entries = decode_transactions(data, 185)
     assert entries == [AbortedTransaction(2, 180, 185, 186), AbortedTransaction(2, 192, 197, 198)]
     assert encode_transactions(entries) == data
 
 
-def test_the_bytes_read_by_others():
+def test_the_bytes_read_by_construct():
     data = encode_transactions(THREE)
     assert len(data) == 3 * ENTRY_SIZE == 3 * 34
     read = [
@@ -65,7 +65,7 @@ def test_without_aborted_transactions_there_is_no_file(place, index):
     assert file_of(place) is None
 
 
-def test_what_is_appended_is_in_the_file(place, index):
+def test_appended_entries_are_in_the_file(place, index):
     for count, entry in enumerate(THREE, 1):
         index.append(entry)
         assert file_of(place) == encode_transactions(THREE[:count])
@@ -73,7 +73,7 @@ def test_what_is_appended_is_in_the_file(place, index):
     assert index.entries == THREE
 
 
-def test_another_one_appends_to_what_is_there(place, index):
+def test_appending_to_an_existing_file(place, index):
     index.append(THREE[0])
     again = TransactionIndex(place.files, index.path, 100)
     again.append(THREE[1])
@@ -96,7 +96,7 @@ def test_another_one_appends_to_what_is_there(place, index):
         (0, 100, [], True),
     ],
 )
-def test_a_reader_is_told_what_it_meets(index, offset, up_to, slots, is_all):
+def test_the_transactions_that_a_reader_meets(index, offset, up_to, slots, is_all):
     for entry in THREE:
         index.append(entry)
     found = []
@@ -105,7 +105,7 @@ def test_a_reader_is_told_what_it_meets(index, offset, up_to, slots, is_all):
 
 
 @pytest.mark.parametrize(("offset", "kept"), [(141, 3), (140, 2), (121, 2), (120, 1), (110, 0), (0, 0)])
-def test_markers_that_are_cut_off(place, index, offset, kept):
+def test_truncation(place, index, offset, kept):
     index.replace(THREE)
     index.truncate(offset)
     assert index.entries == THREE[:kept]
@@ -123,7 +123,7 @@ def test_markers_that_are_cut_off(place, index, offset, kept):
         encode_transactions([AbortedTransaction(7, 111, 110, 110)]),
     ],
 )
-def test_what_cannot_be_true(memory, damage):
+def test_an_invalid_file_is_refused(memory, damage):
     with pytest.raises(CorruptIndex):
         decode_transactions(damage, 100)
     index = TransactionIndex(memory.files, f"{memory.path}/{NAME}", 100)
@@ -133,7 +133,7 @@ def test_what_cannot_be_true(memory, damage):
 
 
 @pytest.mark.parametrize("torn", [0, 1, 33])
-def test_a_write_that_fails_leaves_the_file_as_it_was(torn):
+def test_a_failed_write_is_cut_back(torn):
     for fail_at in range(3, 8):
         files = FaultyFiles(fail_at, torn=torn, lasting="once")
         files.makedirs("/data")

@@ -1,4 +1,4 @@
-"""Transactions in a log: how far readers of committed data may see, and what they must leave out."""
+"""Transactions in a log: the last stable offset, and the aborted transactions that readers skip."""
 
 import itertools
 
@@ -29,7 +29,7 @@ SMALL = {"segment_bytes": 500, "index_interval_bytes": 150, "retention_ms": -1}
 
 
 class Writer:
-    """Appends to a log in transactions, each batch with the producer's next sequence."""
+    """Appends to a log in transactions. Each batch has the producer's next sequence."""
 
     def __init__(self, log):
         self.log, self.sequences = log, {}
@@ -75,7 +75,7 @@ def is_abort(batch):
 
 
 def transactions_in(log):
-    """First offset, producer and marker (or None) of each, and what the index has to say; from the batches alone."""
+    """Returns first offset, producer and marker (or None) of each transaction, and the index, from the batches."""
     started, ended, aborted = {}, [], []
     for batch in all_batches(log):
         if batch.is_control and batch.producer_id in started:
@@ -90,7 +90,7 @@ def transactions_in(log):
 
 
 def committed(log, max_bytes=1 << 20, offset=None):
-    """The offsets that a consumer of committed records is given: it leaves out what it is told to (KIP-98)."""
+    """Returns the offsets of the records that a read_committed consumer returns (KIP-98)."""
     found, offset = [], log.log_start_offset if offset is None else offset
     up_to = log.last_stable_offset
     while data := log.read(offset, max_bytes, up_to=up_to, minimum_one=True):
@@ -111,7 +111,7 @@ def committed(log, max_bytes=1 << 20, offset=None):
 # ------------------------------------------------------------ the last stable offset
 
 
-def test_an_open_transaction_holds_readers_back(writer):
+def test_an_open_transaction_holds_back_the_last_stable_offset(writer):
     log = writer.log
     writer.plain(2)
     assert log.last_stable_offset == 2
@@ -137,7 +137,7 @@ def test_the_earliest_open_transaction_counts(writer):
     assert index_of(log) == [AbortedTransaction(2, 1, 3, 0)]
 
 
-def test_an_end_counts_once_it_is_committed(memory_tool, batch, marker):
+def test_a_marker_counts_when_it_is_committed(memory_tool, batch, marker):
     log = memory_tool.create()
     log.append_as_leader(
         batch(2, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True), leader_epoch=0, now_ms=0
@@ -149,7 +149,7 @@ def test_an_end_counts_once_it_is_committed(memory_tool, batch, marker):
         assert (log.high_watermark, log.last_stable_offset) == (high_watermark, stable)
 
 
-def test_it_is_never_above_the_high_watermark(memory_tool, batch):
+def test_the_last_stable_offset_is_not_above_the_high_watermark(memory_tool, batch):
     log = memory_tool.create()
     log.append_as_leader(batch(3), leader_epoch=0, now_ms=0)
     transactional = batch(2, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
@@ -161,14 +161,14 @@ def test_it_is_never_above_the_high_watermark(memory_tool, batch):
     assert log.last_stable_offset == 3
 
 
-def test_nor_below_the_start(writer):
+def test_the_last_stable_offset_is_not_below_the_log_start_offset(writer):
     writer.write(7, 2)
     writer.plain(4)
     writer.log.delete_records_before(4)
     assert writer.log.last_stable_offset == 4
 
 
-def test_an_end_without_a_beginning_ends_nothing(writer):
+def test_a_marker_without_a_transaction(writer):
     writer.end(7, abort=True)
     writer.write(7)
     writer.end(7, abort=True)
@@ -177,7 +177,7 @@ def test_an_end_without_a_beginning_ends_nothing(writer):
     assert writer.log.last_stable_offset == 4
 
 
-def test_a_follower_knows_it_too(memory_tool, batch, marker):
+def test_the_last_stable_offset_of_a_follower(memory_tool, batch, marker):
     log = memory_tool.create(**SMALL)
     parts = []
     for offset in range(0, 40, 4):
@@ -199,10 +199,10 @@ def test_a_follower_knows_it_too(memory_tool, batch, marker):
     assert committed(log) == [offset for offset in range(36) if offset % 8 in (4, 5, 6)]
 
 
-# ------------------------------------------------------------ what is refused
+# ------------------------------------------------------------ refused batches
 
 
-def test_what_is_not_of_the_open_transaction_is_refused(writer):
+def test_a_batch_outside_of_the_open_transaction_is_refused(writer):
     writer.write(7)
     with pytest.raises(InvalidTxnState):
         writer.write(7, is_transactional=False)
@@ -210,7 +210,7 @@ def test_what_is_not_of_the_open_transaction_is_refused(writer):
     writer.write(7, is_transactional=False)
 
 
-def test_a_coordinator_of_the_past_is_refused(writer):
+def test_a_marker_of_an_older_coordinator_is_refused(writer):
     writer.end(7, abort=False, coordinator_epoch=3)
     writer.write(7)
     with pytest.raises(TransactionCoordinatorFenced):
@@ -237,7 +237,7 @@ def test_a_marker_of_an_older_epoch_is_refused(writer, batch, marker):
         (None, bytes(6)),
     ],
 )
-def test_what_is_no_end_of_a_transaction_is_not_written(writer, key, value):
+def test_an_invalid_marker_is_refused(writer, key, value):
     keywords = {"producer_id": 7, "producer_epoch": 0, "is_control": True, "is_transactional": True}
     made = RecordBatch.parse(build_batch([(key, value, NOW_MS)], **keywords))
     with pytest.raises(InvalidRecord):
@@ -260,8 +260,8 @@ def test_what_is_no_end_of_a_transaction_is_not_written(writer, key, value):
         {"epoch": -1},
     ],
 )
-def test_a_marker_says_the_same_however_it_is_written(kind, otherwise):
-    """What brokers write is read in one go; what they might write, record by record."""
+def test_markers_in_the_usual_and_in_other_forms(kind, otherwise):
+    """The form that brokers write is parsed at once, other forms as records."""
     options = dict(otherwise)
     value = options.pop("value", b"\0\0" + options.pop("epoch", 12).to_bytes(4, "big", signed=True))
     key = options.pop("key", b"\0\0") + control_key(kind)[2:]
@@ -272,18 +272,18 @@ def test_a_marker_says_the_same_however_it_is_written(kind, otherwise):
     assert marker_of(made) == (kind is ControlType.ABORT, epoch, read.timestamp)
 
 
-def test_an_empty_control_batch_says_nothing(memory, writer):
-    """What compaction leaves of a marker whose transaction it has taken away."""
+def test_an_empty_control_batch(memory, writer):
+    """Compaction leaves one of a marker whose transaction it has removed."""
     state = ProducerState(memory.files, memory.path)
     empty = RecordBatch.parse(build_batch([], producer_id=7, producer_epoch=0, is_control=True, is_transactional=True))
     assert state.replay(empty) is None
     assert state.entries == {}
 
 
-# ------------------------------------------------------------ what readers are told
+# ------------------------------------------------------------ aborted transactions
 
 
-def test_a_reader_is_told_of_markers_that_come_later(writer):
+def test_markers_in_later_segments(writer):
     log = writer.log
     writer.write(7, 2)
     writer.write(8)
@@ -302,7 +302,7 @@ def test_a_reader_is_told_of_markers_that_come_later(writer):
         assert committed(log, max_bytes) == list(range(3, 43))
 
 
-def test_how_much_the_end_of_a_transaction_makes_readable(writer):
+def test_the_bytes_that_a_marker_makes_readable(writer):
     log = writer.log
     for _ in range(12):
         writer.write(7, 2)
@@ -313,7 +313,7 @@ def test_how_much_the_end_of_a_transaction_makes_readable(writer):
         assert log.bytes_between(start, end) == expected
 
 
-def test_an_index_that_lies_is_not_believed(writer, tool):
+def test_an_invalid_index_is_refused(writer, tool):
     writer.write(7)
     writer.end(7, abort=True)
     writer.log.release()
@@ -322,11 +322,11 @@ def test_an_index_that_lies_is_not_believed(writer, tool):
         committed(writer.log)
 
 
-# ------------------------------------------------------------ after a start
+# ------------------------------------------------------------ after a restart
 
 
 def busy(writer):
-    """Ends in the middle of transactions 2 (open since 5) and 3."""
+    """Appends transactions, of which 2 (since offset 5) and 3 are open at the end."""
     for round_ in range(8):
         writer.write(1, 2)
         writer.plain()
@@ -345,7 +345,7 @@ def txn_files(tool):
 
 @pytest.mark.parametrize(
     ("lost", "clean"),
-    # After a clean stop nothing says that there was a .txnindex, unless the .index is gone too.
+    # After a clean shutdown nothing reveals a missing .txnindex, unless the .index is missing too.
     [*itertools.product([None, "snapshot", "damaged", "index"], [True, False]), ("txnindex", False)],
 )
 def test_transactions_survive_a_restart(tool, writer, lost, clean):
@@ -373,11 +373,11 @@ def test_transactions_survive_a_restart(tool, writer, lost, clean):
     assert index_of(again) == transactions_in(again)[2]
 
 
-def test_apaches_directory(golden):
+def test_a_directory_of_apache_kafka(golden):
     log = golden.open(clean=True, index_interval_bytes=500, segment_bytes=6000)
     before = txn_files(golden)
     log.maybe_set_high_watermark(205)
-    # The last record is of a transaction that was open when Apache Kafka was stopped.
+    # The last record is of a transaction that was open when Apache Kafka shut down.
     assert log.last_stable_offset == 204
     unseen = {*range(180, 186), 191, 192, 193, 194, 195, 196, 197, 203}
     assert [offset for offset in committed(log) if offset >= 180] == [n for n in range(180, 204) if n not in unseen]
@@ -387,7 +387,7 @@ def test_apaches_directory(golden):
     assert txn_files(golden) == before != {}
 
 
-def test_truncation_opens_transactions_again(tool, writer, marker):
+def test_truncation_reopens_transactions(tool, writer, marker):
     log = writer.log
     writer.write(7, 2)
     writer.plain(2)
@@ -406,7 +406,7 @@ def test_truncation_opens_transactions_again(tool, writer, marker):
     assert log.last_stable_offset == 4
 
 
-def test_an_index_goes_with_its_segment(tool, writer):
+def test_an_index_is_deleted_with_its_segment(tool, writer):
     busy(writer)
     log = writer.log
     log.update_config(log.config._replace(retention_bytes=0))
@@ -428,7 +428,7 @@ def test_an_index_is_fsynced_with_its_segment():
 
 @pytest.mark.parametrize("lasting", ["once", "for ever"])
 @pytest.mark.parametrize("torn", [0, 1, 50])
-def test_a_kill_at_any_operation_keeps_the_index_true(torn, lasting):
+def test_a_kill_at_any_operation_keeps_the_index_valid(torn, lasting):
     for n in itertools.count(1):
         files = FaultyFiles(n, torn=torn, lasting=lasting)
         try:
@@ -453,7 +453,7 @@ def test_a_kill_at_any_operation_keeps_the_index_true(torn, lasting):
 
 
 class TransactionsBesideAList(RuleBasedStateMachine):
-    """A random life of a log with several transactional producers, beside what its batches say."""
+    """Random operations on a log with several transactional producers, compared with its batches."""
 
     @initialize(segment_bytes=st.sampled_from([300, 800, 1 << 20]), interval=st.sampled_from([0, 200, 4096]))
     def create(self, segment_bytes, interval):
@@ -486,7 +486,7 @@ class TransactionsBesideAList(RuleBasedStateMachine):
         self.append(make_marker(producer_id, abort=abort))
 
     def ends_of_batches(self):
-        """Up to where a log may be committed, or cut."""
+        """Returns the offsets up to which a log may be committed or truncated."""
         ends = [batch.next_offset for batch in all_batches(self.log)]
         return [end for end in ends if end >= self.log.high_watermark] or [self.log.log_end_offset]
 
@@ -501,7 +501,7 @@ class TransactionsBesideAList(RuleBasedStateMachine):
     @precondition(lambda self: self.log.high_watermark < self.log.log_end_offset)
     @rule(data=st.data())
     def truncate(self, data):
-        """To what is committed, as with Apache Kafka: of ends that are not, nothing is known then."""
+        """Truncates to the high watermark or above, as Apache Kafka does."""
         self.log.maybe_set_high_watermark(data.draw(st.sampled_from(self.ends_of_batches())))
         self.log.truncate_to(self.log.high_watermark, NOW_MS)
 

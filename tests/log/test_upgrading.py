@@ -1,4 +1,4 @@
-"""Logs of message formats v0 and v1 are opened: what was in them is there, as record batches."""
+"""Logs of message formats v0 and v1 are rewritten as record batches when they are opened."""
 
 import pytest
 
@@ -16,7 +16,7 @@ TOPIC_ID = bytes(range(16))
 
 
 def old(tool, segments, **files):
-    """A directory as an old broker left it: segments by their base offsets, and other files."""
+    """Creates a directory of an old broker, with segments by their base offsets, and other files."""
     tool.files.makedirs(tool.directory)
     write_topic_id(tool.files, tool.directory, TOPIC_ID)
     for base, data in segments.items():
@@ -45,7 +45,7 @@ def stored(tool, base=0):
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("magic", [0, 1])
-def test_all_that_was_there_is_there(tool, magic, clean):
+def test_all_records_are_kept(tool, magic, clean):
     records = plain(0, 12, magic)
     codecs = (None, Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
     data = b"".join(data_of(records[n * 3 : n * 3 + 3], magic, codec) for n, codec in enumerate(codecs))
@@ -62,7 +62,7 @@ def test_all_that_was_there_is_there(tool, magic, clean):
         assert again.offset_for_timestamp(T0 + 7, 14)[:2] == (T0 + 7, 7)
 
 
-def test_several_segments_some_of_today(tool):
+def test_several_segments_of_old_and_new_formats(tool):
     records = plain(0, 30)
     modern = build_batch(
         [(each.key, each.value, each.timestamp) for each in records[25:]], base_offset=25, leader_epoch=3
@@ -82,7 +82,7 @@ def test_several_segments_some_of_today(tool):
     assert tool.files.list(tool.directory).count("00000000000000000010.index") == 1
 
 
-def test_the_logs_time(tool):
+def test_log_append_time(tool):
     first = [Record(n, T0, None, b"a") for n in range(3)]
     second = [Record(n, T0 + 5, None, b"a") for n in range(3, 5)]
     third = [Record(n, T0 + 9, None, b"a") for n in range(5, 7)]
@@ -105,7 +105,7 @@ def test_the_logs_time(tool):
     assert tool.records(log) == first + second + third + plain(7, 1)
 
 
-def test_holes_that_compaction_left(tool):
+def test_gaps_of_compaction(tool):
     records = [Record(n, T0, b"k", b"v") for n in (0, 1, 5, 6, 9)]
     wrapped = [Record(n, T0, b"k", b"v") for n in (12, 15, 16)]
     old(tool, {0: data_of(records) + data_of(wrapped, codec=Compression.GZIP) + data_of(plain(20, 1))})
@@ -113,7 +113,7 @@ def test_holes_that_compaction_left(tool):
     assert tool.records(log) == records + wrapped + plain(20, 1)
 
 
-def test_batches_are_of_a_sensible_size(tool):
+def test_the_size_of_batches(tool):
     small, large = plain(0, BATCH_RECORDS * 2 + 5), plain(BATCH_RECORDS * 2 + 5, 20, size=5000)
     huge = plain(BATCH_RECORDS * 2 + 25, 2, size=STRIDE * 2)
     old(tool, {0: data_of(small) + data_of(large) + data_of(huge)})
@@ -125,14 +125,14 @@ def test_batches_are_of_a_sensible_size(tool):
 
 
 @pytest.mark.parametrize("cut", [1, 12, 20])
-def test_a_torn_end_is_cut_off(tool, cut):
+def test_a_torn_end_is_cut(tool, cut):
     old(tool, {0: data_of(plain(0, 5))[:-cut]})
     log = tool.open(clean=False, recovery_point=0)
     assert tool.records(log) == plain(0, 4)
     assert log.log_end_offset == 4
 
 
-def test_what_is_damaged_stays_for_recovery_to_judge(tool):
+def test_damage_is_copied_for_recovery_to_find(tool):
     data = bytearray(data_of(plain(0, 5)))
     data[-3] ^= 1
     old(tool, {0: bytes(data) + data_of(plain(5, 5))})
@@ -140,14 +140,14 @@ def test_what_is_damaged_stays_for_recovery_to_judge(tool):
     assert tool.records(log) == plain(0, 4)
 
 
-def test_a_length_that_lies(tool):
+def test_a_wrong_length(tool):
     data = data_of(plain(0, 3))
     for lie in (-1, 5, 2**31 - 1):
         old(tool, {0: data + build_message(1, 3, T0, None, b"x")[:8] + lie.to_bytes(4, "big", signed=True) + bytes(50)})
         assert tool.records(tool.open(clean=False, recovery_point=0)) == plain(0, 3)
 
 
-def test_the_age_of_records_without_timestamps_is_kept(tool):
+def test_the_modification_time_is_kept(tool):
     old(tool, {0: data_of(plain(0, 3, 0), 0), 3: data_of(plain(3, 3, 0), 0)})
     path = tool.path(f"{0:020d}.log")
     tool.files.set_modified_ms(path, 12_345_000)
@@ -156,8 +156,8 @@ def test_the_age_of_records_without_timestamps_is_kept(tool):
     assert next(iter(log.segments)).age_timestamp() == 12_345_000
 
 
-def test_it_goes_on_after_a_crash_at_any_point(memory):
-    """The newest segment is rewritten first, so that the oldest tells whether any is left."""
+def test_a_crash_at_any_operation(memory):
+    """The newest segment is rewritten first, so that the oldest one shows whether any is left."""
     from tests.log.conftest import Tool
 
     class PowerCut(Exception):
@@ -201,8 +201,8 @@ def test_it_goes_on_after_a_crash_at_any_point(memory):
     assert steps > 10
 
 
-def test_a_flipped_bit_makes_no_old_segment(tool):
-    """A batch whose magic byte has become 0 is damaged; nothing is rewritten for its sake."""
+def test_a_flipped_bit_in_the_magic_byte(tool):
+    """A batch whose magic byte has become 0 is corrupt. The segment is not rewritten."""
     log = tool.create()
     tool.append(log, 3)
     log.close()
@@ -214,7 +214,7 @@ def test_a_flipped_bit_makes_no_old_segment(tool):
     assert tool.files.read(tool.path(f"{0:020d}.log")) == damaged
 
 
-def test_only_the_first_segment_is_looked_at(memory_tool):
+def test_only_the_first_segment_is_read(memory_tool):
     tool = memory_tool
     modern = [build_batch([(None, b"v", T0)], base_offset=n) for n in (0, 1)]
     old(tool, {0: bytes(modern[0]), 1: bytes(modern[1]), 2: data_of(plain(2, 2)), 4: data_of(plain(4, 2))})

@@ -1,4 +1,4 @@
-"""Verifications: a coordinator's word is good until something ends the transaction that it was about."""
+"""Verifications are valid until the transaction ends that they are of."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ID = 9
 
 
 class Producers:
-    """A producer state, and the log's end that goes with it."""
+    """A producer state and a log end offset."""
 
     def __init__(self, state):
         self.state, self.end = state, 0
@@ -45,30 +45,30 @@ def producers(memory):
     return Producers(ProducerState(memory.files, memory.path))
 
 
-def test_what_goes_on_needs_no_verification(producers):
+def test_an_ongoing_transaction_needs_no_verification(producers):
     assert producers.verify() is not None
     producers.append()
     assert producers.verify(sequence=1) is None
     assert producers.holds(None)
-    assert producers.verify(epoch=1) is not None  # that is the next transaction
+    assert producers.verify(epoch=1) is not None  # of the next transaction
 
 
-def test_it_holds_until_the_first_batch(producers):
+def test_a_verification_is_valid_until_the_first_batch(producers):
     verification = producers.verify()
     assert producers.holds(verification)
     producers.append()
     assert producers.state.verifications == {}
-    assert producers.holds(verification)  # by what is in the log
+    assert producers.holds(verification)  # the transaction is ongoing
     producers.mark()
     assert not producers.holds(verification)
 
 
-def test_batches_that_ask_at_the_same_time_share_it(producers):
+def test_concurrent_batches_share_a_verification(producers):
     assert producers.verify(sequence=3) is producers.verify(sequence=0)
 
 
-def test_one_that_is_void_does_not_come_back(producers):
-    """Ended, and the next transaction verified again: the first one's answer is of the past, though both look alike."""
+def test_a_removed_verification_stays_invalid(producers):
+    """Another verification with the same values does not make the first one valid again."""
     first = producers.verify(bumps_epoch=False)
     producers.mark()
     second = producers.verify(bumps_epoch=False)
@@ -79,7 +79,7 @@ def test_one_that_is_void_does_not_come_back(producers):
 @pytest.mark.parametrize(
     ("bumps_epoch", "marker_epoch", "holds"), [(False, 4, False), (False, 3, False), (True, 4, True), (True, 3, False)]
 )
-def test_a_marker_voids_it_but_for_the_next_transactions(producers, bumps_epoch, marker_epoch, holds):
+def test_a_marker_removes_it_unless_it_is_of_the_next_transaction(producers, bumps_epoch, marker_epoch, holds):
     verification = producers.verify(4, bumps_epoch=bumps_epoch)
     producers.mark(marker_epoch)
     assert producers.holds(verification, 4) == holds
@@ -91,7 +91,7 @@ def test_a_fenced_producer_is_not_verified(producers):
         producers.verify(3)
 
 
-def test_fenced_meanwhile_is_said_with_the_append(producers):
+def test_a_producer_fenced_in_between_is_refused_by_the_append(producers):
     verification = producers.verify(3)
     producers.mark(4)
     assert producers.holds(verification, 3)
@@ -99,19 +99,19 @@ def test_fenced_meanwhile_is_said_with_the_append(producers):
         producers.append(epoch=3)
 
 
-def test_truncation_voids_it(producers):
+def test_a_truncation_removes_it(producers):
     verification = producers.verify()
     producers.state.clear()
     assert not producers.holds(verification)
 
 
-def test_records_outside_of_a_transaction_do_not(producers):
+def test_records_outside_of_a_transaction_do_not_remove_it(producers):
     verification = producers.verify()
     producers.append(is_transactional=False)
     assert producers.holds(verification)
 
 
-def test_it_is_forgotten_with_its_producer(producers):
+def test_it_expires_with_its_producer(producers):
     verification = producers.verify()
     producers.state.expire(NOW_MS + 999, 1000)
     assert producers.holds(verification)
@@ -119,7 +119,7 @@ def test_it_is_forgotten_with_its_producer(producers):
     assert not producers.holds(verification)
 
 
-def test_a_batch_does_not_overtake_an_earlier_one(producers):
+def test_a_batch_with_a_higher_sequence_is_refused_first(producers):
     producers.verify(sequence=7, bumps_epoch=False)
     producers.verify(sequence=4, bumps_epoch=False)
     producers.verify(sequence=9, bumps_epoch=False)
@@ -129,14 +129,14 @@ def test_a_batch_does_not_overtake_an_earlier_one(producers):
     producers.append(5)
 
 
-def test_a_newer_epoch_asks_anew(producers):
+def test_a_newer_epoch_replaces_the_sequence(producers):
     producers.verify(0, sequence=4, bumps_epoch=False)
     producers.verify(1, sequence=6, bumps_epoch=False)
     producers.verify(0, sequence=2, bumps_epoch=False)
     producers.append(6, epoch=1)
 
 
-def test_in_the_second_generation_an_unknown_producer_begins_at_0(producers):
+def test_transaction_version_2_an_unknown_producer_starts_at_0(producers):
     producers.verify(sequence=4)
     with pytest.raises(OutOfOrderSequenceNumber):
         producers.append(4)
@@ -144,7 +144,7 @@ def test_in_the_second_generation_an_unknown_producer_begins_at_0(producers):
     producers.append(0)
 
 
-def test_in_the_second_generation_a_known_one_goes_on(producers):
+def test_transaction_version_2_a_known_producer_continues(producers):
     producers.append(0, is_transactional=False)
     producers.verify(sequence=1)
     producers.append(1)

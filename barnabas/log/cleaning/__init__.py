@@ -1,4 +1,4 @@
-"""Compaction: a partition's closed segments written anew with the latest record of each key.
+"""Compaction: rewrites a partition's closed segments with the latest record of each key.
 
-Must not decide which log is cleaned, nor put the new files in place of the old ones.
+Knows nothing of which log is cleaned, nor of how the new files replace the old ones.
 """

@@ -1,6 +1,7 @@
-"""One pass of a cleaner over a log: learn the latest offset of each key, then write the segments anew without the rest.
+"""One pass of a cleaner over a log: builds the offset map, then rewrites the segments with the retained records.
 
-Must not decide which log is to be cleaned, nor put the new segments in place. Rules of Apache Kafka's ``Cleaner``.
+Knows nothing of which log is cleaned, nor of how the new segments are swapped in. The rules are those of Apache Kafka's
+``Cleaner``.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ from typing import Final
 
 from barnabas.clock import Clock
 from barnabas.errors import CorruptMessage, KafkaError
-from barnabas.log.cleaning.filtering import emptied, pick, rebuild, record_starts, sift
+from barnabas.log.cleaning.filtering import empty_batch, find_records, rebuild_batch, record_starts, retained_records
 from barnabas.log.cleaning.grouping import Group, groups
 from barnabas.log.cleaning.job import CleanedGroup, CleaningJob, CleaningResult, SegmentFile, Statistics
 from barnabas.log.cleaning.offset_map import OffsetMap
@@ -33,21 +34,23 @@ def clean(
     *,
     sleep: Callable[[float], object] = time.sleep,
     cpu_seconds: Callable[[], float] = time.process_time,
-    go_on: Callable[[], object] = lambda: None,
+    check_aborted: Callable[[], object] = lambda: None,
 ) -> Generator[CleanedGroup, None, CleaningResult]:
-    """Write the segments of ``job`` anew, and give each when it is on the disk.
+    """Rewrites the segments of ``job``, and yields each new segment when it is fsynced. Returns the result of the pass.
 
-    Nothing is renamed or deleted but a ``.cleaned`` file that was not finished. ``sleep`` waits as the limit of bytes
-    a second wants it; ``go_on`` is called after every piece that was read, and may raise to end it all.
+    No existing file is renamed or deleted, except ``.cleaned`` files of an earlier pass.
 
-    Raises CorruptMessage, with file and position, where a batch is not what its CRC says or cannot be read, OSError,
-    and CleaningFailed.
+    :param sleep: waits so that the limit of bytes per second is kept
+    :param check_aborted: is called after each read, and may raise to end the pass
+    :raises CorruptMessage: when a batch is corrupt; the message names file and position
+    :raises OSError: when a file cannot be read or written
+    :raises CleaningFailed: when the log cannot be cleaned
     """
-    return Pass(files, job, clock, sleep, cpu_seconds, go_on).run()
+    return CleaningPass(files, job, clock, sleep, cpu_seconds, check_aborted).run()
 
 
-class Pass:
-    """What a pass knows while it runs."""
+class CleaningPass:
+    """The state of a pass."""
 
     def __init__(
         self,
@@ -56,30 +59,30 @@ class Pass:
         clock: Clock,
         sleep: Callable[[float], object],
         cpu_seconds: Callable[[], float],
-        go_on: Callable[[], object],
+        check_aborted: Callable[[], object],
     ) -> None:
         self._files, self._job, self._clock = files, job, clock
-        self._cpu_seconds, self._go_on = cpu_seconds, go_on
+        self._cpu_seconds, self._check_aborted = cpu_seconds, check_aborted
         self._throttle = Throttle(job.max_bytes_per_second, clock, sleep)
         self._known = OffsetMap(job.map_entries, job.first_dirty_offset - 1)
         self._mapped = self._read = self._kept = 0  # records
         self._bytes_mapped = self._bytes_read = self._bytes_kept = 0
-        self._unthrottled = 0  # bytes that were written, and not yet counted against the limit
-        self._path, self._position = "", 0  # of the batch that is being looked at
+        self._unthrottled = 0  # bytes that were written and not yet counted by the throttle
+        self._path, self._position = "", 0  # of the current batch
 
     def run(self) -> Generator[CleanedGroup, None, CleaningResult]:
         job = self._job
         began, cpu_began = self._clock.monotonic(), self._cpu_seconds()
         sizes = self._files.sizes(job.directory)
         transactions = self._transactions_from(job.first_dirty_offset, sizes)
-        with self._told_where():
-            is_full = self._learn(transactions)
+        with self._naming_position():
+            is_full = self._build_offset_map(transactions)
         self._known.complete()
         next_dirty_offset = self._known.latest_offset + 1
         if job.segments:
             transactions = self._transactions_from(job.segments[0].base_offset, sizes)
         for group in groups(job, next_dirty_offset, sizes):
-            with self._told_where():
+            with self._naming_position():
                 cleaned = self._write(group, transactions)
             yield cleaned
         statistics = Statistics(
@@ -100,19 +103,19 @@ class Pass:
         job = self._job
         return CleanedTransactions(aborted_transactions(self._files, job.directory, names, offset, job.end_offset))
 
-    # ------------------------------------------------------------ first reading
+    # ------------------------------------------------------------ first reading: the offset map
 
-    def _learn(self, transactions: CleanedTransactions) -> bool:
-        """Fill the map from the first dirty offset on; whether it is full."""
+    def _build_offset_map(self, transactions: CleanedTransactions) -> bool:
+        """Adds the records from the first dirty offset on to the offset map. Returns whether the map is full."""
         job, known = self._job, self._known
         for segment, end in job.with_ends():
             if end > job.first_dirty_offset:
-                if not self._learn_segment(segment, transactions):
+                if not self._map_segment(segment, transactions):
                     return True
-                known.latest_offset = end - 1  # compaction, or a transaction's end, may have left a hole there
+                known.latest_offset = end - 1  # compaction or a marker may have left a gap at the segment's end
         return False
 
-    def _learn_segment(self, segment: SegmentFile, transactions: CleanedTransactions) -> bool:
+    def _map_segment(self, segment: SegmentFile, transactions: CleanedTransactions) -> bool:
         known, start = self._known, self._job.first_dirty_offset
         for batch, body in self._bodies(segment, self._position_before(segment, start), start, transactions):
             self._mapped += batch.count
@@ -125,10 +128,10 @@ class Pass:
     def _bodies(
         self, segment: SegmentFile, position: int, start: int, transactions: CleanedTransactions
     ) -> Iterator[tuple[RecordBatch, bytes]]:
-        """The batches with an offset from ``start`` on, and the unpacked records of those that count."""
+        """Yields the batches with an offset from ``start`` on, with the uncompressed records of those that count."""
         for batch in self._batches(segment, position):
             if batch.is_control:
-                transactions.has_nothing_to_mark(batch)
+                transactions.can_discard_marker(batch)
                 counts = False
             else:
                 counts = not transactions.is_aborted(batch)
@@ -136,7 +139,7 @@ class Pass:
                 yield batch, body_of(batch) if counts and batch.count else b""
 
     def _position_before(self, segment: SegmentFile, offset: int) -> int:
-        """Where to begin to look for ``offset``; the start of the file where no index says better."""
+        """Returns a position at or before ``offset``, by the offset index; 0 where there is none."""
         if offset <= segment.base_offset:
             return 0
         path = f"{self._job.directory}/{segment.base_offset:020d}{INDEX_SUFFIX}"
@@ -163,39 +166,42 @@ class Pass:
             raise
 
     def _filter(self, batch: RecordBatch, transactions: CleanedTransactions, out: CleanedSegment) -> None:
-        """Write what stays of a batch (``RecordFilter.checkBatchRetention``, ``MemoryRecords.filterTo``)."""
+        """Writes what is retained of a batch (``RecordFilter.checkBatchRetention``, ``MemoryRecords.filterTo``)."""
         self._read += batch.count
         self._bytes_read += batch.size_in_bytes
-        body, starts, may_go_some_day = self._sift(batch, transactions)
+        body, starts, needs_horizon = self._retained(batch, transactions)
         if not starts:
-            if self._must_stay(batch):
-                self._put(emptied(batch), batch.last_offset, batch.max_timestamp, 0, out)
+            if self._is_empty_batch_retained(batch):
+                self._append(empty_batch(batch), batch.last_offset, batch.max_timestamp, 0, out)
             return
-        gets_horizon = may_go_some_day and not batch.has_delete_horizon
+        gets_horizon = needs_horizon and not batch.has_delete_horizon
         if len(starts) == batch.count and not gets_horizon:
-            self._put(batch.buffer, batch.last_offset, batch.max_timestamp, batch.count, out)
+            self._append(batch.buffer, batch.last_offset, batch.max_timestamp, batch.count, out)
             return
         horizon = batch.base_timestamp if batch.has_delete_horizon else None
         if gets_horizon:
             horizon = self._job.now_ms + self._job.delete_retention_ms
-        data, max_timestamp = rebuild(batch, body, starts, horizon)
-        self._put(data, batch.last_offset, max_timestamp, len(starts), out)
+        data, max_timestamp = rebuild_batch(batch, body, starts, horizon)
+        self._append(data, batch.last_offset, max_timestamp, len(starts), out)
 
-    def _put(self, data: Data, last_offset: int, max_timestamp: int, count: int, out: CleanedSegment) -> None:
+    def _append(self, data: Data, last_offset: int, max_timestamp: int, count: int, out: CleanedSegment) -> None:
         out.append(data, last_offset, max_timestamp)
         self._kept += count
         self._bytes_kept += len(data)
         self._unthrottled += len(data)
 
-    def _sift(self, batch: RecordBatch, transactions: CleanedTransactions) -> tuple[bytes, Sequence[int], bool]:
-        """A batch's unpacked body, where in it those records start that stay, and whether some stay only for now."""
+    def _retained(self, batch: RecordBatch, transactions: CleanedTransactions) -> tuple[bytes, Sequence[int], bool]:
+        """Returns a batch's uncompressed body, the starts of the retained records, and whether it needs a horizon.
+
+        A delete horizon is needed when some of the records are tombstones or a marker, which are removed later.
+        """
         is_over = batch.has_delete_horizon and batch.base_timestamp <= self._job.now_ms
         if batch.is_control:
-            has_nothing_to_mark = transactions.has_nothing_to_mark(batch)
-            if not batch.count or (has_nothing_to_mark and is_over):
+            can_discard = transactions.can_discard_marker(batch)
+            if not batch.count or (can_discard and is_over):
                 return b"", [], False
             body = body_of(batch)
-            return body, record_starts(body, batch.count), has_nothing_to_mark
+            return body, record_starts(body, batch.count), can_discard
         if transactions.is_aborted(batch) or not batch.count:
             return b"", [], False
         if batch.base_offset >= self._job.first_dirty_offset and batch.count == batch.last_offset_delta + 1:
@@ -204,15 +210,17 @@ class Pass:
                 if len(survivors) in (0, batch.count):
                     return b"", survivors, False
                 body = body_of(batch)
-                picked = pick(body, batch.count, batch.base_offset, survivors)
-                if picked is not None:
-                    return body, picked, False
+                found = find_records(body, batch.count, batch.base_offset, survivors)
+                if found is not None:
+                    return body, found, False
         body = body_of(batch)
-        starts, has_tombstones = sift(body, batch.count, batch.base_offset, self._known, drops_tombstones=is_over)
+        starts, has_tombstones = retained_records(
+            body, batch.count, batch.base_offset, self._known, drops_tombstones=is_over
+        )
         return body, starts, has_tombstones
 
-    def _must_stay(self, batch: RecordBatch) -> bool:
-        """Whether the batch is the last that is known of an active producer, or says where the cleaned part ends."""
+    def _is_empty_batch_retained(self, batch: RecordBatch) -> bool:
+        """Returns whether the batch is the last of an active producer, or the last one of the cleaned part."""
         producer = self._job.producers.get(batch.producer_id) if batch.has_producer_id else None
         if producer is not None:
             if producer.last_data_offset >= 0:
@@ -225,7 +233,7 @@ class Pass:
     # ------------------------------------------------------------ reading
 
     def _batches(self, segment: SegmentFile, position: int) -> Iterator[RecordBatch]:
-        """The batches of a segment's file from there on, their CRCs checked."""
+        """Yields the batches of a segment from ``position`` on, with their CRCs checked."""
         file = self._files.open(f"{self._job.directory}/{segment.base_offset:020d}{LOG_SUFFIX}")
         self._path = file.path
         try:
@@ -235,7 +243,7 @@ class Pass:
                 piece = file.pread(min(wanted, size - position), position)
                 self._throttle.add(len(piece) + self._unthrottled)
                 self._unthrottled = 0
-                self._go_on()
+                self._check_aborted()
                 for batch in batches(piece):
                     batch.check_crc()
                     yield batch
@@ -245,8 +253,8 @@ class Pass:
             file.close()
 
     @contextlib.contextmanager
-    def _told_where(self) -> Iterator[None]:
-        """Name the batch that was being looked at when something is wrong with it."""
+    def _naming_position(self) -> Iterator[None]:
+        """Adds file and position of the current batch to an error."""
         try:
             yield
         except KafkaError as error:
@@ -254,9 +262,9 @@ class Pass:
 
 
 def size_of_batch(piece: bytes, left: int) -> int:
-    """The size of a batch of which ``piece`` is only the start, ``left`` bytes before the end of the file."""
+    """Returns the size of the batch of which ``piece`` is the start. The file has ``left`` bytes from there on."""
     if len(piece) >= HEADER_SIZE:
         size = LOG_OVERHEAD + int.from_bytes(piece[8:12], "big")
         if len(piece) < size <= left:
             return size
-    raise CorruptMessage(f"a batch is cut off by the end of the file, {left} bytes later")
+    raise CorruptMessage(f"a batch is longer than the rest of the file, which is {left} bytes")

@@ -1,15 +1,16 @@
-"""Which records of a batch stay, and the batch that they make.
+"""Selects the records of a batch that are retained, and builds the batch with only these.
 
-Knows nothing of segments and files, nor of why a transaction's batch goes as a whole.
+Knows nothing of segments and files, nor of transactions.
 
-Nothing is decoded but what decides: lengths, the key, whether there is a value, and timestamps where records go. What
-stays is cut out of the unpacked body and joined; a batch that stays whole is not even that. The bytes that come out are
-those that Apache Kafka 4.3 writes (``MemoryRecords.filterTo``; KIP-534), but for what its compressors make of them:
+Only the fields that decide are decoded: lengths, the key, whether there is a value, and timestamps where records are
+removed. The retained records are cut out of the uncompressed body and joined. The result has the same bytes as that of
+Apache Kafka 4.3 (``MemoryRecords.filterTo``; KIP-534), apart from differences between compressors:
 
-- the first record that stays gives the new base timestamp, and all timestamp deltas change with it;
-- when a tombstone or a marker may go some day, the base timestamp is that day, and an attribute bit says so;
-- base offset, last offset, producer and first sequence stay, so that offsets and sequences go on as they did;
-- the latest timestamp is that of the records that are left.
+- the base timestamp is that of the first retained record, and all timestamp deltas change accordingly;
+- when a tombstone or a marker can be removed later, the base timestamp is the delete horizon, and an attribute bit is
+  set;
+- base offset, last offset, producer and base sequence are unchanged;
+- the max timestamp is that of the retained records.
 """
 
 from collections.abc import Sequence
@@ -41,12 +42,14 @@ _KEPT_BITS: Final = LOG_APPEND_TIME_BIT | TRANSACTIONAL_BIT | CONTROL_BIT
 _CODECS: Final = tuple(Compression)
 
 
-def sift(
+def retained_records(
     body: bytes, count: int, base_offset: int, known: OffsetMap, *, drops_tombstones: bool
 ) -> tuple[list[int], bool]:
-    """Where those records start that are the latest of their keys, or newer than what is known.
+    """Returns the starts of the records that are the latest of their keys or beyond the mapped range.
 
-    Also whether there is a tombstone among them. Raises InvalidRecord when the records do not fill the body.
+    Also returns whether there is a tombstone among them.
+
+    :raises InvalidRecord: when the records do not fill the body
     """
     latest, latest_offset = known.latest.get, known.latest_offset
     starts: list[int] = []
@@ -108,10 +111,12 @@ def sift(
     return starts, has_tombstones
 
 
-def pick(body: bytes, count: int, base_offset: int, offsets: Sequence[int]) -> list[int] | None:
-    """Where the records with these ascending offsets start, if offsets count up by one from record to record.
+def find_records(body: bytes, count: int, base_offset: int, offsets: Sequence[int]) -> list[int] | None:
+    """Returns the starts of the records with these ascending offsets, in a batch without gaps between its offsets.
 
-    None if they do not. Raises InvalidRecord when the records do not fill the body.
+    Returns None if there are gaps.
+
+    :raises InvalidRecord: when the records do not fill the body
     """
     starts: list[int] = []
     at = 0
@@ -141,7 +146,7 @@ def pick(body: bytes, count: int, base_offset: int, offsets: Sequence[int]) -> l
 
 
 def offset_delta_at(body: bytes, at: int) -> int:
-    """What the record that starts there adds to the base offset."""
+    """Returns the offset delta of the record that starts there."""
     while body[at] >= 0x80:
         at += 1
     at += 2
@@ -152,7 +157,10 @@ def offset_delta_at(body: bytes, at: int) -> int:
 
 
 def record_starts(body: bytes, count: int) -> list[int]:
-    """Where each record starts. Raises InvalidRecord when the records do not fill the body."""
+    """Returns the start of each record.
+
+    :raises InvalidRecord: when the records do not fill the body
+    """
     starts, at = [], 0
     try:
         for _ in range(count):
@@ -166,10 +174,13 @@ def record_starts(body: bytes, count: int) -> list[int]:
     return starts
 
 
-def rebuild(batch: RecordBatch, body: bytes, starts: Sequence[int], delete_horizon_ms: int | None) -> tuple[bytes, int]:
-    """``batch`` with only the records, one at least, that start at these places of its unpacked body.
+def rebuild_batch(
+    batch: RecordBatch, body: bytes, starts: Sequence[int], delete_horizon_ms: int | None
+) -> tuple[bytes, int]:
+    """Returns ``batch`` with only the one or more records that start at these positions, and their maximum timestamp.
 
-    Also the latest timestamp of these. With a delete horizon, that is the new base timestamp.
+    :param body: the uncompressed records of the batch
+    :param delete_horizon_ms: the new base timestamp, if not None
     """
     codec = batch.attributes & CODEC_MASK
     attributes = batch.attributes & _KEPT_BITS | codec
@@ -182,24 +193,24 @@ def rebuild(batch: RecordBatch, body: bytes, starts: Sequence[int], delete_horiz
     else:
         base_timestamp = batch.base_timestamp + first_timestamp_delta(body, starts[0])
     if append_time is not None:
-        kept, max_timestamp = _cut_to_one_time(body, starts, append_time - base_timestamp), append_time
+        kept, max_timestamp = _join_with_delta(body, starts, append_time - base_timestamp), append_time
     else:
-        kept, latest = _cut(body, starts, batch.base_timestamp - base_timestamp)
+        kept, latest = _join(body, starts, batch.base_timestamp - base_timestamp)
         max_timestamp = max(base_timestamp + latest, NO_TIMESTAMP)
     if codec:
         from barnabas.records.compression import compress
 
         kept = compress(_CODECS[codec], kept)
-    return _written(batch, attributes, base_timestamp, max_timestamp, len(starts), kept), max_timestamp
+    return _encode(batch, attributes, base_timestamp, max_timestamp, len(starts), kept), max_timestamp
 
 
-def emptied(batch: RecordBatch) -> bytes:
-    """``batch`` without any record: its offsets and its producer's last sequence are all that it is kept for."""
-    return _written(batch, batch.attributes & _KEPT_BITS, NO_TIMESTAMP, batch.max_timestamp, 0, b"")
+def empty_batch(batch: RecordBatch) -> bytes:
+    """Returns ``batch`` without records. It keeps the offsets and the producer's last sequence."""
+    return _encode(batch, batch.attributes & _KEPT_BITS, NO_TIMESTAMP, batch.max_timestamp, 0, b"")
 
 
 class _Varints(dict[int, bytes]):
-    """Numbers as they are written, made when first needed; those that come up often are remembered."""
+    """A cache of encoded varints with a prefix. Only small numbers, which are frequent, are kept."""
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
@@ -207,19 +218,19 @@ class _Varints(dict[int, bytes]):
     def __missing__(self, number: int) -> bytes:
         data = bytearray(self._prefix)
         write_varint(number, data)
-        written = bytes(data)
-        if -_REMEMBERED < number < _REMEMBERED:
-            self[number] = written
-        return written
+        encoded = bytes(data)
+        if -_CACHED < number < _CACHED:
+            self[number] = encoded
+        return encoded
 
 
-_REMEMBERED: Final = 8192  # from there on numbers have three bytes, and are seldom
+_CACHED: Final = 8192  # larger numbers have three bytes and are rare
 _lengths = _Varints(b"")
-_timestamps = _Varints(b"\0")  # the attributes, which mean nothing, stand before them
+_timestamps = _Varints(b"\0")  # the record's attributes, which are unused, precede the timestamp delta
 
 
-def _cut(body: bytes, starts: Sequence[int], shift: int) -> tuple[bytes, int]:
-    """The records that start there, ``shift`` added to their timestamp deltas; and the greatest of these now."""
+def _join(body: bytes, starts: Sequence[int], shift: int) -> tuple[bytes, int]:
+    """Returns the records that start there with ``shift`` added to their timestamp deltas, and the largest delta."""
     pieces: list[bytes] = []
     latest, lengths, timestamps = MIN_INT64, _lengths, _timestamps
     for start in starts:
@@ -250,8 +261,8 @@ def _cut(body: bytes, starts: Sequence[int], shift: int) -> tuple[bytes, int]:
     return b"".join(pieces), latest
 
 
-def _cut_to_one_time(body: bytes, starts: Sequence[int], delta: int) -> bytes:
-    """The records that start there, all of them with one timestamp delta: the log gave them its own time."""
+def _join_with_delta(body: bytes, starts: Sequence[int], delta: int) -> bytes:
+    """Returns the records that start there, all with the same timestamp delta, as LogAppendTime requires."""
     pieces: list[bytes] = []
     timestamp = _timestamps[delta]
     for start in starts:
@@ -262,7 +273,7 @@ def _cut_to_one_time(body: bytes, starts: Sequence[int], delta: int) -> bytes:
     return b"".join(pieces)
 
 
-def _written(
+def _encode(
     batch: RecordBatch, attributes: int, base_timestamp: int, max_timestamp: int, count: int, body: bytes
 ) -> bytes:
     header = bytearray(HEADER_SIZE)

@@ -1,25 +1,24 @@
-"""Which segments become one when they are cleaned, so that small ones do not stay for ever.
+"""Groups the segments that are cleaned into one, so that small segments do not accumulate.
 
-Knows nothing of what is in them: only sizes and offsets count.
+Knows nothing of the records: it uses only sizes and offsets.
 """
 
 from collections.abc import Iterator, Mapping
 
 from barnabas.log.cleaning.job import CleaningJob, SegmentFile
+from barnabas.log.limits import MAX_RELATIVE_OFFSET
 from barnabas.log.segment import INDEX_SUFFIX, TIME_INDEX_SUFFIX
-
-MAX_RELATIVE_OFFSET = 2**31 - 1
 
 Group = list[SegmentFile]
 
 
 def groups(job: CleaningJob, next_dirty_offset: int, sizes: Mapping[str, int]) -> Iterator[Group]:
-    """Neighbours that fit into one segment by the bytes that they have now (``Cleaner.groupSegmentsBySize``).
+    """Yields groups of adjacent segments whose current sizes fit into one segment (``Cleaner.groupSegmentsBySize``).
 
-    Those that begin at ``next_dirty_offset`` or later are let be.
+    Cleaning shrinks most groups, so that later passes join more segments. A segment above the limits is a group of its
+    own. Segments from ``next_dirty_offset`` on are left out.
 
-    ``sizes`` are those of the files in the directory, by name. What is left of a group is most often less, so that
-    passes join more and more; a segment above the limits is a group of its own.
+    :param sizes: of the files in the directory, by name
     """
     group: Group = []
     taken = (0, 0, 0)

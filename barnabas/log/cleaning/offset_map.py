@@ -1,14 +1,16 @@
-"""The latest offset of each key in the part of a log that was not cleaned yet.
+"""The offset map: the latest offset of each key in the dirty part of a log.
 
-Knows nothing of segments, batches' headers or transactions: it is given the unpacked records that count.
+Knows nothing of segments, batch headers or transactions: callers pass in the uncompressed records that count.
 
-Apache Kafka's ``SkimpyOffsetMap`` is a table of MD5 digests and offsets in one block of memory, 24 bytes an entry. In
-Python such a table costs several microseconds a look-up, and a dict a tenth of that, for six times the memory. So it is
-a dict, and fewer keys fit into ``log.cleaner.dedupe.buffer.size``: a pass over a log with very many keys ends sooner,
-and the next one goes on there. Keys shorter than :data:`DIGEST_SIZE`, which numbers, names and UUIDs in text are, stand
-for themselves: to hash them takes longer than all else that is done with them, and would save no memory, since a bytes
-object has 33 bytes without its content. A longer key is stood for by a digest of that many bytes, which no key that
-stands for itself can be; two keys with one digest are less likely than with MD5, by far.
+Apache Kafka's ``SkimpyOffsetMap`` is a table of MD5 digests and offsets with 24 bytes per entry. In Python a look-up in
+such a table takes several microseconds. A dict takes a tenth of that, and six times the memory. So this is a dict, and
+fewer keys fit into ``log.cleaner.dedupe.buffer.size``: a pass over a log with very many keys ends earlier, and the next
+pass continues there.
+
+Keys shorter than :data:`DIGEST_SIZE` are stored as they are: numbers, names, UUIDs as text. Hashing them would take
+longer than everything else, and would save no memory, since an empty bytes object has 33 bytes. A longer key is stored
+as a digest of :data:`DIGEST_SIZE` bytes. No shorter key is equal to a digest, and two equal digests are far less likely
+than with MD5.
 """
 
 from array import array
@@ -22,31 +24,30 @@ from barnabas.records.varint import read_varint, read_varlong
 
 DIGEST_SIZE: Final = 40
 
-#: What a key in the map takes, in bytes, give or take a tenth: 80 for one of 39 bytes or a digest, 32 for the offset,
-#: 33 to 61 of the dict, as full as it happens to be, and 16 while the offsets are sorted. Shorter keys take up to 40
-#: less.
+#: Memory per key, within a tenth: 80 bytes for a key of 39 bytes or a digest, 32 for the offset, 33 to 61 for the dict,
+#: and 16 while the offsets are sorted. Shorter keys take up to 40 bytes less.
 BYTES_PER_ENTRY: Final = 176
 
 
 def entries_for(buffer_bytes: int, load_factor: float) -> int:
-    """How many keys a cleaner with so much memory may remember, at least one."""
+    """Returns the number of keys that fit into ``buffer_bytes``, at least one."""
     return max(int(buffer_bytes * load_factor) // BYTES_PER_ENTRY, 1)
 
 
 def digest(key: bytes) -> bytes:
-    """What stands for a key of :data:`DIGEST_SIZE` bytes or more."""
+    """Returns the digest that stands for a key of :data:`DIGEST_SIZE` bytes or more."""
     return blake2b(key, digest_size=DIGEST_SIZE).digest()
 
 
 class OffsetMap:
-    """At most ``max_entries`` keys; :attr:`latest_offset` is how far the log is known."""
+    """The latest offsets of at most ``max_entries`` keys. :attr:`latest_offset` is the end of the mapped range."""
 
     __slots__ = ("_survivors", "_with_tombstones", "latest", "latest_offset", "max_entries")
 
     def __init__(self, max_entries: int, latest_offset: int) -> None:
         self.max_entries = max_entries
-        self.latest: dict[bytes, int] = {}  #: by the key, or by what stands for it
-        #: All records up to this offset are in the map, but those that do not count.
+        self.latest: dict[bytes, int] = {}  #: by the key or its digest
+        #: All records up to this offset that count are in the map.
         self.latest_offset = latest_offset
         self._with_tombstones: set[int] = set()
         self._survivors = array("q")
@@ -55,13 +56,14 @@ class OffsetMap:
         return len(self.latest)
 
     def add(self, body: bytes, count: int, base_offset: int, from_offset: int) -> bool:
-        """Take in the records of a batch, its body unpacked, from ``from_offset`` on.
+        """Adds the records of a batch from ``from_offset`` on. The caller then sets :attr:`latest_offset`.
 
-        False when there was no room for all; :attr:`latest_offset` is then that of the last one taken, and else it is
-        for the caller to set. That may be in the middle of a batch: a batch with more keys than the map has room for
-        could never be passed otherwise (``Cleaner.buildOffsetMapForSegment``).
+        Returns False when the map is full; :attr:`latest_offset` is then the offset of the last record that was added.
+        It may be in the middle of a batch: otherwise a batch with more keys than fit into the map could never be
+        cleaned (``Cleaner.buildOffsetMapForSegment``).
 
-        Raises InvalidRecord when the records do not fill the body.
+        :param body: the uncompressed records
+        :raises InvalidRecord: when the records do not fill the body
         """
         latest = self.latest
         room = self.max_entries - len(latest)
@@ -70,7 +72,7 @@ class OffsetMap:
         at, total, has_tombstones = 0, len(body), False
         try:
             for _ in range(count):
-                # Numbers of one and two bytes are read in line: a call costs as much as the rest.
+                # Varints of one and two bytes are read inline: a call costs as much as the rest of the loop.
                 number = body[at]
                 if number < 0x80:
                     at += 1
@@ -119,9 +121,9 @@ class OffsetMap:
         return True
 
     def _add_some(self, body: bytes, count: int, base_offset: int, from_offset: int) -> bool:
-        """:meth:`add`, looking at the room that is left, and at where to begin, for each record."""
+        """Does what :meth:`add` does, and checks the remaining room and ``from_offset`` for each record."""
         latest, max_entries = self.latest, self.max_entries
-        self._with_tombstones.add(base_offset)  # there may be some
+        self._with_tombstones.add(base_offset)  # there may be tombstones
         try:
             for key, offset in keys_in(body, count, base_offset):
                 if key is None or offset < from_offset:
@@ -135,14 +137,14 @@ class OffsetMap:
         return True
 
     def complete(self) -> None:
-        """Nothing more will be added; now :meth:`survivors` can be asked."""
+        """Prepares :meth:`survivors`. Nothing may be added after that."""
         self._survivors = array("q", sorted(self.latest.values()))
 
     def survivors(self, first_offset: int, last_offset: int) -> "array[int] | None":
-        """The offsets of the records of this batch that are the latest of their keys, all of which was added.
+        """Returns the offsets of those records of a batch that are the latest of their keys.
 
-        None if there may be tombstones among them, which takes a closer look. There need be no look at the keys for
-        this, nor at the records at all if none of them stays, or all do.
+        The whole batch must have been added. Returns None if there may be tombstones among them. This needs no look at
+        the keys. If no record survives, or all do, the caller does not even have to uncompress the batch.
         """
         if first_offset in self._with_tombstones or last_offset > self.latest_offset:
             return None
@@ -152,7 +154,11 @@ class OffsetMap:
 
 
 def keys_in(body: bytes, count: int, base_offset: int) -> Iterator[tuple[bytes | None, int]]:
-    """Key and offset of each record. Raises IndexError or InvalidRecord where the bytes lie."""
+    """Yields key and offset of each record.
+
+    :raises IndexError: when the bytes end in the middle of a record
+    :raises InvalidRecord: when a number is invalid
+    """
     at = 0
     for _ in range(count):
         size, at = read_varint(body, at)

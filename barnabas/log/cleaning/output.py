@@ -1,6 +1,6 @@
-"""A segment that is being written by a cleaner, beside those whose place it is to take.
+"""A segment that a cleaner writes, beside the segments that it will replace.
 
-Knows nothing of which batches belong into it.
+Knows nothing of which batches are retained.
 """
 
 import contextlib
@@ -9,8 +9,9 @@ from typing import Final
 
 from barnabas.log.cleaning.job import CleanedGroup, CleaningFailed
 from barnabas.log.files import Data, Files
+from barnabas.log.limits import MAX_SEGMENT_BYTES
 from barnabas.log.offset_index import OffsetIndex
-from barnabas.log.segment import INDEX_SUFFIX, LOG_SUFFIX, MAX_SIZE, SUFFIXES, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX
+from barnabas.log.segment import INDEX_SUFFIX, LOG_SUFFIX, SUFFIXES, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX
 from barnabas.log.time_index import NO_TIMESTAMP, TimeIndex
 from barnabas.log.transaction_index import AbortedTransaction, encode_transactions
 
@@ -19,7 +20,7 @@ WRITE_SIZE: Final = 1 << 20
 
 
 class CleanedSegment:
-    """Files ``<base offset>.log.cleaned`` and so on. What was there under these names is gone."""
+    """The files ``<base offset>.log.cleaned`` and so on. They replace files of the same names."""
 
     def __init__(self, files: Files, directory: str, base_offset: int, index_interval: int) -> None:
         self._files = files
@@ -38,13 +39,14 @@ class CleanedSegment:
         return self._stem + suffix + CLEANED_SUFFIX
 
     def append(self, batch: Data, last_offset: int, max_timestamp: int) -> None:
-        """Add a batch, and index it as ``LogSegment.append`` does.
+        """Appends a batch, and adds index entries as ``LogSegment.append`` does.
 
-        Raises OSError, and CleaningFailed where positions have no more bits.
+        :raises OSError: when the file cannot be written
+        :raises CleaningFailed: when the segment gets too large for int32 positions
         """
         position, size = self.size, len(batch)
-        if position + size > MAX_SIZE:
-            raise CleaningFailed(f"{self._path(LOG_SUFFIX)} grows beyond {MAX_SIZE} bytes")
+        if position + size > MAX_SEGMENT_BYTES:
+            raise CleaningFailed(f"{self._path(LOG_SUFFIX)} grows beyond {MAX_SEGMENT_BYTES} bytes")
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         if self._since_index > self._index_interval:
@@ -63,7 +65,7 @@ class CleanedSegment:
             self._pending.clear()
 
     def finish(self, replaces: list[int], aborted: Iterable[AbortedTransaction], modified_ms: int) -> CleanedGroup:
-        """Write all that is left, put it on the disk, and date the files back to when the last original changed."""
+        """Writes the rest and the indexes, fsyncs them, and sets the files' modification times to ``modified_ms``."""
         self._write_pending()
         self._file.fsync()
         self._file.close()
@@ -90,12 +92,15 @@ class CleanedSegment:
         )
 
     def discard(self) -> None:
-        """Delete what there is of it. Raises OSError."""
+        """Deletes the files.
+
+        :raises OSError: when that fails
+        """
         for suffix in SUFFIXES:
             self._files.delete(self._path(suffix))
 
     def abandon(self) -> None:
-        """Delete what can be deleted: something went wrong already."""
+        """Deletes the files after an error, as far as possible."""
         with contextlib.suppress(OSError):
             self._file.close()
             self.discard()

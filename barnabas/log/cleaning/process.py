@@ -1,6 +1,6 @@
-"""The broker's end of the pipes to a process that cleans logs.
+"""Runs cleaning jobs: in the calling thread, or in a process to which the broker is connected by two pipes.
 
-Knows nothing of which logs there are, nor of what becomes of the new segments.
+Knows nothing of which logs there are, nor of how the new segments are swapped in.
 """
 
 import contextlib
@@ -22,41 +22,44 @@ from barnabas.log.files import DiskFiles, Files
 
 OnGroup = Callable[[CleanedGroup], object]
 
-PATIENCE: Final = 10.0  # seconds that a worker may take to end by itself
+STOP_TIMEOUT_S: Final = 10.0
+"""How long the process may take to end before it is killed."""
 
 
 class CleaningAborted(Exception):
-    """The job was called off; the log is as it was, but for the groups that were given."""
+    """The job was aborted. The log is unchanged, except for the groups that were swapped in."""
 
 
-class WorkerDied(Exception):
-    """The process ended without an answer: killed by hand, or for want of memory. A new one may fare better."""
+class CleanerDied(Exception):
+    """The process ended without an answer: it was killed, or had too little memory. A retry may succeed."""
 
 
 class Cleaner(Protocol):
-    """What does jobs, one at a time."""
+    """Runs jobs, one at a time."""
 
     def run(self, job: CleaningJob, on_group: OnGroup) -> CleaningResult:
-        """Do the job, in the calling thread's time. ``on_group`` has renamed a group's files when it returns.
+        """Runs a job, and returns when it is done. After an error no ``.cleaned`` file is left.
 
-        On any failure no ``.cleaned`` file is left behind, and what was given by then stays good.
-
-        Raises OSError with its number and file, CorruptMessage where the log is not what it was, CleaningFailed,
-        CleaningAborted after :meth:`abort`, WorkerDied, and what ``on_group`` raises.
+        :param on_group: is called with each group, and renames its files before it returns
+        :raises OSError: when the disk fails
+        :raises CorruptMessage: when the log is corrupt
+        :raises CleaningFailed: when the log cannot be cleaned for another reason
+        :raises CleaningAborted: after :meth:`abort`
+        :raises CleanerDied: when the process ended
         """
         ...
 
     def abort(self) -> None:
-        """End the job that runs, if one does, in whichever thread; returns at once."""
+        """Aborts the current job, if there is one, from any thread. Returns at once."""
         ...
 
     def close(self) -> None:
-        """Give everything back. A job that runs is aborted, and no other can follow."""
+        """Aborts the current job and ends the process. No job can follow."""
         ...
 
 
-class InThread:
-    """Does jobs in the thread that brings them: for files in memory, and for tests."""
+class InlineCleaner:
+    """Runs jobs in the calling thread. For files in memory, and for tests."""
 
     def __init__(self, files: Files, clock: Clock, sleep: Callable[[float], object]) -> None:
         self._files, self._clock, self._sleep = files, clock, sleep
@@ -65,7 +68,7 @@ class InThread:
     def run(self, job: CleaningJob, on_group: OnGroup) -> CleaningResult:
         self._aborted = self._closed
         try:
-            passing = clean(self._files, job, self._clock, sleep=self._sleep, go_on=self._check)
+            passing = clean(self._files, job, self._clock, sleep=self._sleep, check_aborted=self._check)
             while True:
                 self._check()
                 try:
@@ -88,11 +91,13 @@ class InThread:
         self._closed = self._aborted = True
 
 
-class Worker:
-    """Does jobs in a process, which is started when the first one comes, and again when it died."""
+class ProcessCleaner:
+    """Runs jobs in a process. It is started with the first job, and again if it has died."""
 
     def __init__(self, command: list[str] | None = None, environment: dict[str, str] | None = None) -> None:
-        """``command`` starts another program than the worker, for tests."""
+        """
+        :param command: starts another program than :mod:`barnabas.log.cleaning.worker`
+        """
         self._command = command if command is not None else worker_command()
         self._environment = environment if environment is not None else worker_environment()
         self._process: subprocess.Popen[bytes] | None = None
@@ -101,7 +106,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, None while there is none."""
+        """The process's id; None while there is no process."""
         process = self._process
         return process.pid if process is not None else None
 
@@ -114,13 +119,13 @@ class Worker:
         try:
             return self._converse(process, job, on_group)
         except BaseException as error:
-            # A worker that answered with an error waits for the next job. In all other cases it may still be writing.
-            if not isinstance(error, Answered):
+            # After a reported error the process waits for the next job. After any other it may still be writing.
+            if not isinstance(error, ReportedError):
                 self._end(process, kill=True)
             delete_cleaned(DiskFiles(), job.directory)
             if self._aborted:
                 raise CleaningAborted from None
-            if isinstance(error, Answered):
+            if isinstance(error, ReportedError):
                 raise error.error from None
             raise
         finally:
@@ -129,7 +134,7 @@ class Worker:
 
     def _converse(self, process: "subprocess.Popen[bytes]", job: CleaningJob, on_group: OnGroup) -> CleaningResult:
         assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it died; the next line says how
+        with contextlib.suppress(BrokenPipeError):  # the process died; the end of its output follows
             process.stdin.write(json.dumps(job.to_json()).encode() + b"\n")
             process.stdin.flush()
         for line in process.stdout:
@@ -142,8 +147,8 @@ class Worker:
                 next_dirty_offset, statistics = what
                 return CleaningResult(next_dirty_offset, Statistics(*statistics))
             else:
-                raise Answered(error_of(what))
-        raise WorkerDied(f"The cleaner's process {process.pid} {how_it_ended(process.wait())}.")
+                raise ReportedError(error_of(what))
+        raise CleanerDied(f"The cleaner's process {process.pid} {exit_reason(process.wait())}.")
 
     def abort(self) -> None:
         with self._lock:
@@ -168,9 +173,9 @@ class Worker:
                 process = self._process = subprocess.Popen(
                     self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
                 )
-            except OSError as error:  # want of memory or of processes: no disk has failed
+            except OSError as error:  # too little memory or too many processes: the disk has not failed
                 self._process = None
-                raise WorkerDied(f"No process could be started to clean logs: {error}") from error
+                raise CleanerDied(f"Cannot start a process to clean logs: {error}") from error
         return process
 
     def _end(self, process: "subprocess.Popen[bytes]", *, kill: bool) -> None:
@@ -180,7 +185,7 @@ class Worker:
         if kill:
             process.kill()
         try:
-            process.wait(PATIENCE)
+            process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -196,28 +201,28 @@ class Worker:
             self._process = None
 
 
-class Answered(Exception):
-    """The worker told what went wrong."""
+class ReportedError(Exception):
+    """The process has answered with an error."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
         self.error = error
 
 
-def error_of(told: dict[str, Any]) -> Exception:
-    """The exception that a worker's answer tells of."""
-    if told["kind"] == "OSError":
-        return OSError(told["errno"], told["message"], told["path"])
-    return {"CorruptMessage": CorruptMessage, "CleaningFailed": CleaningFailed}[told["kind"]](told["message"])
+def error_of(fields: dict[str, Any]) -> Exception:
+    """Returns the exception for an error that the process has answered with."""
+    if fields["kind"] == "OSError":
+        return OSError(fields["errno"], fields["message"], fields["path"])
+    return {"CorruptMessage": CorruptMessage, "CleaningFailed": CleaningFailed}[fields["kind"]](fields["message"])
 
 
-def how_it_ended(code: int) -> str:
-    """An exit code in words."""
+def exit_reason(code: int) -> str:
+    """Returns an exit code in words."""
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
 def delete_cleaned(files: Files, directory: str) -> None:
-    """Delete what is left of a job that failed; what cannot be deleted now is at the next start."""
+    """Deletes the files of a failed job. The next start deletes those that cannot be deleted now."""
     with contextlib.suppress(OSError):
         for name in files.sizes(directory):
             if name.endswith(CLEANED_SUFFIX):
@@ -225,12 +230,12 @@ def delete_cleaned(files: Files, directory: str) -> None:
 
 
 def worker_command() -> list[str]:
-    """This interpreter, told not to look for modules where the broker happens to have been started."""
+    """Returns the command of the process. ``-P`` keeps the current directory out of the module path."""
     return [sys.executable, "-P", "-m", "barnabas.log.cleaning.worker"]
 
 
 def worker_environment() -> dict[str, str]:
-    """The broker's, with the place of this package, by which way ever the broker found it."""
+    """Returns the broker's environment with this package's directory in ``PYTHONPATH``."""
     import barnabas
 
     root = os.path.dirname(os.path.dirname(os.path.abspath(barnabas.__file__)))

@@ -1,4 +1,4 @@
-"""So many bytes a second and no more.
+"""Limits a rate of bytes per second by waiting.
 
 Knows nothing of what the bytes are.
 """
@@ -8,11 +8,11 @@ from typing import Final
 
 from barnabas.clock import Clock
 
-INTERVAL: Final = 0.3  # seconds that are looked at together, as Apache Kafka's ``Throttler`` does
+INTERVAL: Final = 0.3  # seconds over which the rate is measured, as in Apache Kafka's ``Throttler``
 
 
 class Throttle:
-    """Waits, in :meth:`add`, until as much time has passed as the bytes may take."""
+    """Waits in :meth:`add` until the bytes so far are within the rate."""
 
     __slots__ = ("_bytes", "_clock", "_rate", "_since", "_sleep")
 
@@ -22,11 +22,11 @@ class Throttle:
         self._since, self._bytes = clock.monotonic(), 0
 
     def add(self, size: int) -> None:
-        """So many bytes went through."""
+        """Counts ``size`` bytes, and waits if the rate is exceeded."""
         self._bytes += size
         passed = self._clock.monotonic() - self._since
         if passed < INTERVAL and self._bytes < self._rate * INTERVAL:
-            return  # the bytes so far may still come to be too few for their time
+            return  # the interval is not over and its bytes are not used up
         due = self._bytes / self._rate
         if due > passed:
             self._sleep(due - passed)

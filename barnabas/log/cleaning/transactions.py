@@ -1,6 +1,6 @@
-"""Which batches are of aborted transactions, and which markers have nothing left to mark, as a log is read on.
+"""Tracks transactions while a log is cleaned: which batches are aborted, and which markers can be discarded.
 
-Knows nothing of keys and records, but what a marker says. Rules of Apache Kafka's ``CleanedTransactionMetadata``.
+Knows nothing of keys and records, except markers. The rules are those of Apache Kafka's ``CleanedTransactionMetadata``.
 """
 
 from collections import deque
@@ -19,12 +19,13 @@ from barnabas.records.record import records_of
 def aborted_transactions(
     files: Files, directory: str, names: Collection[str], from_offset: int, up_to: int
 ) -> list[AbortedTransaction]:
-    """The aborted ones that have something in this range, by their first offsets.
+    """Returns the aborted transactions with records from ``from_offset`` to below ``up_to``, by first offset.
 
-    ``names`` are those of the files in the directory. All indexes are asked: the marker of a transaction that began
-    here may be in any segment after it, also in the active one, to whose index the broker may be adding right now.
+    All transaction indexes are read: the marker of a transaction may be in any later segment, also in the active one,
+    to whose index the broker may be appending.
 
-    Raises CorruptMessage when an index cannot be read: to take aborted records for committed would bring them back.
+    :param names: of the files in the directory
+    :raises CorruptMessage: when an index is invalid; without it aborted records would be taken for committed ones
     """
     found: set[AbortedTransaction] = set()
     for name in names:
@@ -44,23 +45,25 @@ def aborted_transactions(
 
 
 class CleanedTransactions:
-    """What is known of the transactions around the batch that is being read; every batch has to be shown to it."""
+    """The transactions at the current position of a pass. Every batch must be passed to one of its methods."""
 
-    __slots__ = ("_aborted", "_committed", "_to_come", "retained")
+    __slots__ = ("_aborted", "_committed", "_upcoming", "retained")
 
     def __init__(self, aborted: list[AbortedTransaction]) -> None:
-        """``aborted`` is what :func:`aborted_transactions` gives from the first batch on that will be shown."""
-        self._to_come = deque(aborted)
-        #: By producer id, the one that it is in, and whether any of its batches was met.
+        """
+        :param aborted: the result of :func:`aborted_transactions` from the first batch of the pass on
+        """
+        self._upcoming = deque(aborted)
+        #: By producer id: the aborted transaction it is in, and whether a batch of it was read.
         self._aborted: dict[int, tuple[AbortedTransaction, bool]] = {}
-        self._committed: set[int] = set()  #: producer ids of transactions of which a batch was met
-        self.retained: list[AbortedTransaction] = []  #: those whose markers have to stay, for the new index
+        self._committed: set[int] = set()  #: producer ids of committed transactions of which a batch was read
+        self.retained: list[AbortedTransaction] = []  #: those whose markers are retained, for the new index
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Take notice of a batch of data; whether it is part of an aborted transaction."""
+        """Registers a batch of data. Returns whether it is part of an aborted transaction."""
         if not batch.is_transactional:
             return False
-        self._come_to(batch.last_offset)
+        self._advance_to(batch.last_offset)
         producer_id = batch.producer_id
         state = self._aborted.get(producer_id)
         if state is None:
@@ -69,12 +72,15 @@ class CleanedTransactions:
         self._aborted[producer_id] = state[0], True
         return True
 
-    def has_nothing_to_mark(self, batch: RecordBatch) -> bool:
-        """Take notice of a control batch; whether no batch of its transaction is left, so that it may go some day."""
-        self._come_to(batch.last_offset)
+    def can_discard_marker(self, batch: RecordBatch) -> bool:
+        """Registers a control batch. Returns whether no batch of its transaction is left, so that it can be discarded.
+
+        It is discarded when its delete horizon has passed.
+        """
+        self._advance_to(batch.last_offset)
         record = next(records_of(batch), None)
         if record is None:
-            return True  # an earlier pass emptied it
+            return True  # an earlier pass removed the record
         kind = control_type(record.key)
         if kind is ControlType.ABORT:
             state = self._aborted.pop(batch.producer_id, None)
@@ -89,8 +95,8 @@ class CleanedTransactions:
             return True
         return False
 
-    def _come_to(self, offset: int) -> None:
-        to_come = self._to_come
-        while to_come and to_come[0].first_offset <= offset:
-            transaction = to_come.popleft()
+    def _advance_to(self, offset: int) -> None:
+        upcoming = self._upcoming
+        while upcoming and upcoming[0].first_offset <= offset:
+            transaction = upcoming.popleft()
             self._aborted.setdefault(transaction.producer_id, (transaction, False))

@@ -1,8 +1,8 @@
-"""``python -m barnabas.log.cleaning.worker``: cleans logs in a process of its own, away from the broker's interpreter.
+"""``python -m barnabas.log.cleaning.worker``: the process that cleans logs, apart from the broker's interpreter.
 
-Knows nothing of the broker but the two pipes to it: jobs come in on standard input, one JSON text a line, and for each
-job lines go out on standard output: ``{"group": [...]}`` for each group that is on the disk, then ``{"result": [...]}``
-or ``{"error": {...}}``. It ends when its input does, also in the middle of a job: the broker is gone, or wants it gone.
+Knows nothing of the broker but two pipes. Jobs come in on standard input, one JSON text per line. For each job it
+writes lines to standard output: ``{"group": [...]}`` for each group that is fsynced, then ``{"result": [...]}`` or
+``{"error": {...}}``. The process ends when its input ends, also in the middle of a job.
 """
 
 import gc
@@ -21,27 +21,27 @@ from barnabas.log.cleaning.job import CleanedGroup, CleaningFailed, CleaningJob,
 from barnabas.log.files import DiskFiles
 
 NICENESS: Final = 10
-"""How far the worker stands back for the broker where both want the processor: it gets a tenth, not nothing."""
+"""Where broker and cleaner compete for the processor, the cleaner gets about a tenth of it."""
 
 
 class Orphaned(Exception):
-    """Nobody waits for the rest of this job."""
+    """The broker has closed the pipe."""
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the broker ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to this process too; the broker ends it
     os.nice(NICENESS)
-    gc.disable()  # there are no cycles here, but millions of keys to look through for some
+    gc.disable()  # there are no reference cycles, and a collection would visit millions of keys
     serve(sys.stdin.buffer, sys.stdout.buffer)
 
 
 def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Do the jobs that come in, until there is an end to them."""
+    """Runs jobs until the input ends."""
     poll = select.poll()
     poll.register(jobs, select.POLLIN | select.POLLHUP)
 
     def wait(seconds: float = 0) -> None:
-        # While a job runs, the other side sends no other. What there is to read is the end.
+        # The broker sends no job while one runs, so anything to read is the end of the input.
         if poll.poll(min(seconds, 1e6) * 1000):
             raise Orphaned
 
@@ -61,10 +61,13 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
 def run(
     files: DiskFiles, line: bytes, wait: Callable[..., None], on_group: Callable[[CleanedGroup], None]
 ) -> tuple[str, Any]:
-    """Do a job; how it ended, as a line says it. ``wait`` raises Orphaned when nobody wants it any more."""
+    """Runs a job. Returns the kind and the content of its last line.
+
+    :param wait: sleeps, and raises Orphaned when the broker has closed the pipe
+    """
     try:
         job = CleaningJob.from_json(json.loads(line))
-        passing = clean(files, job, SystemClock(), sleep=wait, go_on=wait)
+        passing = clean(files, job, SystemClock(), sleep=wait, check_aborted=wait)
         while True:
             try:
                 on_group(next(passing))

@@ -1,4 +1,4 @@
-"""Logs for cleaners: segments of batches of every kind, written file by file, and read back."""
+"""Builds logs for cleaners, with segments of all kinds of batches, and reads the results."""
 
 import math
 import struct
@@ -21,7 +21,7 @@ DIRECTORY = "/data/orders-0"
 
 
 class LogBuilder:
-    """Batches at offsets that follow one another, in segments; and what a broker would know of their producers."""
+    """Batches with consecutive offsets in segments, and the producers that a broker would know."""
 
     def __init__(self, files: Files, directory: str = DIRECTORY, leader_epoch: int = 3) -> None:
         self.files, self.directory, self.leader_epoch = files, directory, leader_epoch
@@ -37,7 +37,7 @@ class LogBuilder:
     def data(
         self, *records: NewRecord, producer: int = -1, epoch: int = 0, horizon: int | None = None, **options: Any
     ) -> RecordBatch:
-        """A batch of records. With a horizon that is the first one's timestamp, and the others keep their distance."""
+        """Appends a batch of records. A horizon becomes the base timestamp."""
         if producer >= 0:
             options |= {"producer_id": producer, "producer_epoch": epoch}
             options["base_sequence"] = self.sequences.setdefault((producer, epoch), 0)
@@ -50,7 +50,7 @@ class LogBuilder:
     def marker(
         self, producer: int, *, commits: bool, epoch: int = 0, horizon: int | None = None, timestamp: int = NOW_MS
     ) -> RecordBatch:
-        """The end of a transaction."""
+        """Appends a transaction marker."""
         kind = ControlType.COMMIT if commits else ControlType.ABORT
         record = (control_key(kind), struct.pack(">hi", 0, 7), timestamp)
         first = self.open.pop(producer, None)
@@ -92,7 +92,7 @@ class LogBuilder:
             self.bases.append(self.offset)
 
     def save(self) -> list[SegmentFile]:
-        """Write the files, without indexes of offsets and times."""
+        """Writes the files, without offset and time indexes."""
         found = []
         for number, (base, content) in enumerate(zip(self.bases, self.segments, strict=True)):
             if not content:
@@ -111,7 +111,7 @@ class LogBuilder:
         return found
 
     def job(self, segments: list[SegmentFile] | None = None, **changes: Any) -> CleaningJob:
-        """A pass over all that is there, but for what is changed."""
+        """Returns a job for all segments, with these fields changed."""
         job = CleaningJob(
             directory=self.directory,
             segments=self.save() if segments is None else segments,
@@ -132,7 +132,7 @@ class LogBuilder:
 def run(
     files: Files, job: CleaningJob, clock: Clock | None = None, **options: Any
 ) -> tuple[list[CleanedGroup], CleaningResult]:
-    """Clean, and put nothing in place."""
+    """Runs a pass without swapping anything in."""
     passing = clean(files, job, clock if clock is not None else ManualClock(), **options)
     groups = []
     while True:
@@ -143,7 +143,7 @@ def run(
 
 
 def put_in_place(files: Files, directory: str, group: CleanedGroup) -> None:
-    """Rename a group's files to what they are to be, and delete those whose place they take."""
+    """Renames a group's files to their final names, and deletes those that it replaces."""
     for base in group.replaces:
         for suffix in (".log", ".index", ".timeindex", ".txnindex"):
             files.delete(f"{directory}/{base:020d}{suffix}")
@@ -153,7 +153,7 @@ def put_in_place(files: Files, directory: str, group: CleanedGroup) -> None:
 
 
 def clean_in_place(files: Files, job: CleaningJob) -> tuple[list[SegmentFile], CleaningResult]:
-    """Clean, and give the segments that there are now."""
+    """Runs a pass and swaps in its groups. Returns the new segments and the result."""
     groups, result = run(files, job)
     for group in groups:
         put_in_place(files, job.directory, group)
@@ -163,7 +163,7 @@ def clean_in_place(files: Files, job: CleaningJob) -> tuple[list[SegmentFile], C
 
 
 def batches_in(files: Files, directory: str, segments: Iterable[int], suffix: str = ".log") -> list[RecordBatch]:
-    """All batches of these segments, their CRCs checked."""
+    """Returns all batches of these segments, with their CRCs checked."""
     found: list[RecordBatch] = []
     for base in segments:
         data = files.read(f"{directory}/{base:020d}{suffix}")
@@ -175,7 +175,7 @@ def batches_in(files: Files, directory: str, segments: Iterable[int], suffix: st
 
 
 def cleaned(files: Files, job: CleaningJob, groups: list[CleanedGroup]) -> list[RecordBatch]:
-    """What a pass wrote."""
+    """Returns the batches that a pass wrote."""
     return batches_in(files, job.directory, [group.base_offset for group in groups], ".log.cleaned")
 
 

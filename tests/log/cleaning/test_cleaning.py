@@ -1,4 +1,4 @@
-"""A pass over a log, against a model of what has to stay and against cases that are told one by one."""
+"""A pass over a log, compared with a model of what is retained, and single cases."""
 
 import errno
 import itertools
@@ -66,7 +66,7 @@ steps = st.one_of(
 
 
 def build(log: LogBuilder, story: list[tuple]) -> set[int]:
-    """Write the log that the steps tell; gives the offsets of records of aborted transactions."""
+    """Writes the log of these steps. Returns the offsets of records of aborted transactions."""
     aborted: set[int] = set()
     open_offsets: dict[int, list[int]] = {}
 
@@ -98,7 +98,7 @@ def build(log: LogBuilder, story: list[tuple]) -> set[int]:
 
 
 def expected(original: list[RecordBatch], aborted: set[int], first_dirty: int) -> list[Record]:
-    """The records of data that have to stay, found the slow way."""
+    """Returns the records of data that must be retained, found by a simple search."""
     everything = [(batch, record) for batch in original if not batch.is_control for record in records_of(batch)]
     latest = {
         record.key: record.offset
@@ -117,14 +117,14 @@ def expected(original: list[RecordBatch], aborted: set[int], first_dirty: int) -
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(steps, max_size=20), st.data())
-def test_what_stays_is_what_a_simple_model_keeps(story, data):
+def test_a_pass_retains_what_the_model_retains(story, data):
     log = LogBuilder(MemoryFiles())
     aborted = build(log, story)
     original = [batch for segment in log.segments for batch in segment]
     first_dirty = data.draw(st.integers(0, log.offset))
     transactions = [each for entries in log.aborted.values() for each in entries]
     if any(each.first_offset <= first_dirty <= each.last_offset for each in transactions):
-        first_dirty = 0  # an open transaction is never passed
+        first_dirty = 0  # a pass ends before an open transaction
     job = log.job(
         first_dirty_offset=first_dirty, producers=log.producers, segment_bytes=data.draw(st.integers(1, 9999))
     )
@@ -157,7 +157,7 @@ def test_what_stays_is_what_a_simple_model_keeps(story, data):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=15), st.integers(1, 6))
-def test_a_full_map_only_takes_more_passes(story, entries):
+def test_a_full_map_takes_more_passes(story, entries):
     log = LogBuilder(MemoryFiles())
     aborted = build(log, story)
     original = [batch for segment in log.segments for batch in segment]
@@ -179,7 +179,7 @@ def test_a_full_map_only_takes_more_passes(story, entries):
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(steps, max_size=15))
-def test_a_second_pass_finds_nothing_to_do(story):
+def test_a_second_pass_changes_nothing(story):
     log = LogBuilder(MemoryFiles())
     build(log, story)
     segments, _ = clean_in_place(log.files, log.job(producers=log.producers))
@@ -189,7 +189,7 @@ def test_a_second_pass_finds_nothing_to_do(story):
     groups, _ = run(log.files, job)
     again = [bytes(batch.buffer) for batch in cleaned(log.files, job, groups)]
     gone = [data for data in once if data not in again]
-    # What was a transaction's data is away now, so that its marker may be on its way too.
+    # The data of a transaction may be removed by the first pass, so that its marker gets a delete horizon.
     assert all(RecordBatch.parse(data).is_control for data in gone)
 
 
@@ -201,7 +201,7 @@ def one(key: bytes, value: bytes | None = b"v", timestamp: int = NOW_MS) -> tupl
 
 
 @CODECS
-def test_a_batch_is_packed_again_with_its_own_codec(log, codec):
+def test_a_batch_is_compressed_with_its_own_codec(log, codec):
     was = log.data(
         one(b"a", b"1" * 200, 5), one(b"b", b"2" * 200, 7), one(b"c", b"3" * 200, 6), compression=codec, producer=4
     )
@@ -213,8 +213,8 @@ def test_a_batch_is_packed_again_with_its_own_codec(log, codec):
 
 
 @CODECS
-def test_a_batch_that_stays_whole_is_not_packed_again(log, codec):
-    level = None if codec in (Compression.NONE, Compression.SNAPPY) else 1  # not what the cleaner would take
+def test_an_unchanged_batch_is_not_compressed_again(log, codec):
+    level = None if codec in (Compression.NONE, Compression.SNAPPY) else 1  # not the level of the cleaner
     was = log.data(
         *(one(b"%d" % n, b"value %d" % n * 10) for n in range(50)), compression=codec, compression_level=level
     )
@@ -222,7 +222,7 @@ def test_a_batch_that_stays_whole_is_not_packed_again(log, codec):
     assert bytes(found.buffer) == bytes(was.buffer)
 
 
-def test_timestamps_are_counted_from_the_first_record_that_stays(log):
+def test_the_base_timestamp_is_that_of_the_first_retained_record(log):
     log.data(one(b"a", b"", 1000), one(b"b", b"", 1000 - 2**40), one(b"c", b"", 1000 + 2**40))
     log.data(one(b"a"))
     first, _ = kept(log)
@@ -230,7 +230,7 @@ def test_timestamps_are_counted_from_the_first_record_that_stays(log):
     assert [record.timestamp for record in records_of(first)] == [1000 - 2**40, 1000 + 2**40]
 
 
-def test_the_time_of_appending_stays(log):
+def test_log_append_time_is_kept(log):
     log.data(one(b"a", b"", 5), one(b"b", None, 9), log_append_time_ms=NOW_MS - 3)
     log.data(one(b"a"))
     first, _ = kept(log)
@@ -238,32 +238,32 @@ def test_the_time_of_appending_stays(log):
     assert [record.timestamp for record in records_of(first)] == [NOW_MS - 3]
 
 
-def test_records_without_timestamps_have_none_left(log):
+def test_records_without_timestamps(log):
     log.data(one(b"a", b"", -1), one(b"b", b"", -1))
     log.data(one(b"a", b"", -1))
     first, _ = kept(log)
     assert (first.base_timestamp, first.max_timestamp) == (-1, -1)
 
 
-def test_offsets_in_a_batch_may_go_backwards(log):
+def test_offsets_in_a_batch_that_descend(log):
     batch = log.data(one(b"a", b"1"), one(b"a", b"2"))
     data = bytearray(batch.buffer)
-    at = data.index(b"\x02a\x02")  # after the offset delta: key and value
+    at = data.index(b"\x02a\x02")  # key and value, after the offset delta
     data[at - 1], data[data.index(b"\x02a\x02", at + 1) - 1] = 2, 0
     swapped = RecordBatch.parse(data)
     swapped.sign()
     log.segments[-1][0] = swapped
-    assert offsets(kept(log)) == [1, 0]  # what was read last counts, and nothing earlier than that goes
+    assert offsets(kept(log)) == [1, 0]  # the last record read counts, and earlier ones are kept
 
 
-def test_a_batch_larger_than_what_is_read_at_once(log):
+def test_a_batch_larger_than_a_read(log):
     log.data(one(b"a", bytes(3 << 20)), one(b"b", bytes(1 << 20)))
     log.data(one(b"c", b"x"))
     log.data(one(b"a", bytes(2 << 20)))
     assert offsets(kept(log)) == [1, 2, 3]
 
 
-def test_the_batch_before_the_end_is_kept_without_records(log):
+def test_the_last_batch_is_retained_without_records(log):
     log.data(one(b"a"))
     log.data((None, b"no key", NOW_MS))
     log.data((None, b"no key", NOW_MS - 9), producer=5, compression=Compression.ZSTD)
@@ -285,7 +285,7 @@ def test_a_producer_keeps_its_last_sequence(log):
 
 
 def passes(log: LogBuilder, *times_ms: int, **changes: object) -> list[list[RecordBatch]]:
-    """What is there after a pass at each of these times."""
+    """Runs a pass at each of these times. Returns the batches after each."""
     segments, found = log.save(), []
     for now_ms in times_ms:
         job = log.job(segments, now_ms=now_ms, **changes)
@@ -294,7 +294,7 @@ def passes(log: LogBuilder, *times_ms: int, **changes: object) -> list[list[Reco
     return found
 
 
-def test_a_tombstone_goes_a_while_after_it_was_first_met(log):
+def test_a_tombstone_is_removed_after_delete_retention_ms(log):
     log.data(one(b"a", b"old"), one(b"b", b"x"))
     log.data(one(b"b", b"y", NOW_MS - 5), one(b"a", TOMBSTONE, NOW_MS - 3))
     log.data(one(b"end"))
@@ -314,7 +314,7 @@ def test_a_tombstone_goes_a_while_after_it_was_first_met(log):
     )
 
 
-def test_tombstones_beyond_a_full_map_are_dated_too(log):
+def test_tombstones_beyond_a_full_map_get_a_horizon(log):
     log.data(one(b"a"), one(b"b"))
     log.data(one(b"a", TOMBSTONE))
     log.data((None, TOMBSTONE, NOW_MS))
@@ -322,7 +322,7 @@ def test_tombstones_beyond_a_full_map_are_dated_too(log):
     assert dated.has_delete_horizon and keyless.has_delete_horizon
 
 
-def test_a_marker_goes_a_while_after_the_last_data_of_its_transaction(log):
+def test_a_marker_is_removed_after_the_data_of_its_transaction(log):
     log.data(one(b"a", b"1"), producer=7, is_transactional=True)
     log.data(one(b"b", b"1"), producer=7, is_transactional=True)
     log.marker(7, commits=True)
@@ -333,12 +333,12 @@ def test_a_marker_goes_a_while_after_the_last_data_of_its_transaction(log):
     assert not any(batch.has_delete_horizon for batch in same)
 
 
-def test_a_marker_of_nothing_gets_a_date_and_goes(log):
+def test_a_marker_without_data_gets_a_horizon_and_is_removed(log):
     log.data(one(b"a", b"1"), producer=7, is_transactional=True)
     marker = log.marker(7, commits=True)
     log.data(one(b"a", b"2"))
     still, dated, kept_on, gone = passes(log, NOW_MS, NOW_MS + 5, NOW_MS + 4 + DAY_MS, NOW_MS + 5 + DAY_MS)
-    assert bytes(still[0].buffer) == bytes(marker.buffer)  # its data went in this very pass
+    assert bytes(still[0].buffer) == bytes(marker.buffer)  # its data was removed in this pass
     assert (dated[0].is_control, dated[0].has_delete_horizon, dated[0].base_timestamp) == (
         True,
         True,
@@ -348,7 +348,7 @@ def test_a_marker_of_nothing_gets_a_date_and_goes(log):
     assert [len(each) for each in (still, dated, kept_on, gone)] == [2, 2, 2, 1]
 
 
-def test_the_last_epoch_of_a_producer_is_kept_in_its_marker(log):
+def test_the_marker_with_the_last_epoch_of_a_producer_is_retained(log):
     log.marker(7, commits=False, epoch=3, horizon=NOW_MS - 1)
     log.marker(7, commits=False, epoch=4, horizon=NOW_MS - 1)
     log.data(one(b"a"))
@@ -357,7 +357,7 @@ def test_the_last_epoch_of_a_producer_is_kept_in_its_marker(log):
     assert (marker.base_offset, marker.count, marker.producer_epoch, marker.is_control) == (1, 0, 4, True)
 
 
-def test_aborted_records_go_and_do_not_count(log):
+def test_aborted_records_are_removed_and_do_not_count(log):
     log.data(one(b"a", b"good"), one(b"b", b"old"))
     log.data(one(b"a", b"aborted"), producer=7, is_transactional=True)
     log.data(one(b"b", b"committed"), producer=8, is_transactional=True)
@@ -376,7 +376,7 @@ def test_aborted_records_go_and_do_not_count(log):
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0\0torn"])
-def test_an_abort_may_stand_in_a_segment_that_is_not_cleaned(log, tail):
+def test_an_abort_marker_in_a_segment_that_is_not_cleaned(log, tail):
     log.data(one(b"a", b"good"))
     log.data(one(b"a", b"aborted"), producer=7, is_transactional=True)
     log.data(one(b"end"))
@@ -390,7 +390,7 @@ def test_an_abort_may_stand_in_a_segment_that_is_not_cleaned(log, tail):
     assert not groups[0].has_txn_index
 
 
-def test_an_index_of_transactions_that_cannot_be_read_is_not_passed_over(log):
+def test_an_invalid_transaction_index_ends_the_pass(log):
     log.data(one(b"a", b"aborted"), producer=7, is_transactional=True)
     log.marker(7, commits=False)
     job = log.job()
@@ -402,18 +402,18 @@ def test_an_index_of_transactions_that_cannot_be_read_is_not_passed_over(log):
 # ---------------------------------------------------------------- segments
 
 
-def test_a_pass_begins_where_the_last_one_ended(log):
+def test_a_pass_starts_at_the_first_dirty_offset(log):
     log.data(one(b"a"), one(b"b"), one(b"a"), one(b"c"))
     log.data(one(b"c"))
     job = log.job(first_dirty_offset=3)
     groups, result = run(log.files, job)
-    # Below the first dirty offset only what is newer above it is known; the rest was looked at before.
+    # The offset map has only records from the first dirty offset on.
     assert offsets(cleaned(log.files, job, groups)) == [0, 1, 2, 4]
     assert (result.statistics.records_mapped, result.statistics.records_read) == (5, 5)
     assert (result.statistics.map_entries, result.statistics.records_kept) == (1, 4)
 
 
-def test_an_index_saves_the_way_to_the_first_dirty_offset(log):
+def test_the_offset_index_is_used_to_find_the_first_dirty_offset(log):
     for number in range(300):
         log.data(one(b"%d" % number, bytes(100)))
     segments = log.save()
@@ -425,7 +425,7 @@ def test_an_index_saves_the_way_to_the_first_dirty_offset(log):
     assert result.statistics.records_mapped == 10
 
 
-def test_a_hole_at_the_end_of_a_segment_is_passed(log):
+def test_a_gap_at_the_end_of_a_segment(log):
     log.data(one(b"a"))
     _, result = run(log.files, log.job(end_offset=10))
     assert result.next_dirty_offset == 10
@@ -436,7 +436,7 @@ def test_nothing_to_clean(log):
     assert (groups, result.next_dirty_offset) == ([], 5)
 
 
-def test_segments_after_a_full_map_are_let_be(log):
+def test_segments_after_a_full_map_are_not_cleaned(log):
     for number in range(3):
         log.data(one(b"%d" % number), one(b"other"))
         log.roll()
@@ -445,7 +445,7 @@ def test_segments_after_a_full_map_are_let_be(log):
     assert [group.base_offset for group in groups] == [0]
 
 
-def test_a_group_is_as_a_segment_would_have_been_written(log):
+def test_a_group_equals_an_appended_segment(log):
     for number in range(200):
         log.data(one(b"%d" % (number % 50), bytes(50), NOW_MS + number * 7 % 31))
         if number % 40 == 39:
@@ -467,7 +467,7 @@ def test_a_group_is_as_a_segment_would_have_been_written(log):
         assert data == log.files.read(segment.path(suffix))
 
 
-def test_a_group_may_have_nothing_left(log):
+def test_a_group_may_be_empty(log):
     log.data(one(b"a"))
     log.roll()
     log.data(one(b"a"))
@@ -478,11 +478,11 @@ def test_a_group_may_have_nothing_left(log):
     ]
 
 
-# ---------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------- errors and limits
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
-def test_a_flipped_bit_ends_the_pass_and_is_told(log, codec):
+def test_a_flipped_bit_ends_the_pass(log, codec):
     log.data(one(b"a"))
     second = log.data(one(b"a", b"value" * 50), compression=codec)
     job = log.job()
@@ -495,7 +495,7 @@ def test_a_flipped_bit_ends_the_pass_and_is_told(log, codec):
 
 
 @pytest.mark.parametrize("left", [70 + 61, 70 + 30, 70 + 3])
-def test_a_file_that_is_cut_off_is_told(log, left):
+def test_a_truncated_file_ends_the_pass(log, left):
     log.data(one(b"a"))
     log.data(one(b"b", b"value" * 50))
     job = log.job()
@@ -505,10 +505,10 @@ def test_a_file_that_is_cut_off_is_told(log, left):
         run(log.files, job)
 
 
-def test_records_that_do_not_fill_their_batch_are_told(log):
+def test_records_that_do_not_fill_their_batch(log):
     batch = log.data(one(b"a"), one(b"b"))
     data = bytearray(batch.buffer)
-    data[60] = 1  # a count of one
+    data[60] = 1  # a count of 1
     lying = RecordBatch.parse(data)
     lying.sign()
     log.segments[-1] = [lying]
@@ -516,7 +516,7 @@ def test_records_that_do_not_fill_their_batch_are_told(log):
         run(log.files, log.job())
 
 
-def test_whatever_fails_no_half_a_group_is_left():
+def test_a_failure_leaves_no_incomplete_group():
     for fail_at in itertools.count(1):
         files = FaultyFiles(clock=ManualClock(), lasting="once", code=errno.ENOSPC)
         log = LogBuilder(files)
@@ -537,12 +537,12 @@ def test_whatever_fails_no_half_a_group_is_left():
         if not files.has_failed:
             break
         if files.changes[files.fail_at - 1][0] == "delete":
-            continue  # before anything was made
+            continue  # nothing was written yet
         assert set(files.sizes(DIRECTORY)) == set(before) | set(finished)
     assert fail_at > 40
 
 
-def test_it_keeps_to_its_limit(log):
+def test_the_limit_of_bytes_per_second(log):
     log.data(*(one(b"%d" % number, bytes(1000)) for number in range(100)))
     clock = ManualClock()
     _, result = run(log.files, log.job(max_bytes_per_second=10_000), clock, sleep=clock.advance)
@@ -552,12 +552,12 @@ def test_it_keeps_to_its_limit(log):
     assert result.statistics.seconds == 0
 
 
-def test_it_can_be_called_off(log):
+def test_a_pass_can_be_aborted(log):
     log.data(one(b"a"))
 
     def enough() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(log.files, log.job(), go_on=enough)
+        run(log.files, log.job(), check_aborted=enough)
     assert [name for name in log.files.sizes(DIRECTORY) if name.endswith(".cleaned")] == []

@@ -1,4 +1,4 @@
-"""The latest offset of each key, and how much fits."""
+"""The offset map: the latest offset of each key, and its size."""
 
 import tracemalloc
 
@@ -20,7 +20,7 @@ def body(*keys_: bytes | None) -> bytes:
 
 
 @given(st.lists(st.lists(keys, min_size=1, max_size=70), max_size=8), st.integers(0, 50))
-def test_it_is_a_dict_of_keys(batches, first):
+def test_the_map_equals_a_dict(batches, first):
     known, model, offset = OffsetMap(10_000, -1), {}, 0
     for batch in batches:
         assert known.add(body(*batch), len(batch), offset, first)
@@ -31,19 +31,19 @@ def test_it_is_a_dict_of_keys(batches, first):
     assert known.latest == model
 
 
-def test_no_key_is_taken_for_the_digest_of_another():
+def test_no_key_equals_the_digest_of_another():
     long = b"k" * 100
     known = OffsetMap(10, -1)
     known.add(body(long, digest(long)), 2, 0, 0)
     assert len(known) == 2
 
 
-def test_it_ends_where_the_room_does():
+def test_a_full_map():
     known = OffsetMap(3, 9)
     assert known.add(body(b"a", b"b", None, b"a"), 4, 10, 0)
     assert len(known) == 2
     assert not known.add(body(None, b"c", None, b"a", b"d"), 5, 14, 0)
-    # Once it is full not even a known key is taken, as with Apache Kafka: that would be looked up first.
+    # A full map does not update known keys either, as in Apache Kafka.
     assert (known.latest, known.latest_offset) == ({b"a": 13, b"b": 11, b"c": 15}, 15)
 
 
@@ -57,13 +57,13 @@ def test_a_body_that_ends_early_is_refused(cut, entries):
         OffsetMap(1000, -1).add(body(b"key") + b"more", 1, 0, 0)
 
 
-def test_the_room_goes_by_the_memory():
+def test_the_number_of_entries_for_a_buffer():
     assert entries_for(128 << 20, 0.9) == int((128 << 20) * 0.9) // BYTES_PER_ENTRY
     assert entries_for(1, 0.9) == 1
 
 
-def test_an_entry_takes_what_is_said_to_a_tenth():
-    keys = [b"%039d" % number for number in range(90_000)]  # a little more than made the dict grow
+def test_the_memory_per_entry_within_a_tenth():
+    keys = [b"%039d" % number for number in range(90_000)]  # slightly more than a size at which the dict grows
     bodies = [body(*keys[at : at + 500]) for at in range(0, len(keys), 500)]
     del keys
     tracemalloc.start()

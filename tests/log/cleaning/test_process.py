@@ -1,4 +1,4 @@
-"""Cleaning in another process: what goes over the pipes, and what happens to who dies, is called off, or fails."""
+"""Cleaning in another process: jobs and results over the pipes, deaths, aborts and errors."""
 
 import errno
 import json
@@ -18,17 +18,17 @@ from barnabas.clock import ManualClock
 from barnabas.errors import CorruptMessage
 from barnabas.log.cleaning.job import CleanedGroup, CleaningFailed, CleaningJob
 from barnabas.log.cleaning.process import (
+    CleanerDied,
     CleaningAborted,
-    InThread,
-    Worker,
-    WorkerDied,
+    InlineCleaner,
+    ProcessCleaner,
     worker_command,
     worker_environment,
 )
 from barnabas.log.files import DiskFiles, MemoryFiles
 from tests.log.cleaning.building import NOW_MS, LogBuilder, cleaned, run
 
-SLOW = 1.0  # byte a second: a job at this rate waits for ever after its first piece
+SLOW = 1.0  # byte per second: a job at this rate waits for ever after its first read
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def log(tmp_path: pathlib.Path) -> LogBuilder:
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
-    worker = Worker()
+def worker() -> Iterator[ProcessCleaner]:
+    worker = ProcessCleaner()
     yield worker
     worker.close()
     assert worker.pid is None
@@ -67,17 +67,17 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_a_job_survives_the_pipe(log):
+def test_a_job_as_json(log):
     job = log.job(producers=log.producers)
     assert job.producers and job.segments and math.isinf(job.max_bytes_per_second)
     assert CleaningJob.from_json(json.loads(json.dumps(job.to_json()))) == job
 
 
-def test_a_worker_writes_what_would_be_written_here(log, worker):
+def test_a_process_writes_what_an_inline_cleaner_writes(log, worker):
     job = log.job(segment_bytes=1, producers=log.producers)
     groups, result = run(log.files, job)
     here = [bytes(batch.buffer) for batch in cleaned(log.files, job, groups)]
-    for _ in range(2):  # the second time with the same process
+    for _ in range(2):  # the second run uses the same process
         there: list[CleanedGroup] = []
         told = worker.run(job, there.append)
         assert there == groups
@@ -90,7 +90,7 @@ def test_a_worker_writes_what_would_be_written_here(log, worker):
         assert worker.pid is not None
 
 
-def test_a_process_is_started_for_the_first_job_and_stands_back(log, worker):
+def test_the_process_starts_with_the_first_job_at_a_low_priority(log, worker):
     assert worker.pid is None
     worker.run(log.job(), lambda group: None)
     assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
@@ -98,8 +98,8 @@ def test_a_process_is_started_for_the_first_job_and_stands_back(log, worker):
     worker.run(log.job(), lambda group: None)
 
 
-def interrupted(worker: Worker, log: LogBuilder, interrupt: Callable[[int], None]) -> BaseException:
-    """What a job raises that is interrupted in the middle; it would wait for ever. Something is half written."""
+def interrupted(worker: ProcessCleaner, log: LogBuilder, interrupt: Callable[[int], None]) -> BaseException:
+    """Returns the error of a job that is interrupted while it waits, with an incomplete segment on the disk."""
     job = log.job(max_bytes_per_second=SLOW)
     log.files.create(f"{log.directory}/{0:020d}.log.cleaned").write(b"half")
     errors: list[BaseException] = []
@@ -123,24 +123,24 @@ def interrupted(worker: Worker, log: LogBuilder, interrupt: Callable[[int], None
     return error
 
 
-def test_a_worker_that_is_killed_is_told_and_the_next_job_has_a_new_one(log, worker):
+def test_a_killed_process_is_reported_and_replaced(log, worker):
     error = interrupted(worker, log, lambda pid: os.kill(pid, signal.SIGKILL))
-    assert isinstance(error, WorkerDied)
+    assert isinstance(error, CleanerDied)
     assert "was killed by SIGKILL" in str(error)
     worker.run(log.job(), lambda group: None)
 
 
-def test_a_job_is_called_off_in_the_middle(log, worker):
-    worker.abort()  # there is no job yet
+def test_a_job_is_aborted(log, worker):
+    worker.abort()  # has no effect without a job
     assert isinstance(interrupted(worker, log, lambda pid: worker.abort()), CleaningAborted)
     worker.run(log.job(), lambda group: None)
 
 
-def test_closing_calls_a_job_off(log, worker):
+def test_close_aborts_the_job(log, worker):
     assert isinstance(interrupted(worker, log, lambda pid: worker.close()), CleaningAborted)
 
 
-def test_after_closing_there_are_no_jobs(log, worker):
+def test_no_jobs_after_close(log, worker):
     worker.run(log.job(), lambda group: None)
     pid = worker.pid
     worker.close()
@@ -150,7 +150,7 @@ def test_after_closing_there_are_no_jobs(log, worker):
 
 
 @pytest.mark.parametrize("when", ["idle", "at work"])
-def test_a_worker_ends_when_the_broker_is_gone(log, when):
+def test_the_process_ends_when_the_broker_closes_the_pipe(log, when):
     process = subprocess.Popen(
         worker_command(), env=worker_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -166,7 +166,7 @@ def test_a_worker_ends_when_the_broker_is_gone(log, when):
     process.stdout.close()
 
 
-def test_a_corrupt_batch_is_told_with_its_place(log, worker):
+def test_a_corrupt_batch_is_reported_with_its_position(log, worker):
     job = log.job()
     path = pathlib.Path(log.directory, f"{2:020d}.log")
     data = bytearray(path.read_bytes())
@@ -181,7 +181,7 @@ def test_a_corrupt_batch_is_told_with_its_place(log, worker):
     assert leftovers(log) == []
 
 
-def test_an_error_of_the_disk_is_told_with_number_and_file(log, worker):
+def test_a_disk_error_is_reported_with_number_and_file(log, worker):
     job = log.job()
     log.files.delete(f"{log.directory}/{2:020d}.log")
     with pytest.raises(FileNotFoundError) as told:
@@ -190,14 +190,14 @@ def test_an_error_of_the_disk_is_told_with_number_and_file(log, worker):
     assert leftovers(log) == []
 
 
-def test_a_full_disk_is_told(log, tmp_path):
-    """A limit on the size of files is as good: the write fails in the middle, with an errno of its own."""
+def test_a_full_disk_is_reported(log, tmp_path):
+    """A limit on the size of files stands for it: the write fails half-way, with another errno."""
     limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (50, 50)); "
     main = "import barnabas.log.cleaning.worker as worker; worker.main()"
-    worker = Worker(
+    worker = ProcessCleaner(
         [sys.executable, "-B", "-P", "-c", limit + main]
-    )  # -B: bytecode would be cut short as well, and kept
+    )  # -B: bytecode files would be truncated too, and kept
     with pytest.raises(OSError) as told:
         worker.run(log.job(), lambda group: None)
     assert told.value.errno == errno.EFBIG
@@ -206,13 +206,13 @@ def test_a_full_disk_is_told(log, tmp_path):
     worker.close()
 
 
-def test_a_mistake_of_ours_comes_with_its_traceback(log, worker):
+def test_a_bug_is_reported_with_its_traceback(log, worker):
     job = log.job()._replace(segment_bytes="many")
     with pytest.raises(CleaningFailed, match=r"Traceback(.|\n)*TypeError"):
         worker.run(job, lambda group: None)
 
 
-def test_an_error_on_our_side_ends_the_job_there(log, worker):
+def test_an_error_of_on_group_ends_the_job(log, worker):
     def fail(group: CleanedGroup) -> None:
         raise ZeroDivisionError
 
@@ -221,27 +221,27 @@ def test_an_error_on_our_side_ends_the_job_there(log, worker):
     assert (worker.pid, leftovers(log)) == (None, [])
 
 
-def test_a_program_that_is_no_worker(log):
-    worker = Worker([sys.executable, "-c", "raise SystemExit(3)"])
-    with pytest.raises(WorkerDied, match="exit code 3"):
+def test_a_wrong_program(log):
+    worker = ProcessCleaner([sys.executable, "-c", "raise SystemExit(3)"])
+    with pytest.raises(CleanerDied, match="exit code 3"):
         worker.run(log.job(), lambda group: None)
     worker.close()
 
 
-def test_a_program_that_cannot_be_started_is_no_failure_of_the_disk(log):
-    worker = Worker([f"{log.directory}/missing"])
-    with pytest.raises(WorkerDied, match="No process could be started"):
+def test_a_program_that_cannot_be_started_is_no_disk_failure(log):
+    worker = ProcessCleaner([f"{log.directory}/missing"])
+    with pytest.raises(CleanerDied, match="Cannot start a process"):
         worker.run(log.job(), lambda group: None)
     worker.close()
 
 
-def test_in_the_same_thread():
+def test_the_inline_cleaner():
     files = MemoryFiles(ManualClock())
     log = LogBuilder(files)
     log.data((b"a", b"1", NOW_MS))
     log.roll()
     log.data((b"a", b"2", NOW_MS))
-    here = InThread(files, ManualClock(), pytest.fail)
+    here = InlineCleaner(files, ManualClock(), pytest.fail)
     groups: list[CleanedGroup] = []
     assert here.run(log.job(segment_bytes=1), groups.append).next_dirty_offset == 2
     assert [group.base_offset for group in groups] == [0, 1]
@@ -253,8 +253,8 @@ def test_in_the_same_thread():
         here.run(log.job(), groups.append)
 
 
-def test_the_worker_needs_little():
-    """It has to start fast, and many machines have little to give away: nothing of the broker but files and records."""
+def test_the_worker_imports_little():
+    """It must start fast and need little memory: it imports nothing of the broker but files and records."""
     code = "import barnabas.log.cleaning.worker, sys; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-P", "-c", code], env=worker_environment(), capture_output=True, check=True)
     modules = out.stdout.decode().split()

@@ -1,4 +1,4 @@
-"""So many bytes a second, by a clock that only waiting moves."""
+"""The throttle, with a clock that only waiting moves."""
 
 import math
 
@@ -8,7 +8,7 @@ from barnabas.clock import ManualClock
 from barnabas.log.cleaning.throttle import Throttle
 
 
-def test_it_waits_for_as_long_as_the_bytes_may_take():
+def test_the_throttle_waits_above_the_rate():
     clock = ManualClock()
     throttle = Throttle(1000, clock, clock.advance)
     for _ in range(100):
@@ -18,7 +18,7 @@ def test_it_waits_for_as_long_as_the_bytes_may_take():
     assert clock.monotonic() == pytest.approx(15, rel=0.05)
 
 
-def test_what_takes_its_time_anyway_need_not_wait():
+def test_no_wait_below_the_rate():
     clock = ManualClock()
     throttle = Throttle(1000, clock, pytest.fail)
     for _ in range(20):
@@ -26,7 +26,7 @@ def test_what_takes_its_time_anyway_need_not_wait():
         throttle.add(100)
 
 
-def test_a_rest_is_not_made_up_for():
+def test_an_idle_time_is_not_made_up_for():
     clock = ManualClock()
     throttle = Throttle(1000, clock, clock.advance)
     clock.advance(100)

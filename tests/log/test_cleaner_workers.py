@@ -1,4 +1,4 @@
-"""A thread that has jobs done, and its loop; the thing that does them is one that waits to be told how to end."""
+"""The worker that runs jobs in a thread: with a cleaner that the test controls, and with a real process."""
 
 import asyncio
 import queue
@@ -10,8 +10,8 @@ from barnabas.clock import SystemClock
 from barnabas.config.topic import TopicConfig
 from barnabas.log.background import BackgroundThread
 from barnabas.log.cleaner import CleanerSettings
-from barnabas.log.cleaner_hands import Stopped, ThreadHand
-from barnabas.log.cleaning.process import CleaningAborted, Worker
+from barnabas.log.cleaner_workers import Stopped, ThreadWorker
+from barnabas.log.cleaning.process import CleaningAborted, ProcessCleaner
 from barnabas.log.files import DiskFiles
 from barnabas.log.log_manager import LogManager
 from barnabas.records.batch import RecordBatch
@@ -21,7 +21,7 @@ SECONDS = 60
 
 
 class Waiting:
-    """Does a job by calling back once, then waits for its end."""
+    """A cleaner whose job calls back once and then waits for the test to end it."""
 
     def __init__(self):
         self.ends = queue.SimpleQueue()
@@ -46,7 +46,7 @@ class Waiting:
 
 
 class Loop:
-    """Calls from threads, made when the test says so."""
+    """Collects calls from threads, and runs one in :meth:`step`."""
 
     def __init__(self):
         self.calls = queue.SimpleQueue()
@@ -70,46 +70,46 @@ def cleaner():
 
 
 @pytest.fixture
-def hand(loop, cleaner):
-    return ThreadHand(loop.call_soon_threadsafe, lambda: cleaner)
+def worker(loop, cleaner):
+    return ThreadWorker(loop.call_soon_threadsafe, lambda: cleaner)
 
 
-def test_the_outcome_comes_back_to_the_loop(loop, hand, cleaner):
+def test_the_outcome_is_passed_to_the_loop(loop, worker, cleaner):
     outcomes = []
-    hand.begin("a job", lambda group: group * 2, outcomes.append)
+    worker.start("a job", lambda group: group * 2, outcomes.append)
     cleaner.ends.put("a result")
     loop.step()
     assert (outcomes, cleaner.answers.get()) == (["a result"], "a groupa group")
-    hand.close()
+    worker.close()
     assert cleaner.is_closed
 
 
-def test_a_question_is_answered_in_the_loop(loop, hand, cleaner):
+def test_a_call_in_the_loop(loop, worker, cleaner):
     here, outcomes = threading.get_ident(), []
-    hand.begin("a job", lambda group: hand.ask(threading.get_ident), outcomes.append)
+    worker.start("a job", lambda group: worker.call_in_loop(threading.get_ident), outcomes.append)
     loop.step()
     assert cleaner.answers.get(timeout=SECONDS) == here
-    hand.abort()
+    worker.abort()
     loop.step()
     assert isinstance(outcomes[0], CleaningAborted)
-    hand.close()
+    worker.close()
 
 
-def test_what_a_question_raises(loop, hand, cleaner):
+def test_an_error_of_a_call_in_the_loop(loop, worker, cleaner):
     outcomes = []
-    hand.begin("a job", lambda group: hand.ask(lambda: 1 // 0), outcomes.append)
+    worker.start("a job", lambda group: worker.call_in_loop(lambda: 1 // 0), outcomes.append)
     loop.step()
     loop.step()
     assert isinstance(outcomes[0], ZeroDivisionError)
-    hand.close()
+    worker.close()
 
 
-def test_a_question_that_nobody_answers_any_more(loop, hand, cleaner):
-    """The loop stops: it waits for the thread, which must not wait for the loop."""
+def test_a_call_while_the_loop_stops(loop, worker, cleaner):
+    """The loop waits for the thread when it stops, so the thread must not wait for the loop."""
     asked, outcomes = [], []
-    hand.begin("a job", lambda group: hand.ask(lambda: asked.append(group)), outcomes.append)
+    worker.start("a job", lambda group: worker.call_in_loop(lambda: asked.append(group)), outcomes.append)
     assert cleaner.begun.wait(SECONDS)
-    hand.close()
+    worker.close()
     assert not asked
     calls = []
     while not loop.calls.empty():
@@ -117,20 +117,20 @@ def test_a_question_that_nobody_answers_any_more(loop, hand, cleaner):
     assert isinstance(calls[-1][1][0], Stopped)
 
 
-def test_a_question_after_the_end(loop, hand):
-    hand.close()
+def test_a_call_after_close(loop, worker):
+    worker.close()
     with pytest.raises(Stopped):
-        hand.ask(lambda: 1)
+        worker.call_in_loop(lambda: 1)
 
 
-def test_a_loop_that_is_gone(cleaner):
+def test_a_closed_loop(cleaner):
     def gone(*call):
         raise RuntimeError("the loop is closed")
 
-    hand = ThreadHand(gone, lambda: cleaner)
-    hand.begin("a job", lambda group: None, lambda outcome: None)
+    worker = ThreadWorker(gone, lambda: cleaner)
+    worker.start("a job", lambda group: None, lambda outcome: None)
     assert cleaner.begun.wait(SECONDS)
-    hand.close()  # pytest would tell of an exception in the thread
+    worker.close()  # pytest reports an exception in the thread
 
 
 class Whole:
@@ -145,13 +145,13 @@ class Whole:
             scheduler=loop,
             background=BackgroundThread(loop.call_soon_threadsafe),
             cleaner_settings=CleanerSettings(log_cleaner_backoff_ms=10),
-            new_hand=lambda: ThreadHand(loop.call_soon_threadsafe, self.new_worker),
+            new_cleaner_worker=lambda: ThreadWorker(loop.call_soon_threadsafe, self.new_worker),
         )
         self.manager.start(1)
         self.manager.open_all(lambda topic: CONFIG)
 
     def new_worker(self):
-        self.workers.append(Worker())
+        self.workers.append(ProcessCleaner())
         return self.workers[-1]
 
     def filled(self, topic="orders"):
@@ -174,7 +174,7 @@ class Whole:
 CONFIG = TopicConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=10_000, retention_ms=-1)
 
 
-def test_a_process_cleans_and_ends_with_the_broker(tmp_path):
+def test_the_process_cleans_and_ends_with_the_broker(tmp_path):
     async def story():
         whole = Whole(tmp_path, asyncio.get_running_loop())
         assert not whole.workers
@@ -188,14 +188,14 @@ def test_a_process_cleans_and_ends_with_the_broker(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["close", "delete", "kill"])
-def test_what_comes_in_between(tmp_path, how):
-    """At whatever moment: nothing is lost, nothing hangs, no process stays."""
+def test_a_change_at_any_moment(tmp_path, how):
+    """No record is lost, nothing hangs, no process is left."""
 
     async def story(moment):
         whole = Whole(tmp_path / str(moment), asyncio.get_running_loop())
         log = whole.filled()
         await whole.until(lambda: whole.workers)
-        await asyncio.sleep(moment)  # before, in, or after the first pass, as it comes
+        await asyncio.sleep(moment)  # before, during or after the first pass
         if how == "delete":
             whole.manager.delete_async(log)
             log = whole.filled()
