@@ -15,11 +15,11 @@ from barnabas import errors
 from barnabas.api_handlers import fetch
 from barnabas.broker.marker_sender import MarkerSender
 from barnabas.cli import main
-from barnabas.groups.coordinator import GroupCoordinator
+from barnabas.groups.shard import GroupShard
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.log.producer_state import ProducerState
 from barnabas.peers.in_process import InProcessPeers
-from barnabas.transactions import coordinator
+from barnabas.transactions import shard
 from barnabas.transactions.completion import Completion
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
@@ -42,12 +42,12 @@ def aborted_is_read() -> None:
 
 def late_end_counts() -> None:
     """EndTxn ends whatever transaction its id has open (KIP-890)."""
-    proper = coordinator.outcome
+    proper = shard.outcome
 
     def outcome(facts: Any, is_pending: bool, producer_id: int, producer_epoch: int, *rest: Any) -> Any:
         return proper(facts, is_pending, facts.producer_id, facts.producer_epoch, *rest)
 
-    coordinator.outcome = outcome
+    shard.outcome = outcome
 
 
 def repeated_is_taken() -> None:
@@ -63,12 +63,12 @@ def repeated_is_taken() -> None:
 
 def offsets_outlive_aborts() -> None:
     """A group's offsets count although their transaction was aborted."""
-    proper = GroupCoordinator.transaction_ended
+    proper = GroupShard.replay_end_marker
 
-    def transaction_ended(self: GroupCoordinator, index: int, producer_id: int, is_commit: bool) -> None:
-        proper(self, index, producer_id, True)
+    def replay_end_marker(self: GroupShard, producer_id: int, is_commit: bool) -> None:
+        proper(self, producer_id, True)
 
-    GroupCoordinator.transaction_ended = transaction_ended
+    GroupShard.replay_end_marker = replay_end_marker
 
 
 def markers_get_lost() -> None:
@@ -108,13 +108,13 @@ def prepared_is_forgotten() -> None:
     def begin(self: Completion, transaction: Any) -> Any:
         return proper(self, transaction) if is_running else transaction.facts
 
-    def start(self: coordinator.TransactionCoordinator) -> None:
+    def loaded(self: shard.TransactionShard) -> None:
         started(self)
         is_running.append(True)
 
     is_running: list[bool] = []
-    started = coordinator.TransactionCoordinator.start
-    coordinator.TransactionCoordinator.start = start
+    started = shard.TransactionShard.loaded
+    shard.TransactionShard.loaded = loaded
     Completion.begin = begin
 
 
