@@ -138,7 +138,7 @@ class Broker:
         self._is_registered = False
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
-        moves.before_promotion = self._tell_directory
+        moves.before_promotion = self._assign_directory
         moves.on_promotion = self.hosting.arrived
 
     # ------------------------------------------------------------ life
@@ -337,7 +337,7 @@ class Broker:
                 DirectoriesOffline(self.node_id, remaining), logged("the failure of a log directory")
             )
 
-    def _tell_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
+    def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
         """Records that a log is about to be in that directory.
 
         :raises KafkaError: the controller refuses it, or the record cannot be written

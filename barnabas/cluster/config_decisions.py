@@ -20,7 +20,6 @@ from barnabas.cluster.commands import (
     IncrementalAlterConfigs,
 )
 from barnabas.cluster.decision import Decision, Surroundings
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.features import CORDONED_DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, METADATA_VERSIONS
 from barnabas.cluster.image import MetadataImage
 from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
@@ -149,7 +148,7 @@ def check_cordoned(before: Configs, after: Configs, image: MetadataImage) -> Non
     :raises InvalidConfig: it is too low
     """
     is_news = CORDONED in after and after[CORDONED] != before.get(CORDONED)
-    if is_news and metadata_version_of(image) < CORDONED_DIRECTORIES:
+    if is_news and image.metadata_version < CORDONED_DIRECTORIES:
         name = METADATA_VERSIONS[CORDONED_DIRECTORIES]
         raise InvalidConfig(
             f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= {name}"

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from barnabas.clock import Clock
 from barnabas.cluster.decision import ConfigRules, Decision, Settings, Surroundings
 from barnabas.cluster.decisions import decide
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.features import METADATA_TRANSACTIONS
 from barnabas.cluster.image import MetadataImage
 from barnabas.cluster.quorum.client import CommittedBatch, Leadership, QuorumClient
@@ -109,7 +108,7 @@ class Controller:
             raise NotController
         decision = self._decide(command, self._quorum.next_offset)
         batches = self._encoded(decision.records)
-        if len(batches) > 1 and metadata_version_of(self.image) >= METADATA_TRANSACTIONS:
+        if len(batches) > 1 and self.image.metadata_version >= METADATA_TRANSACTIONS:
             # Decided again, since the record that begins the transaction takes the first offset.
             decision = self._decide(command, self._quorum.next_offset + 1)
             batches = self._encoded([BeginTransactionRecord(), *decision.records, EndTransactionRecord()])
@@ -127,7 +126,7 @@ class Controller:
     # ------------------------------------------------------------ the log
 
     def _encoded(self, records: Sequence[Any]) -> list[EncodedBatch]:
-        version, epoch = metadata_version_of(self.image), self._quorum.leadership.epoch
+        version, epoch = self.image.metadata_version, self._quorum.leadership.epoch
         return list(encode_batches(records, metadata_version=version, timestamp=self._clock.time_ms(), epoch=epoch))
 
     def _append(self, batches: Sequence[EncodedBatch]) -> None:

@@ -6,7 +6,6 @@ Knows nothing of what is in a directory. Rules of Apache Kafka's ``ReplicationCo
 
 from barnabas.cluster.commands import AssignReplicasToDirs, CordonLogDirs
 from barnabas.cluster.decision import Decision, Surroundings
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.features import CORDONED_DIRECTORIES, DIRECTORIES
 from barnabas.cluster.image import MetadataImage
 from barnabas.errors import (
@@ -23,7 +22,7 @@ def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage,
     """Records each assignment that is new, if the metadata.version can. The result has an error or None for each."""
     if command.broker_id not in image.brokers:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
-    if metadata_version_of(image) < DIRECTORIES:
+    if image.metadata_version < DIRECTORIES:
         return Decision([], [None] * len(command.assignments))
     records: list[object] = []
     results: list[KafkaError | None] = []
@@ -64,7 +63,7 @@ def cordon_log_dirs(command: CordonLogDirs, image: MetadataImage, around: Surrou
     broker = image.brokers.get(command.broker_id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
-    if metadata_version_of(image) < CORDONED_DIRECTORIES or list(command.log_dirs) == list(broker.cordoned_log_dirs):
+    if image.metadata_version < CORDONED_DIRECTORIES or list(command.log_dirs) == list(broker.cordoned_log_dirs):
         return Decision([], None)
     change = BrokerRegistrationChangeRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(command.log_dirs)

@@ -10,7 +10,6 @@ from barnabas.cluster.commands import SAFE_DOWNGRADE, UNSAFE_DOWNGRADE, UPGRADE,
 from barnabas.cluster.decision import Decision, Surroundings
 from barnabas.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
-    FEATURES,
     KRAFT_VERSION,
     METADATA_VERSION,
     SUPPORTED,
@@ -48,17 +47,12 @@ def for_all_brokers(min_insync_replicas: int) -> ConfigRecord:
     )
 
 
-def metadata_version_of(image: MetadataImage) -> int:
-    """Returns the metadata.version, which decides which records can be written."""
-    return image.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
-
-
 def update_features(command: UpdateFeatures, image: MetadataImage, around: Surroundings) -> Decision:
     """Changes all of the levels, or none. ``kraft.version`` is the quorum's own: no record of the metadata raises it.
 
     :raises InvalidUpdateVersion: a feature cannot have that level
     """
-    levels = {METADATA_VERSION: metadata_version_of(image), KRAFT_VERSION: around.kraft_version, **image.features}
+    levels = {METADATA_VERSION: image.metadata_version, KRAFT_VERSION: around.kraft_version, **image.features}
     after = levels | {update.name: update.level for update in command.updates}
     records: list[object] = []
     raises_kraft = False

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from barnabas.cluster.features import FEATURES, METADATA_VERSION
 from barnabas.cluster.sorted_map import Changes, SortedMap
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
@@ -119,6 +120,11 @@ class MetadataImage(NamedTuple):
     configs: SortedMap[tuple[int, str], Configs] = SortedMap()
     next_producer_id: int = FIRST_PRODUCER_ID
     others: Others = MappingProxyType({})
+
+    @property
+    def metadata_version(self) -> int:
+        """The level that decides which records can be written; the newest one before the bootstrap."""
+        return self.features.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
         found = self.topics_by_name.get(topic)

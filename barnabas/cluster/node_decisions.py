@@ -15,7 +15,6 @@ from barnabas.cluster.commands import (
     UnfenceBroker,
 )
 from barnabas.cluster.decision import Decision, Surroundings
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.features import CONTROLLER_REGISTRATION, DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, SUPPORTED
 from barnabas.cluster.image import NO_LEADER, MetadataImage
 from barnabas.cluster.image_records import broker_record, endpoint_records
@@ -74,7 +73,7 @@ def amend_broker(command: AmendBroker, image: MetadataImage, around: Surrounding
     broker = image.brokers.get(command.id)
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
-    if metadata_version_of(image) < DIRECTORIES or broker.log_dirs:
+    if image.metadata_version < DIRECTORIES or broker.log_dirs:
         return Decision([], None)
     return Decision([broker_record(broker._replace(log_dirs=tuple(command.log_dirs)))], None)
 
@@ -137,7 +136,7 @@ def shut_down_broker(command: ShutDownBroker, image: MetadataImage, around: Surr
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
     """Registers a controller that has started, if the metadata.version can record it (KIP-919)."""
-    if metadata_version_of(image) < CONTROLLER_REGISTRATION:
+    if image.metadata_version < CONTROLLER_REGISTRATION:
         return Decision([], None)
     record = RegisterControllerRecord(
         controller_id=command.id,

@@ -6,7 +6,6 @@ Knows nothing of disks: the broker says which of its directories are left. Rules
 
 from barnabas.cluster.commands import DirectoriesOffline
 from barnabas.cluster.decision import Decision, Surroundings
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.features import DIRECTORIES
 from barnabas.cluster.image import MetadataImage
 from barnabas.cluster.leader_decisions import led_by_others
@@ -24,7 +23,7 @@ def take_directories_offline(command: DirectoriesOffline, image: MetadataImage, 
     if broker is None:
         raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
     remaining = tuple(command.remaining)
-    if metadata_version_of(image) < DIRECTORIES or remaining == broker.log_dirs:
+    if image.metadata_version < DIRECTORIES or remaining == broker.log_dirs:
         return Decision([], None)
     left = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=list(remaining))
     after, _ = image.apply([left])

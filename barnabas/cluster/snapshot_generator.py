@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.clock import Clock
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.image_records import records_of_image
 from barnabas.cluster.loader import MetadataLoader
 from barnabas.cluster.quorum.client import CommittedBatch, Leadership
@@ -84,7 +83,7 @@ class SnapshotGenerator:
             return encode_snapshot(
                 records_of_image(image),
                 kraft=kraft,
-                metadata_version=metadata_version_of(image),
+                metadata_version=image.metadata_version,
                 epoch=image.epoch,
                 last_timestamp=last_timestamp,
                 now_ms=now_ms,

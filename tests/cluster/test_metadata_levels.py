@@ -13,7 +13,6 @@ from barnabas.cluster.commands import (
     RegisterController,
     ShutDownBroker,
 )
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.image import MIGRATING_DIRECTORY
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state
@@ -89,7 +88,7 @@ def test_the_image_is_the_one_that_a_restart_reads(open_metadata, level):
     make_everything(metadata)
     again = open_metadata()
     assert again.image._replace(offset=0, epoch=0) == metadata.image._replace(offset=0, epoch=0)
-    assert metadata_version_of(again.image) == level
+    assert again.image.metadata_version == level
     again.snapshots.write_snapshot()
     (snapshot_id,) = again.snapshot_ids()
     records = decode_snapshot(open_metadata.files.read(f"{open_metadata.directory}/{snapshot_id.file_name}")).records

@@ -13,7 +13,6 @@ from barnabas.cluster.commands import (
     ShutDownBroker,
     UnfenceBroker,
 )
-from barnabas.cluster.feature_decisions import metadata_version_of
 from barnabas.cluster.quorum.metadata_log import MetadataLogError, Retention
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.quorum.record_batches import decode_batches, encode_batches
@@ -65,7 +64,7 @@ def logged(metadata):
 
 def write(metadata, records):
     """Into the log, past the controller."""
-    version = metadata_version_of(metadata.image)
+    version = metadata.image.metadata_version
     for batch, _ in encode_batches(records, metadata_version=version, timestamp=0, epoch=metadata.epoch):
         metadata.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=metadata.epoch, now_ms=0)
 
