@@ -21,7 +21,7 @@ from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.limits import MAX_OFFSET, MAX_RELATIVE_OFFSET
 from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
-from barnabas.log.rolling import must_roll, rolls_after_ms
+from barnabas.log.rolling import fitting, must_roll, rolls_after_ms
 from barnabas.log.scan import BatchAt
 from barnabas.log.segment import Segment
 from barnabas.log.segments import Flush, Segments, sync_if_there
@@ -60,35 +60,17 @@ class Appended(NamedTuple):
 
 
 class PartitionLog:
-    """The log of one partition. :func:`barnabas.log.recovery.open_log` opens one."""
+    """The log of one partition. :func:`barnabas.log.recovery.open_log` opens one.
+
+    All methods that use files raise KafkaStorageError when the disk fails or has failed.
+    """
 
     __slots__ = (
-        "_epoch_with_records",
-        "_flush_waiters",
-        "_last_flush_ms",
-        "_offline",
-        "_roll_after_ms",
-        "_services",
-        "_truncations",
-        "_unsynced",
-        "config",
-        "directory",
-        "high_watermark",
-        "is_offline",
-        "last_stable_offset",
-        "latest_epoch",
-        "leader_epochs",
-        "log_directory",
-        "log_end_offset",
-        "log_start_offset",
-        "on_change",
-        "partition",
-        "producers",
-        "recovery_point",
-        "segments",
-        "topic",
-        "topic_id",
-    )
+        "_epoch_with_records", "_flush_waiters", "_last_flush_ms", "_offline", "_roll_after_ms", "_services",
+        "_truncations", "_unsynced", "config", "directory", "high_watermark", "is_offline", "last_stable_offset",
+        "latest_epoch", "leader_epochs", "log_directory", "log_end_offset", "log_start_offset", "on_change",
+        "partition", "producers", "recovery_point", "segments", "topic", "topic_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -239,7 +221,6 @@ class PartitionLog:
 
         :raises RecordListTooLarge: when the batch is larger than ``segment.bytes``
         :raises KafkaError: as :meth:`ProducerState.check`
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         if self._offline is not None:
             self._check_online()
@@ -276,36 +257,27 @@ class PartitionLog:
 
         :raises CorruptMessage: when a batch is corrupt; nothing is appended
         :raises OffsetOutOfRange: when a batch does not follow the log's end; nothing is appended
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         view = memoryview(data)
         batches = check_batches(view, self.log_end_offset)
         with self._storage():
-            self._write_run(view, batches, now_ms)
+            self._append_batches(view, batches, now_ms)
         return Appended(batches[0].base_offset, batches[-1].last_offset, -1, False)
 
-    def _write_run(self, view: memoryview, batches: list[RecordBatch], now_ms: int) -> None:
+    def _append_batches(self, view: memoryview, batches: list[RecordBatch], now_ms: int) -> None:
         """Appends consecutive batches with one write for each segment that they go into."""
-        start = end = 0
-        run: list[RecordBatch] = []
-        for batch in batches:
-            size = batch.size_in_bytes
-            active = self.segments.active
-            pending = end - start + size
-            if must_roll(
-                active, self.config, self._roll_after_ms, pending, batch.last_offset, batch.max_timestamp, now_ms
-            ):
-                self._write_batches(view[start:end], run)
-                start, run = end, []
-                if active.size or batch.last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
-                    self._roll(now_ms, max(self.log_end_offset, batch.last_offset - MAX_RELATIVE_OFFSET))
-            run.append(batch)
-            end += size
-        self._write_batches(view[start:end], run)
+        while batches:
+            active, first = self.segments.active, batches[0]
+            count = fitting(active, self.config, self._roll_after_ms, batches, now_ms)
+            if not count and (active.size or first.last_offset - active.base_offset > MAX_RELATIVE_OFFSET):
+                self._roll(now_ms, max(self.log_end_offset, first.last_offset - MAX_RELATIVE_OFFSET))
+                continue
+            run, batches = batches[: count or 1], batches[count or 1 :]
+            size = sum(batch.size_in_bytes for batch in run)
+            self._write_batches(view[:size], run)
+            view = view[size:]
 
     def _write_batches(self, data: memoryview, batches: list[RecordBatch]) -> None:
-        if not batches:
-            return
         places, position = [], 0
         for batch in batches:
             places.append(
@@ -383,7 +355,6 @@ class PartitionLog:
         :param minimum_one: return the first batch even if it is larger than ``max_bytes``
         :raises OffsetOutOfRange: when ``offset`` is before the log start offset or after the log end offset
         :raises CorruptMessage: when the segment is corrupt at that place
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(
@@ -403,7 +374,6 @@ class PartitionLog:
         """Returns the aborted transactions with records in ``data``, which :meth:`read` returned for ``offset``.
 
         :raises CorruptMessage: when a transaction index is invalid
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         if not data:
             return []
@@ -411,10 +381,7 @@ class PartitionLog:
             return self.segments.aborted_transactions(offset, data, self.log_end_offset)
 
     def bytes_between(self, offset: int, end: int) -> int:
-        """Returns the size in bytes of the batches from ``offset`` to below ``end``.
-
-        :raises KafkaStorageError: when the disk fails or has failed
-        """
+        """Returns the size in bytes of the batches from ``offset`` to below ``end``."""
         with self._storage():
             return self.segments.bytes_between(offset, end, self.log_end_offset)
 
@@ -422,8 +389,6 @@ class PartitionLog:
         """Returns timestamp, offset and leader epoch of the first record whose timestamp is ``timestamp`` or later.
 
         None when there is no such record below ``up_to``.
-
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
             found = self.segments.offset_for_timestamp(timestamp, self.log_start_offset)
@@ -434,8 +399,6 @@ class PartitionLog:
 
         None when the log is empty or that record is not below ``up_to``. As in Apache Kafka, records before the log
         start offset count as long as they are on the disk.
-
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
             found = self.segments.max_timestamp_offset()
@@ -451,7 +414,6 @@ class PartitionLog:
         """Raises the log start offset to ``offset``. Retention deletes the segments below it later.
 
         :raises OffsetOutOfRange: when ``offset`` is above the high watermark
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         if offset > self.high_watermark:
             raise OffsetOutOfRange(
@@ -472,8 +434,6 @@ class PartitionLog:
         """Deletes the oldest segments by ``retention.ms``, ``retention.bytes`` and the log start offset.
 
         Returns their number. The files are deleted ``file.delete.delay.ms`` later.
-
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
             offsets = retention.LogOffsets(self.log_start_offset, self.high_watermark, self.log_end_offset)
@@ -492,8 +452,6 @@ class PartitionLog:
         """Replaces segments by the staged segment that was made from them.
 
         Returns False when they are gone or one of them is active.
-
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         with self._storage():
             if not swapping.swap_in(self._services.files, self.directory, self.segments, group, self.config):
@@ -503,10 +461,7 @@ class PartitionLog:
         return True
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
-        """Removes everything from ``offset`` on: the leader has other records there.
-
-        :raises KafkaStorageError: when the disk fails or has failed
-        """
+        """Removes everything from ``offset`` on: the leader has other records there."""
         with self._storage():
             if offset >= self.log_end_offset:
                 self._remove_epochs_from(self.log_end_offset)  # this broker may have led an epoch without appending
@@ -524,10 +479,7 @@ class PartitionLog:
             self.load_producers()
 
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
-        """Removes everything. The log is then empty and starts at ``offset``.
-
-        :raises KafkaStorageError: when the disk fails or has failed
-        """
+        """Removes everything. The log is then empty and starts at ``offset``."""
         with self._storage():
             self._truncate_fully(offset, now_ms)
 
@@ -573,7 +525,6 @@ class PartitionLog:
         Returns None when everything below ``up_to`` is on the disk. :meth:`finish_flush` must follow the fsyncs.
 
         :param up_to: None for the whole log
-        :raises KafkaStorageError: when the disk fails or has failed
         """
         end = self.log_end_offset if up_to is None else up_to
         if end <= self.recovery_point and not (up_to is None and self._unsynced):
@@ -614,10 +565,7 @@ class PartitionLog:
         return self.recovery_point < self.log_end_offset and now_ms - self._last_flush_ms >= self.config.flush_ms
 
     def flush(self, up_to: int | None = None) -> None:
-        """Returns when everything below ``up_to``, or the whole log, is on the disk.
-
-        :raises KafkaStorageError: when the disk fails or has failed
-        """
+        """Returns when everything below ``up_to``, or the whole log, is on the disk."""
         flush = self.begin_flush(up_to)
         if flush is not None:
             with self._storage():
@@ -646,10 +594,3 @@ class PartitionLog:
         """Closes the files and releases the memory of the indexes. The next use opens them again."""
         for segment in self.segments:
             segment.close()
-
-    def delete(self) -> None:
-        """Deletes the partition's directory."""
-        with self._storage():
-            self.release()
-            self._services.files.delete_tree(self.directory)
-        self.is_offline, self._offline = True, "it was deleted"

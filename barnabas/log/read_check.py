@@ -38,7 +38,7 @@ def _check(segment: Segment, position: int, data: bytes, least: int) -> int:
             batch = RecordBatch.parse(data, at)
             batch.check_crc()
         except CorruptMessage as error:
-            reason = f"{error} Its base offset is {int.from_bytes(data[at : at + 8], signed=True)}."
+            reason = f"{error} This is the batch at offset {int.from_bytes(data[at : at + 8], signed=True)}."
             raise corrupt(segment.file, position + at, reason) from None
         if batch.base_offset < least or batch.last_offset_delta < 0:
             reason = f"offsets {batch.base_offset} to {batch.last_offset} cannot follow offset {least - 1}"

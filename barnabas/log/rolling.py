@@ -4,9 +4,12 @@ Knows nothing of how a segment is rolled. The rules are those of Apache Kafka's 
 ``LogConfig.maxSegmentMs``.
 """
 
+from collections.abc import Iterable
+
 from barnabas.config.topic import TopicConfig
 from barnabas.log.limits import MAX_RELATIVE_OFFSET
 from barnabas.log.segment import Segment
+from barnabas.records.batch import RecordBatch
 
 
 def rolls_after_ms(config: TopicConfig, jitter_ms: int) -> int:
@@ -38,3 +41,16 @@ def must_roll(
         if waited > roll_after_ms:
             return True
     return active.bytes_since_index > active.index_interval and active.is_full(config.segment_index_bytes)
+
+
+def fitting(
+    active: Segment, config: TopicConfig, roll_after_ms: int, batches: Iterable[RecordBatch], now_ms: int
+) -> int:
+    """Returns how many of the batches can be appended to the active segment, all together, before it must roll."""
+    count = size = 0
+    for batch in batches:
+        size += batch.size_in_bytes
+        if must_roll(active, config, roll_after_ms, size, batch.last_offset, batch.max_timestamp, now_ms):
+            break
+        count += 1
+    return count

@@ -22,6 +22,7 @@ from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint
 from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
+from barnabas.log.log_directory import LogDirectory
 from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
 from tests.submitting import submitted
@@ -100,7 +101,7 @@ def cluster():
 class FlushingServices(LogServices):
     """Flushes a log as soon as it is due."""
 
-    def flush_due(self, log, up_to):
+    def request_flush(self, log, up_to):
         log.flush(up_to)
 
 
@@ -145,8 +146,8 @@ class Opener:
         self.files.makedirs(DIRECTORY)
         now_ms = self.clock.time_ms()
         log = open_log(
-            FlushingServices(self.files), DIRECTORY, "__cluster_metadata", 0, topic_config(segment_bytes=segment_bytes),
-            clean=clean, recovery_point=0, now_ms=now_ms,
+            FlushingServices(LogDirectory(self.files, "/data")), DIRECTORY, "__cluster_metadata", 0,
+            topic_config(segment_bytes=segment_bytes), clean=clean, recovery_point=0, now_ms=now_ms,
         )  # fmt: skip
         config = BrokerConfig.from_properties(settings or {})
         background = background or Inline()

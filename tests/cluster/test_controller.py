@@ -23,7 +23,7 @@ class Slow:
         self.metadata = opener.started()
         self.log = self.metadata.log
         self.controller = self.metadata.controller
-        self.log._services.flush_due = lambda log, up_to: None
+        self.log._services.request_flush = lambda log, up_to: None
         self.answers = []
 
     def submit(self, command, answer=lambda result: result):

@@ -207,20 +207,21 @@ class LogBesideAList(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 5))
     def lose_power(self, seed):
         """Cuts the power. The log has what was flushed and a prefix of the rest; a truncation may be undone."""
-        flushed = self.log.recovery_point
+        flushed, epochs_before = self.log.recovery_point, self.epochs
         self.open(self.files.survivor(power_cut=True, chance=Random(seed) if seed else None))
         end = self.log.log_end_offset
         assert end >= flushed
         found = self.all_records()
-        for state in [self.state(), *reversed(self.before_truncations)]:
+        current = self.state()
+        for state in [current, *reversed(self.before_truncations)]:
             if state[0][self.start : end] == found[: max(len(state[0]) - self.start, 0)] and len(state[0]) >= end:
                 break
         else:
             assert end == self.start and not found, "this was never in the log"
-            state = self.state()
+            state = current
         self.restore(state)
         self.records += [None] * (end - len(self.records))  # the log ends below its log start offset
-        epochs = self.epochs
+        epochs = epochs_before if state is current else self.epochs
         self.forget_from(end)
         if self.log.segments.start < self.start == end:  # a deleted segment is back, with its epoch
             self.epochs = [entry for entry in epochs if entry[1] <= end]

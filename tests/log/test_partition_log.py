@@ -419,15 +419,6 @@ def test_deleting_records(tool):
     assert tool.append(log, 1).base_offset == 40
 
 
-def test_deleting_the_directory(tool):
-    log = tool.create()
-    tool.append(log, 1)
-    log.delete()
-    assert not tool.files.exists(tool.directory)
-    with pytest.raises(KafkaStorageError):
-        tool.append(log, 1)
-
-
 # ------------------------------------------------------------ flushing
 
 

@@ -69,7 +69,7 @@ def test_corruption_is_logged_once(log, memory_tool, caplog):
             log.read(2, 400, up_to=log.log_end_offset, minimum_one=True)
     (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert f"{log.segments[0].path('.log')} at position {second}" in line
-    assert "base offset is 2" in line
+    assert "offset 2" in line
 
 
 def test_a_follower_does_not_append_corrupt_batches(memory_tool, batch):

@@ -148,4 +148,4 @@ def test_a_directory_that_cannot_be_made(tmp_path, serve):
     (tmp_path / "file").touch()
     line, code = serve(tmp_path / "file")
     assert code == 1
-    assert line.endswith(f"Cannot start: None of the log directories can be used: {tmp_path}/file")
+    assert line.endswith(f"Cannot start: All log directories are offline: {tmp_path}/file")
