@@ -38,8 +38,8 @@ def alter_share_group_offsets(request: AlterShareGroupOffsetsRequest, context: C
             )
     later: Later[AlterShareGroupOffsetsResponse] = Later()
 
-    def altered(found: PartitionErrors | type[KafkaError]) -> None:
-        later.resolve(_answer(request, ids, found) if isinstance(found, dict) else _refused(found()))
+    def altered(found: PartitionErrors | KafkaError) -> None:
+        later.resolve(_answer(request, ids, found) if isinstance(found, dict) else _refused(found))
 
     try:
         require_protocol(SHARE, context)
@@ -65,16 +65,16 @@ def _topic(topic: RequestTopic, topic_id: bytes, found: PartitionErrors) -> Topi
         topic_name=topic.topic_name,
         topic_id=topic_id,
         partitions=[
-            _partition(each.partition_index, found.get((topic_id, each.partition_index), UnknownTopicOrPartition))
+            _partition(each.partition_index, found.get((topic_id, each.partition_index), UnknownTopicOrPartition()))
             for each in topic.partitions
         ],
     )
 
 
-def _partition(index: int, error: type[KafkaError] | None) -> Partition:
+def _partition(index: int, error: KafkaError | None) -> Partition:
     if error is None:
         return Partition(partition_index=index)
-    return Partition(partition_index=index, error_code=error.code, error_message=str(error()))
+    return Partition(partition_index=index, error_code=error.code, error_message=str(error))
 
 
 def _refused(error: KafkaError) -> AlterShareGroupOffsetsResponse:

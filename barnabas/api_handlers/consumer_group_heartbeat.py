@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of, message_of
 from barnabas.api_handlers.rebalance_protocols import CONSUMER, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
@@ -63,8 +64,8 @@ def _by_topic(
 def _response(result: HeartbeatResult) -> Response:
     assignment = result.assignment
     return Response(
-        error_code=result.error_code,
-        error_message=result.error_message,
+        error_code=code_of(result.error),
+        error_message=message_of(result.error),
         member_id=result.member_id,
         member_epoch=result.member_epoch,
         heartbeat_interval_ms=result.heartbeat_interval_ms,

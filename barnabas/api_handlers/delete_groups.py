@@ -5,6 +5,7 @@ Knows nothing of what makes a group empty.
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -17,13 +18,13 @@ def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroup
     """Deletes each group. Responds once all tombstones are durable."""
     later: Later[DeleteGroupsResponse] = Later()
     group_ids = list(dict.fromkeys(request.groups_names))
-    codes: dict[str, int] = {}
+    errors: dict[str, KafkaError | None] = {}
 
     def delete(group_id: str) -> None:
-        def deleted(code: int) -> None:
-            codes[group_id] = code
-            if len(codes) == len(group_ids):
-                later.resolve(DeleteGroupsResponse(results=[_result(each, codes[each]) for each in group_ids]))
+        def deleted(error: KafkaError | None) -> None:
+            errors[group_id] = error
+            if len(errors) == len(group_ids):
+                later.resolve(DeleteGroupsResponse(results=[_result(each, errors[each]) for each in group_ids]))
 
         context.broker.groups.delete(group_id, deleted)
 
@@ -32,6 +33,5 @@ def delete_groups(request: DeleteGroupsRequest, context: Context) -> DeleteGroup
     return later if group_ids else DeleteGroupsResponse(results=[])
 
 
-def _result(group_id: str, code: int) -> Result:
-    error = KafkaError.by_code.get(code)
-    return Result(group_id=group_id, error_code=code, error_message=None if error is None else str(error()))
+def _result(group_id: str, error: KafkaError | None) -> Result:
+    return Result(group_id=group_id, error_code=code_of(error), error_message=None if error is None else str(error))

@@ -32,11 +32,11 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
     unknown = [_unknown(name) for name in names if name not in ids]
     later: Later[DeleteShareGroupOffsetsResponse] = Later()
 
-    def forgotten(found: TopicErrors | type[KafkaError]) -> None:
+    def forgotten(found: TopicErrors | KafkaError) -> None:
         if isinstance(found, dict):
             later.resolve(DeleteShareGroupOffsetsResponse(responses=[*unknown, *_topics(ids, found)]))
         else:
-            later.resolve(_refused(found()))
+            later.resolve(_refused(found))
 
     try:
         require_protocol(SHARE, context)
@@ -48,20 +48,16 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
 
 def _topics(ids: Mapping[str, bytes], found: TopicErrors) -> list[Topic]:
     """Returns the topics of the response. Those without state come first, without an id."""
-    nothing = [
-        _unknown(name, NOTHING_KEPT) for name, topic_id in ids.items() if found[topic_id] is UnknownTopicOrPartition
-    ]
-    return nothing + [
-        _topic(name, topic_id, found[topic_id])
-        for name, topic_id in ids.items()
-        if found[topic_id] is not UnknownTopicOrPartition
+    without_state = [name for name, topic_id in ids.items() if isinstance(found[topic_id], UnknownTopicOrPartition)]
+    return [_unknown(name, NOTHING_KEPT) for name in without_state] + [
+        _topic(name, topic_id, found[topic_id]) for name, topic_id in ids.items() if name not in without_state
     ]
 
 
-def _topic(name: str, topic_id: bytes, error: type[KafkaError] | None) -> Topic:
+def _topic(name: str, topic_id: bytes, error: KafkaError | None) -> Topic:
     if error is None:
         return Topic(topic_name=name, topic_id=topic_id)
-    return Topic(topic_name=name, topic_id=topic_id, error_code=error.code, error_message=str(error()))
+    return Topic(topic_name=name, topic_id=topic_id, error_code=error.code, error_message=str(error))
 
 
 def _unknown(name: str, message: str | None = None) -> Topic:

@@ -95,7 +95,7 @@ def _known(
             if index in topic.partitions:
                 partitions.append((topic.id, index))
             else:
-                lacking[topic.id, index] = Outcome(UnknownTopicOrPartition)
+                lacking[topic.id, index] = Outcome(UnknownTopicOrPartition())
     return partitions, lacking, unknown
 
 
@@ -110,14 +110,14 @@ def _partition(topic: str, index: int, outcome: Outcome, context: Context) -> Pa
     try:
         lag = NOTHING if error is not None else _lag(topic, index, outcome, context)
     except KafkaError as failure:
-        error, lag = type(failure), NOTHING
+        error, lag = failure, NOTHING
     if error is not None:
         return Partition(
             partition_index=index,
             start_offset=NOTHING,
             leader_epoch=0,
             error_code=error.code,
-            error_message=outcome.message or str(error()),
+            error_message=str(error),
         )
     state = outcome.state
     return Partition(partition_index=index, start_offset=state.start_offset, leader_epoch=state.leader_epoch, lag=lag)

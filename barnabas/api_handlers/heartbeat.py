@@ -11,7 +11,7 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 @api(HeartbeatRequest)
 def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
     """Restarts the member's session."""
-    code = context.broker.groups.heartbeat(
+    context.broker.groups.heartbeat(
         request.group_id, request.member_id, request.group_instance_id, request.generation_id
     )
-    return HeartbeatResponse(error_code=code)
+    return HeartbeatResponse()

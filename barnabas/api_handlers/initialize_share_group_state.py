@@ -6,7 +6,7 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, code_of
+from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
 from barnabas.wire.messages.initialize_share_group_state import (
@@ -41,8 +41,7 @@ def _answer(found: ByTopic) -> InitializeShareGroupStateResponse:
             Result(
                 topic_id=topic_id,
                 partitions=[
-                    Result.PartitionResult(partition=index, error_code=code_of(outcome), error_message=outcome.message)
-                    for index, outcome in outcomes
+                    Result.PartitionResult(partition=index, **error_of(outcome)) for index, outcome in outcomes
                 ],
             )
             for topic_id, outcomes in found

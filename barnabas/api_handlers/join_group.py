@@ -6,6 +6,7 @@ Knows nothing of how a group rebalances.
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import derived, error_shape
+from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.groups.messages import Join, JoinResult
@@ -51,7 +52,7 @@ def _failed(request: JoinGroupRequest, error: KafkaError, version: int) -> Respo
 def _response(result: JoinResult, version: int) -> JoinGroupResponse:
     name = result.protocol_name
     return JoinGroupResponse(
-        error_code=result.error_code,
+        error_code=code_of(result.error),
         generation_id=result.generation_id,
         protocol_type=result.protocol_type,
         protocol_name="" if name is None and version < NAMES_NO_PROTOCOL else name,

@@ -4,8 +4,9 @@ Knows nothing of how a group rebalances.
 """
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
-from barnabas.groups.messages import Leaver
+from barnabas.groups.messages import LeavingMember
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 SEVERAL = 3
@@ -16,16 +17,16 @@ SEVERAL = 3
 def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse:
     """Removes the members, and responds with the result of each."""
     if context.api_version >= SEVERAL:
-        leavers = [Leaver(each.member_id, each.group_instance_id, each.reason) for each in request.members]
+        leavers = [LeavingMember(each.member_id, each.group_instance_id, each.reason) for each in request.members]
     else:
-        leavers = [Leaver(request.member_id)]
+        leavers = [LeavingMember(request.member_id)]
     answers = context.broker.groups.leave(request.group_id, leavers)
     if context.api_version < SEVERAL:
-        return LeaveGroupResponse(error_code=answers[0].error_code)
+        return LeaveGroupResponse(error_code=code_of(answers[0].error))
     return LeaveGroupResponse(
         members=[
             LeaveGroupResponse.MemberResponse(
-                member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=each.error_code
+                member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=code_of(each.error)
             )
             for each in answers
         ]

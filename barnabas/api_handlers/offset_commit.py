@@ -41,8 +41,8 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
         knows_member_epochs=context.api_version >= KNOWS_MEMBER_EPOCHS,
     )
 
-    def answer(codes: list[int]) -> None:
-        later.resolve(_response(requested.results(codes)))
+    def answer(errors: list[KafkaError | None]) -> None:
+        later.resolve(_response(requested.results(errors)))
 
     def commit_offsets(error: KafkaError | None = None) -> None:
         try:
@@ -50,7 +50,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommi
                 raise error
             broker.groups.commit_offsets(commit, answer)
         except KafkaError as refusal:
-            answer([refusal.code] * len(commit.offsets))
+            answer([refusal] * len(commit.offsets))
 
     if context.api_version < ASKS_FOR_COORDINATOR:
         broker.coordinators.groups.create_topic(commit_offsets)

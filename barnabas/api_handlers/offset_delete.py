@@ -6,8 +6,9 @@ Knows nothing of subscriptions.
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.by_topic import Answers, merged
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
-from barnabas.errors import UnknownTopicOrPartition
+from barnabas.errors import KafkaError, UnknownTopicOrPartition
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 
 Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
@@ -32,8 +33,8 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
             taken.append((topic.name, present))
     later: Later[OffsetDeleteResponse] = Later()
 
-    def answer(codes: list[int]) -> None:
-        left = iter(codes)
+    def answer(errors: list[KafkaError | None]) -> None:
+        left = map(code_of, errors)
         answers = [(name, [(index, next(left)) for index in of_topic]) for name, of_topic in taken]
         later.resolve(_response(merged(refused, answers)))
 

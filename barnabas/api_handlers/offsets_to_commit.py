@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.api_handlers.by_topic import Answers, merged
+from barnabas.api_handlers.outcome import code_of
 from barnabas.cluster.image import MetadataImage, TopicImage
 from barnabas.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
 from barnabas.groups.messages import OffsetToCommit
@@ -38,9 +39,9 @@ class RequestedOffsets(NamedTuple):
         """The offsets of partitions that exist."""
         return [each for _, of_topic in self.existing for each in of_topic]
 
-    def results(self, codes: Iterable[int]) -> Results:
-        """Returns the error codes of all partitions, given one for each of :attr:`offsets`."""
-        left = iter(codes)
+    def results(self, errors: Iterable[KafkaError | None]) -> Results:
+        """Returns the error codes of all partitions, given the error of each of :attr:`offsets`."""
+        left = map(code_of, errors)
         return merged(
             self.refused,
             [(key, [(each.partition, next(left)) for each in of_topic]) for key, of_topic in self.existing],
@@ -66,7 +67,7 @@ def look_up(topics: Sequence[RequestTopic], image: MetadataImage, *, by_id: bool
     return requested
 
 
-def response_topics(codes: Results, topic: Any, partition: Any) -> list[Any]:
+def response_topics(results: Results, topic: Any, partition: Any) -> list[Any]:
     """Returns the topics of a response, as instances of these two structs: both responses have the same fields."""
     return [
         topic(
@@ -74,7 +75,7 @@ def response_topics(codes: Results, topic: Any, partition: Any) -> list[Any]:
             topic_id=key.id,
             partitions=[partition(partition_index=index, error_code=code) for index, code in of_topic],
         )
-        for key, of_topic in codes
+        for key, of_topic in results
     ]
 
 

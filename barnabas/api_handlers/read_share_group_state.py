@@ -6,7 +6,7 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, partitions_of
+from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of, partitions_of
 from barnabas.share.coordinator import ShareCoordinator
 from barnabas.share.gathering import Ask
 from barnabas.share.messages import Outcome
@@ -43,8 +43,7 @@ def _partition(index: int, outcome: Outcome) -> PartitionResult:
     if outcome.error is not None:
         return PartitionResult(
             partition=index,
-            error_code=outcome.error.code,
-            error_message=outcome.message,
+            **error_of(outcome),
             state_epoch=0,
             start_offset=0,
             state_batches=[],

@@ -7,7 +7,7 @@ Knows nothing of how the state is stored. Brokers send this request; without an 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_state import ByTopic, ask_each, partitions_of
+from barnabas.api_handlers.share_state import ByTopic, ask_each, error_of, partitions_of
 from barnabas.share.messages import Outcome, Reply, SharePartitionKey
 from barnabas.wire.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
@@ -44,8 +44,7 @@ def _partition(index: int, outcome: Outcome) -> PartitionResult:
     if outcome.error is not None:
         return PartitionResult(
             partition=index,
-            error_code=outcome.error.code,
-            error_message=outcome.message,
+            **error_of(outcome),
             state_epoch=0,
             leader_epoch=0,
             start_offset=0,

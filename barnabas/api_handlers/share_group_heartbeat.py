@@ -39,9 +39,9 @@ def share_group_heartbeat(request: ShareGroupHeartbeatRequest, context: Context)
     return later
 
 
-def _answer(result: HeartbeatResult | type[KafkaError]) -> ShareGroupHeartbeatResponse:
+def _answer(result: HeartbeatResult | KafkaError) -> ShareGroupHeartbeatResponse:
     if not isinstance(result, HeartbeatResult):
-        return _refused(result())
+        return _refused(result)
     return ShareGroupHeartbeatResponse(
         member_id=result.member_id,
         member_epoch=result.member_epoch,

@@ -4,10 +4,10 @@ Knows nothing of what each request does.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from barnabas.api_handlers.answering import Later
-from barnabas.errors import NONE
+from barnabas.api_handlers.outcome import code_of
 from barnabas.share.gathering import Ask, gather
 from barnabas.share.messages import Outcome, Outcomes, TopicPartition
 from barnabas.wire.message import Response
@@ -58,5 +58,7 @@ def by_topic(outcomes: Outcomes) -> ByTopic:
     return list(topics.items())
 
 
-def code_of(outcome: Outcome) -> int:
-    return NONE if outcome.error is None else outcome.error.code
+def error_of(outcome: Outcome) -> dict[str, Any]:
+    """Returns error code and message, as fields of a response."""
+    error = outcome.error
+    return {"error_code": code_of(error), "error_message": None if error is None else str(error)}

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of, message_of
 from barnabas.api_handlers.rebalance_protocols import STREAMS, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.topic_names import INTERNAL, is_legal_topic_name
-from barnabas.errors import KafkaError, StreamsInvalidTopology
+from barnabas.errors import KafkaError, StreamsInvalidTopology, UnknownServerError
 from barnabas.groups.streams.member import Endpoint
 from barnabas.groups.streams.messages import EndpointPartitions, Heartbeat, HeartbeatResult
 from barnabas.groups.streams.tasks import Tasks
@@ -142,8 +143,8 @@ def _task_ids(tasks: Sequence[Request.TaskIds] | None) -> list[tuple[str, Sequen
 def _response(result: HeartbeatResult) -> Response:
     active, standby, warmup = result.tasks or (None, None, None)
     return Response(
-        error_code=result.error_code,
-        error_message=result.error_message,
+        error_code=code_of(result.error),
+        error_message=None if isinstance(result.error, UnknownServerError) else message_of(result.error),
         member_id=result.member_id,
         member_epoch=result.member_epoch,
         heartbeat_interval_ms=result.heartbeat_interval_ms,

@@ -5,6 +5,7 @@ Knows nothing of how a group rebalances.
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.errors import InconsistentGroupProtocol
 from barnabas.groups.messages import Sync, SyncResult
@@ -19,7 +20,7 @@ def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse
     """Responds with the assignment once the leader has sent it."""
     tells_protocol = request.protocol_type is not None and request.protocol_name is not None
     if context.api_version >= TELLS_PROTOCOL and not tells_protocol:
-        return _response(SyncResult.refused(InconsistentGroupProtocol))
+        return _response(SyncResult.refused(InconsistentGroupProtocol()))
     later: Later[SyncGroupResponse] = Later()
     sync = Sync(
         request.group_id,
@@ -36,7 +37,7 @@ def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse
 
 def _response(result: SyncResult) -> SyncGroupResponse:
     return SyncGroupResponse(
-        error_code=result.error_code,
+        error_code=code_of(result.error),
         protocol_type=result.protocol_type,
         protocol_name=result.protocol_name,
         assignment=result.assignment,

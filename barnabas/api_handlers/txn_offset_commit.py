@@ -57,11 +57,11 @@ def txn_offset_commit(
     later: Later[TxnOffsetCommitResponse] = Later()
     broker, commit = context.broker, _commit(request, requested.offsets, version)
 
-    def answer(codes: list[int]) -> None:
-        later.resolve(_response(requested.results(codes)))
+    def answer(errors: list[KafkaError | None]) -> None:
+        later.resolve(_response(requested.results(errors)))
 
     def refuse(error: KafkaError) -> None:
-        answer([_api_error(type(error), version).code] * len(commit.offsets))
+        answer([_api_error(type(error), version)()] * len(commit.offsets))
 
     def verified(errors: Errors) -> None:
         refusal = errors.get(kept_in)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment
+from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
 from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
@@ -104,7 +104,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         context.append(
             batch,
             now_ms,
-            written,
+            with_instances(written),
             by_coordinator=producer is not None,
             appended=None if appended is None else lambda offset: appended(),
         )

@@ -272,7 +272,7 @@ class Persister:
         error: type[KafkaError] | None,
     ) -> None:
         if response is None:
-            self._settle(attempt, dict.fromkeys(keys.values(), Outcome(error)))
+            self._settle(attempt, dict.fromkeys(keys.values(), Outcome((error or UnknownServerError)())))
             return
         failures: Outcomes = {}
         for coordinator in response.coordinators:
@@ -281,7 +281,7 @@ class Persister:
             if error is None:
                 self._channel(coordinator.node_id, attempt.call.rpc).send(attempt.of([partition]))
             else:
-                failures[partition] = Outcome(error, coordinator.error_message or None)
+                failures[partition] = Outcome(_instance(error, coordinator.error_message))
         self._settle(attempt, failures)
 
     def _channel(self, node_id: int, rpc: Rpc) -> "Channel":
@@ -295,10 +295,8 @@ class Persister:
         """Passes outcomes on to the call, but for errors that call for another attempt."""
         call, retried = attempt.call, []
         for partition, outcome in outcomes.items():
-            if outcome.error in RETRIED and attempt.number < ATTEMPTS:
+            if type(outcome.error) in RETRIED and attempt.number < ATTEMPTS:
                 retried.append(partition)
-            elif outcome.error is not None and outcome.message is None:
-                call.settle(partition, outcome._replace(message=str(outcome.error())))
             else:
                 call.settle(partition, outcome)
         if retried:
@@ -376,7 +374,7 @@ class Channel:
     def _received(self, attempts: Sequence[Attempt], response: Any, error: type[KafkaError] | None) -> None:
         self._is_busy = False
         found = {} if response is None else self._outcomes(response)
-        missing = Outcome(error or UnknownServerError)
+        missing = Outcome((error or UnknownServerError)())
         try:
             for attempt in attempts:
                 self._settle(attempt, {each: found.get(each, missing) for each in attempt.partitions})
@@ -391,6 +389,10 @@ class Channel:
                 if error is None:
                     outcome = Outcome(None, state=self._rpc.state(result))
                 else:
-                    outcome = Outcome(error, result.error_message)
+                    outcome = Outcome(_instance(error, result.error_message))
                 outcomes[topic.topic_id, result.partition] = outcome
         return outcomes
+
+
+def _instance(error: type[KafkaError], message: str | None) -> KafkaError:
+    return error(message) if message else error()

@@ -308,8 +308,9 @@ def translated(outcome: Outcome, operation: str) -> KafkaError | None:
     """Returns what a member is told of the share coordinator's answer (``SharePartition.fetchPersisterError``)."""
     if outcome.error is None:
         return None
-    error = ERRORS_OF_THE_PERSISTER.get(outcome.error, UnknownServerError)
-    return error() if outcome.message is None else error(f"Error in {operation} state RPC. {outcome.message}")
+    return ERRORS_OF_THE_PERSISTER.get(type(outcome.error), UnknownServerError)(
+        f"Error in {operation} state RPC. {outcome.error}"
+    )
 
 
 def _together(asks: Mapping[TopicPartition, Callable[[Done], object]], done: ResultsDone) -> None:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment
+from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
-from barnabas.coordinators.environment import Done
 from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.coordinators.shard import ShardContext
 from barnabas.errors import KafkaError
@@ -19,7 +18,7 @@ from barnabas.records.batch import Compression
 from barnabas.records.builder import build_batch
 from barnabas.share.config import ShareCoordinatorConfig
 from barnabas.share.coordinator import ShareCoordinator
-from barnabas.share.shard import ShareShard
+from barnabas.share.shard import ShareShard, Written
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +53,7 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
         key: bytes,
         value: bytes | None,
         appended: Callable[[int], object],
-        written: Done,
+        written: Written,
     ) -> None:
         """Appends one record as a batch of its own."""
         now_ms = self._node.clock.time_ms()
@@ -63,7 +62,7 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
             base_sequence=BASE_SEQUENCE,
             compression=Compression(self._node.config["share.coordinator.state.topic.compression.codec"]),
         )
-        context.append(batch, now_ms, written, appended=appended)
+        context.append(batch, now_ms, with_instances(written), appended=appended)
 
     @staticmethod
     def _prune(context: ShardContext[ShareShard], offset: int) -> None:

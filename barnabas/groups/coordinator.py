@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from barnabas.errors import (
-    NONE,
     CoordinatorLoadInProgress,
     InvalidGroupId,
     InvalidSessionTimeout,
@@ -25,8 +24,8 @@ from barnabas.groups.messages import (
     Join,
     JoinReply,
     JoinResult,
-    Leaver,
-    Left,
+    LeaveResult,
+    LeavingMember,
     ListedGroup,
     OffsetCommit,
     Sync,
@@ -87,7 +86,7 @@ class GroupCoordinator:
             self._check_join(join)
             shard = self._shards.shard(join.group_id)
         except KafkaError as error:
-            reply(JoinResult.refused(type(error), join.member_id))
+            reply(JoinResult.refused(error, join.member_id))
         else:
             shard.join(join, reply)
 
@@ -111,30 +110,28 @@ class GroupCoordinator:
                 raise InvalidGroupId
             shard = self._shards.shard(sync.group_id)
         except KafkaError as error:
-            reply(SyncResult.refused(type(error)))
+            reply(SyncResult.refused(error))
         else:
             shard.sync(sync, reply)
 
-    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
-        """Heartbeat: returns the error code of the response.
+    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
+        """Heartbeat. :raises KafkaError: REBALANCE_IN_PROGRESS if the member has to rejoin, or why it is refused
 
         A group that is being loaded has the heartbeat accepted: the session starts anew when it is loaded.
         """
         if not group_id:
-            return InvalidGroupId.code
+            raise InvalidGroupId
         try:
             shard = self._shards.shard(group_id)
         except CoordinatorLoadInProgress:
-            return NONE
-        except KafkaError as error:
-            return error.code
-        return shard.heartbeat(group_id, member_id, group_instance_id, generation_id)
+            return
+        shard.heartbeat(group_id, member_id, group_instance_id, generation_id)
 
-    def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> list[LeaveResult]:
         """LeaveGroup: returns the result of each member. :raises KafkaError: the error of all of them"""
         if not group_id:
             raise InvalidGroupId
-        return self._shards.shard(group_id).leave(group_id, leavers)
+        return self._shards.shard(group_id).leave(group_id, leaving)
 
     # ----------------------------------------------------------------- groups
 
@@ -155,7 +152,7 @@ class GroupCoordinator:
         try:
             shard = self._shards.shard(group_id)
         except KafkaError as error:
-            reply(error.code)
+            reply(error)
         else:
             shard.delete(group_id, reply)
 

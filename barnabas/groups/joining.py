@@ -37,9 +37,9 @@ class Joining:
         """Adds a member, or takes it to the next generation."""
         if not self._has_room(group, join.member_id):
             group.remove(join.member_id)
-            self._rebalance.answer(reply, JoinResult.refused(GroupMaxSizeReached))
+            self._rebalance.answer(reply, JoinResult.refused(GroupMaxSizeReached()))
         elif not group.supports(join.protocol_type, join.protocols):
-            self._rebalance.answer(reply, JoinResult.refused(InconsistentGroupProtocol, join.member_id))
+            self._rebalance.answer(reply, JoinResult.refused(InconsistentGroupProtocol(), join.member_id))
         elif join.member_id:
             self._join_known(group, join, reply)
         elif join.group_instance_id is not None:
@@ -61,7 +61,7 @@ class Joining:
         member_id = f"{join.client_id}-{self._new_uuid()}"
         if join.knows_member_id_required:
             self._rebalance.expect_pending(group, member_id, join.session_timeout_ms)
-            self._rebalance.answer(reply, JoinResult.refused(MemberIdRequired, member_id))
+            self._rebalance.answer(reply, JoinResult.refused(MemberIdRequired(), member_id))
         else:
             self._add(group, join, member_id, reply)
 
@@ -81,7 +81,7 @@ class Joining:
         try:
             member = group.require_member(join.member_id, join.group_instance_id)
         except KafkaError as error:
-            self._rebalance.answer(reply, JoinResult.refused(type(error), join.member_id))
+            self._rebalance.answer(reply, JoinResult.refused(error, join.member_id))
             return
         is_unchanged = member.protocols == join.protocols
         is_leader = group.leader_id == member.member_id
@@ -91,7 +91,7 @@ class Joining:
         elif group.state is State.STABLE and is_unchanged and not is_leader:
             self._rebalance.answer(reply, self._rebalance.joined(group, member, tells_members=False))
         elif group.is_empty:
-            self._rebalance.answer(reply, JoinResult.refused(UnknownMemberId, join.member_id))
+            self._rebalance.answer(reply, JoinResult.refused(UnknownMemberId(), join.member_id))
         else:
             # A leader that rejoins always rebalances the group: it may know of a new assignment, for example of new
             # partitions.
@@ -123,7 +123,7 @@ class Joining:
         if member.join_reply is not None:
             # The member sends the request again, probably on another connection, which gets the response. Apache Kafka
             # leaves the first request without a response.
-            self._rebalance.answer(member.join_reply, JoinResult.refused(RebalanceInProgress, member.member_id))
+            self._rebalance.answer(member.join_reply, JoinResult.refused(RebalanceInProgress(), member.member_id))
         group.update(member, join.protocols, join.rebalance_timeout_ms, join.session_timeout_ms, reply)
 
     def _replace_static(
@@ -131,8 +131,8 @@ class Joining:
     ) -> None:
         """Gives a static member that rejoins without its member id a new one."""
         old_leader = group.leader_id or ""
-        self._rebalance.answer_join(group, member, JoinResult.refused(FencedInstanceId, member.member_id))
-        self._rebalance.answer_sync(member, SyncResult.refused(FencedInstanceId))
+        self._rebalance.answer_join(group, member, JoinResult.refused(FencedInstanceId(), member.member_id))
+        self._rebalance.answer_sync(member, SyncResult.refused(FencedInstanceId()))
         successor = group.replace_static(member, member_id, self._rebalance.session(group, member_id))
         self._rebalance.expect_heartbeat(successor)
         group.update(successor, join.protocols, join.rebalance_timeout_ms, join.session_timeout_ms, reply)
@@ -151,11 +151,9 @@ class Joining:
     ) -> None:
         """Writes the new member id. Nothing else has changed, so the generation goes on."""
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None:
-                logger.warning(
-                    "group %s: cannot replace static member %s: %s", group.group_id, former.member_id, error.__name__
-                )
+                logger.warning("group %s: cannot replace static member %s: %s", group.group_id, former.member_id, error)
                 self._rebalance.answer_join(group, successor, JoinResult.refused(error))
                 if group.members.get(successor.member_id) is successor:
                     self._undo_replace_static(group, successor, former)

@@ -20,7 +20,7 @@ Pair = tuple[CoordinatorKey, CoordinatorValue | None]
 Applier = Callable[[Any, Any], None]
 """Takes a key and its value, or None."""
 
-Written = Callable[[type[KafkaError] | None], object]
+Written = Callable[[KafkaError | None], object]
 """Told once that records are safe, or why they are not, as the answer to the client has to put it."""
 
 logger = logging.getLogger(__name__)
@@ -85,9 +85,9 @@ class Ledger:
 def log_failure(group_id: str, what: str) -> Written:
     """What becomes of a write that nobody waits for."""
 
-    def written(error: type[KafkaError] | None) -> None:
+    def written(error: KafkaError | None) -> None:
         if error is not None:
-            logger.warning("group %s: cannot write %s: %s", group_id, what, error.__name__)
+            logger.warning("group %s: cannot write %s: %s", group_id, what, error)
 
     return written
 

@@ -6,7 +6,7 @@ Knows nothing of the wire. A command has the version of a request only as far as
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import KafkaError
 from barnabas.offsets.pending import Producer
 
 Protocols = tuple[tuple[str, bytes], ...]
@@ -45,7 +45,7 @@ class JoinedMember(NamedTuple):
 class JoinResult(NamedTuple):
     """The response to a :class:`Join`. With an error the fields beside the member id are ignored."""
 
-    error_code: int
+    error: KafkaError | None
     member_id: str
     generation_id: int = -1
     protocol_type: str | None = None
@@ -56,8 +56,8 @@ class JoinResult(NamedTuple):
     skip_assignment: bool = False
 
     @classmethod
-    def refused(cls, error: type[KafkaError], member_id: str = "") -> Self:
-        return cls(error.code, member_id)
+    def refused(cls, error: KafkaError, member_id: str = "") -> Self:
+        return cls(error, member_id)
 
 
 class Sync(NamedTuple):
@@ -77,17 +77,17 @@ class Sync(NamedTuple):
 class SyncResult(NamedTuple):
     """The response to a :class:`Sync`."""
 
-    error_code: int
+    error: KafkaError | None
     protocol_type: str | None = None
     protocol_name: str | None = None
     assignment: bytes = b""
 
     @classmethod
-    def refused(cls, error: type[KafkaError]) -> Self:
-        return cls(error.code)
+    def refused(cls, error: KafkaError) -> Self:
+        return cls(error)
 
 
-class Leaver(NamedTuple):
+class LeavingMember(NamedTuple):
     """A member to remove: by its member id, or by its instance id alone if an administrator removes it."""
 
     member_id: str
@@ -95,12 +95,12 @@ class Leaver(NamedTuple):
     reason: str | None = None
 
 
-class Left(NamedTuple):
-    """The result for a :class:`Leaver`."""
+class LeaveResult(NamedTuple):
+    """The result for a :class:`LeavingMember`."""
 
     member_id: str
     group_instance_id: str | None
-    error_code: int = NONE
+    error: KafkaError | None = None
 
 
 class DescribedMember(NamedTuple):
@@ -164,7 +164,7 @@ class OffsetCommit(NamedTuple):
 
 JoinReply = Callable[[JoinResult], object]
 SyncReply = Callable[[SyncResult], object]
-ErrorReply = Callable[[int], object]
-"""Takes an error code, 0 when all is well."""
-ErrorsReply = Callable[[list[int]], object]
-"""Takes an error code for each thing asked for, in the order of the question."""
+ErrorReply = Callable[[KafkaError | None], object]
+"""Takes the error of a command, or None."""
+ErrorsReply = Callable[[list[KafkaError | None]], object]
+"""Takes the error or None for each item of a command, in their order."""

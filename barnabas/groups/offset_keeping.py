@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Sequence
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import (
-    NONE,
     GroupIdNotFound,
     GroupSubscribedToTopic,
     IllegalGeneration,
@@ -84,7 +83,7 @@ class OffsetKeeping:
         unsafe = [(topic, partition) for taken in self._unsafe.get(group_id, ()) for topic, partition, _ in taken]
         positions = list(dict.fromkeys((*self.offsets.positions(group_id), *unsafe)))
 
-        def then(error: type[KafkaError] | None) -> None:
+        def then(error: KafkaError | None) -> None:
             if error is None:
                 # Some commits precede these tombstones in the log, and have become durable only after they were
                 # appended.
@@ -114,7 +113,7 @@ class OffsetKeeping:
     ) -> None:
         """Appends records of a group. The group becomes visible with its first durable record."""
 
-        def then(error: type[KafkaError] | None) -> None:
+        def then(error: KafkaError | None) -> None:
             if error is None and (group := self._groups.get(group_id)) is not None:
                 group.is_written = True
             written(error)
@@ -140,39 +139,39 @@ class OffsetKeeping:
         expires_ms = NO_EXPIRY
         if commit.retention_time_ms != NO_EXPIRY:
             expires_ms = min(now_ms + commit.retention_time_ms, LATEST_EXPIRY)
-        codes: list[int] = []
+        errors: list[KafkaError | None] = []
         taken: Taken = []
         for asked in commit.offsets:
             if asked.metadata is not None and _utf16_length(asked.metadata) > self.config.offset_metadata_max_bytes:
-                codes.append(OffsetMetadataTooLarge.code)
+                errors.append(OffsetMetadataTooLarge())
                 continue
-            codes.append(NONE)
+            errors.append(None)
             committed = CommittedOffset(
                 asked.offset, asked.leader_epoch, asked.metadata or "", now_ms, expires_ms, asked.topic_id
             )
             taken.append((asked.topic, asked.partition, committed))
         if not taken:
-            reply(codes)
+            reply(errors)
             return
 
         unsafe = self._unsafe.setdefault(commit.group_id, [])
         unsafe.append(taken)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             unsafe.remove(taken)
             if self._unsafe.get(commit.group_id) is not unsafe:
-                error = error or NotCoordinator  # the coordinator has resigned
+                error = error or NotCoordinator()  # the coordinator has resigned
             elif not unsafe:
                 del self._unsafe[commit.group_id]
             if error is not None:
                 self._withdraw(group)
-                reply([code or error.code for code in codes])
+                reply([each or error for each in errors])
                 return
             if commit.group_id not in self._groups:  # the group was deleted during the write
                 self._create(commit.group_id).is_written = True
             for each in taken:
                 self._put(commit.group_id, each, commit.producer)
-            reply(codes)
+            reply(errors)
 
         records = [commit_record(commit.group_id, *each) for each in taken]
         self._write(commit.group_id, records, written, commit.producer)
@@ -220,15 +219,15 @@ class OffsetKeeping:
             raise GroupIdNotFound
         if not group.is_empty and not group.is_consumer_group:
             raise NonEmptyGroup
-        codes = [GroupSubscribedToTopic.code if group.is_subscribed_to(topic) else NONE for topic, _ in positions]
-        doomed = [position for position, code in zip(positions, codes, strict=True) if code == NONE]
-        self._remove_offsets(group_id, doomed, lambda error: reply([code or _code(error) for code in codes]))
+        errors = [GroupSubscribedToTopic() if group.is_subscribed_to(topic) else None for topic, _ in positions]
+        removable = [position for position, error in zip(positions, errors, strict=True) if error is None]
+        self._remove_offsets(group_id, removable, lambda failure: reply([each or failure for each in errors]))
 
     def _remove_offsets(self, group_id: str, positions: Iterable[tuple[str, int]], written: Written) -> None:
         """Writes the tombstones of those offsets that exist."""
         present = [each for each in dict.fromkeys(positions) if self.offsets.has(group_id, *each)]
 
-        def then(error: type[KafkaError] | None) -> None:
+        def then(error: KafkaError | None) -> None:
             if error is None:
                 for topic, partition in present:
                     self.offsets.remove(group_id, topic, partition)
@@ -287,10 +286,6 @@ def _is_abandoned(group: Group) -> bool:
     if group.type == SHARE:
         return False
     return group.is_empty and not (isinstance(group, ClassicGroup) and group.pending_members)
-
-
-def _code(error: type[KafkaError] | None) -> int:
-    return NONE if error is None else error.code
 
 
 def _utf16_length(text: str) -> int:

@@ -16,7 +16,7 @@ class Outcome(Protocol):
     """The outcome for one share partition."""
 
     @property
-    def error(self) -> type[KafkaError] | None: ...
+    def error(self) -> KafkaError | None: ...
 
 
 Done = Callable[[Mapping[TopicPartition, Outcome]], object]

@@ -15,7 +15,6 @@ from typing import TypeVar
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadline, Deadlines
 from barnabas.errors import (
-    NONE,
     IllegalGeneration,
     InconsistentGroupProtocol,
     KafkaError,
@@ -26,7 +25,7 @@ from barnabas.groups.classic_group import ClassicGroup, State
 from barnabas.groups.classic_member import ClassicMember
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.ledger import Written, log_failure
-from barnabas.groups.messages import JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
+from barnabas.groups.messages import JoinResult, LeaveResult, LeavingMember, Sync, SyncReply, SyncResult
 from barnabas.groups.records import group_record
 from barnabas.offsets.records import Record
 
@@ -71,7 +70,7 @@ class Rebalance:
     def prepare(self, group: ClassicGroup, reason: str) -> None:
         """Begins a rebalance: all members have to rejoin."""
         if group.state is State.COMPLETING_REBALANCE:
-            self._propagate_error(group, RebalanceInProgress)
+            self._propagate_error(group, RebalanceInProgress())
         self._cancel(group.sync_deadline)
         is_first = group.is_empty
         group.transition_to(State.PREPARING_REBALANCE, self.clock.time_ms())
@@ -144,7 +143,7 @@ class Rebalance:
     @staticmethod
     def joined(group: ClassicGroup, member: ClassicMember, *, tells_members: bool) -> JoinResult:
         return JoinResult(
-            NONE,
+            None,
             member.member_id,
             group.generation_id,
             group.protocol_type,
@@ -171,7 +170,7 @@ class Rebalance:
         try:
             member = self._validate_sync(group, sync)
         except KafkaError as error:
-            self.answer(reply, SyncResult.refused(type(error)))
+            self.answer(reply, SyncResult.refused(error))
         else:
             self._sync(group, member, sync, reply)
         self.give_answers()
@@ -198,7 +197,7 @@ class Rebalance:
             self.expect_heartbeat(member)
             self.answer(reply, self._synced(group, member))
             return
-        self.answer_sync(member, SyncResult.refused(RebalanceInProgress))
+        self.answer_sync(member, SyncResult.refused(RebalanceInProgress()))
         member.sync_reply = reply
         if group.leader_id == member.member_id and group.assigned_generation_id != sync.generation_id:
             # The leader may sync again, with another assignment, before this one is written. The first one of a
@@ -219,14 +218,14 @@ class Rebalance:
             )
 
     def _assigned(
-        self, group: ClassicGroup, generation_id: int, assignments: Mapping[str, bytes], error: type[KafkaError] | None
+        self, group: ClassicGroup, generation_id: int, assignments: Mapping[str, bytes], error: KafkaError | None
     ) -> None:
         """Handles the outcome of writing the assignment, if the group still waits for it."""
         if group.state is not State.COMPLETING_REBALANCE or group.generation_id != generation_id:
             return
         if error is not None:
             self._propagate_error(group, error)
-            self.rebalance_or_complete(group, f"cannot write the assignment: {error.__name__}")
+            self.rebalance_or_complete(group, f"cannot write the assignment: {error}")
         else:
             for member in group.members.values():
                 member.assignment = assignments.get(member.member_id, b"")
@@ -234,7 +233,7 @@ class Rebalance:
             group.transition_to(State.STABLE, self.clock.time_ms())
         self.give_answers()
 
-    def _propagate_error(self, group: ClassicGroup, error: type[KafkaError]) -> None:
+    def _propagate_error(self, group: ClassicGroup, error: KafkaError) -> None:
         """Replies to the members that wait for an assignment with the error."""
         for member in group.members.values():
             member.assignment = b""
@@ -242,51 +241,53 @@ class Rebalance:
 
     @staticmethod
     def _synced(group: ClassicGroup, member: ClassicMember) -> SyncResult:
-        return SyncResult(NONE, group.protocol_type, group.protocol_name, member.assignment)
+        return SyncResult(None, group.protocol_type, group.protocol_name, member.assignment)
 
     # ------------------------------------------------------- heartbeat, leave
 
-    def heartbeat(self, group: ClassicGroup, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
-        """Handles a Heartbeat. Returns its error code: REBALANCE_IN_PROGRESS if the member has to rejoin."""
-        try:
-            member = group.require_member(member_id, group_instance_id)
-        except KafkaError as error:
-            return error.code
-        if generation_id != group.generation_id:
-            return IllegalGeneration.code
-        if group.is_empty:
-            return UnknownMemberId.code
-        self.expect_heartbeat(member)
-        return RebalanceInProgress.code if group.state is State.PREPARING_REBALANCE else NONE
+    def heartbeat(self, group: ClassicGroup, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
+        """Handles a Heartbeat.
 
-    def leave(self, group: ClassicGroup, leavers: Sequence[Leaver]) -> list[Left]:
+        :raises RebalanceInProgress: the member has to rejoin
+        :raises KafkaError: it is not a member of that generation
+        """
+        member = group.require_member(member_id, group_instance_id)
+        if generation_id != group.generation_id:
+            raise IllegalGeneration
+        if group.is_empty:
+            raise UnknownMemberId
+        self.expect_heartbeat(member)
+        if group.state is State.PREPARING_REBALANCE:
+            raise RebalanceInProgress
+
+    def leave(self, group: ClassicGroup, leaving: Sequence[LeavingMember]) -> list[LeaveResult]:
         """Removes members, and rebalances once for all of them."""
-        answers = [self._leave(group, leaver) for leaver in leavers]
-        gone = [leaver for leaver, answer in zip(leavers, answers, strict=True) if answer.error_code == NONE]
+        answers = [self._leave(group, leaver) for leaver in leaving]
+        gone = [leaver for leaver, answer in zip(leaving, answers, strict=True) if answer.error is None]
         if gone:
             names = ", ".join(leaver.member_id or f"{leaver.group_instance_id}" for leaver in gone)
             self._rebalance_without(group, f"{names} left: {gone[0].reason or 'no reason given'}")
         self.give_answers()
         return answers
 
-    def _leave(self, group: ClassicGroup, leaver: Leaver) -> Left:
+    def _leave(self, group: ClassicGroup, leaver: LeavingMember) -> LeaveResult:
         member_id = leaver.member_id
         if not member_id and leaver.group_instance_id is not None:
             # An administrator removes the instance, whatever its member id is.
             member_id = group.static_members.get(leaver.group_instance_id, "")
         if member_id in group.pending_members:
             group.remove(member_id)
-            return Left(leaver.member_id, leaver.group_instance_id)
+            return LeaveResult(leaver.member_id, leaver.group_instance_id)
         try:
             member = group.require_member(member_id, leaver.group_instance_id)
         except KafkaError as error:
-            return Left(leaver.member_id, leaver.group_instance_id, error.code)
+            return LeaveResult(leaver.member_id, leaver.group_instance_id, error)
         self._remove(group, member)
-        return Left(leaver.member_id, leaver.group_instance_id)
+        return LeaveResult(leaver.member_id, leaver.group_instance_id)
 
     def _remove(self, group: ClassicGroup, member: ClassicMember) -> None:
-        self.answer_join(group, member, JoinResult.refused(UnknownMemberId))
-        self.answer_sync(member, SyncResult.refused(UnknownMemberId))
+        self.answer_join(group, member, JoinResult.refused(UnknownMemberId()))
+        self.answer_sync(member, SyncResult.refused(UnknownMemberId()))
         group.remove(member.member_id)
 
     def _rebalance_without(self, group: ClassicGroup, reason: str) -> None:
@@ -305,7 +306,7 @@ class Rebalance:
             self.prepare(group, f"it has {len(group.members)} members, more than group.max.size")
         self.give_answers()
 
-    def abandon(self, group: ClassicGroup, error: type[KafkaError]) -> None:
+    def abandon(self, group: ClassicGroup, error: KafkaError) -> None:
         """Removes a group, and replies to its members that wait with the error."""
         for member in list(group.members.values()):
             self.answer_join(group, member, JoinResult.refused(error))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import (
-    NONE,
     GroupIdNotFound,
     InconsistentGroupProtocol,
     KafkaError,
@@ -34,8 +33,8 @@ from barnabas.groups.messages import (
     Join,
     JoinReply,
     JoinResult,
-    Leaver,
-    Left,
+    LeaveResult,
+    LeavingMember,
     ListedGroup,
     Sync,
     SyncReply,
@@ -74,8 +73,8 @@ class GroupShard(OffsetKeeping):
     ...     write=lambda group_id, records, written, producer, appended: written(None),
     ...     new_uuid=lambda: "1",
     ... )
-    >>> shard.heartbeat("readers", "me", None, generation_id=1) == UnknownMemberId.code
-    True
+    >>> shard.leave("readers", [LeavingMember("me")])[0].error
+    UnknownMemberId()
     """
 
     def __init__(
@@ -158,7 +157,7 @@ class GroupShard(OffsetKeeping):
         elif group is not None:
             self._join_newer(group, join, reply)
         elif join.member_id:
-            reply(JoinResult.refused(UnknownMemberId, join.member_id))
+            reply(JoinResult.refused(UnknownMemberId(), join.member_id))
         else:
             self._join_first(join, reply)
 
@@ -167,9 +166,9 @@ class GroupShard(OffsetKeeping):
         if group.type == CONSUMER and not group.is_empty:
             self.consumer.classic.join(join, reply)
         elif group.type not in GIVING_WAY or not group.is_empty:
-            reply(JoinResult.refused(InconsistentGroupProtocol, ""))
+            reply(JoinResult.refused(InconsistentGroupProtocol(), ""))
         elif join.member_id:
-            reply(JoinResult.refused(UnknownMemberId, join.member_id))
+            reply(JoinResult.refused(UnknownMemberId(), join.member_id))
         else:
             self._join_instead(group, join, reply)
 
@@ -177,7 +176,7 @@ class GroupShard(OffsetKeeping):
         """Put a classic group in the place of one that is empty; offsets stay."""
         successor = ClassicGroup(group.group_id, self._clock.time_ms())
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 self.join(join, reply)
             else:
@@ -189,7 +188,7 @@ class GroupShard(OffsetKeeping):
         """Make the group, and write that it is there before anybody hears of it."""
         group = self._create(join.group_id)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 self.join(join, reply)  # to the group that is there now: this one may be deleted already
                 return
@@ -208,25 +207,26 @@ class GroupShard(OffsetKeeping):
         elif group is not None and group.type == CONSUMER:
             self.consumer.classic.sync(sync, reply)
         else:
-            reply(SyncResult.refused(UnknownMemberId))
+            reply(SyncResult.refused(UnknownMemberId()))
 
-    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
-        """Heartbeat: returns the error code of the response."""
+    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> None:
+        """Heartbeat. :raises KafkaError: REBALANCE_IN_PROGRESS if the member has to rejoin, or why it is refused"""
         group = self._groups.get(group_id)
         if group is not None and group.type == CONSUMER:
-            return self.consumer.classic.heartbeat(group_id, member_id, group_instance_id, generation_id)
-        if not isinstance(group, ClassicGroup):
-            return UnknownMemberId.code
-        return self._rebalance.heartbeat(group, member_id, group_instance_id, generation_id)
+            self.consumer.classic.heartbeat(group_id, member_id, group_instance_id, generation_id)
+        elif isinstance(group, ClassicGroup):
+            self._rebalance.heartbeat(group, member_id, group_instance_id, generation_id)
+        else:
+            raise UnknownMemberId
 
-    def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> list[LeaveResult]:
         """LeaveGroup: returns the result of each member."""
         group = self._groups.get(group_id)
         if group is not None and group.type == CONSUMER:
-            return self.consumer.classic.leave(group_id, leavers)
+            return self.consumer.classic.leave(group_id, leaving)
         if not isinstance(group, ClassicGroup):
-            return [Left(each.member_id, each.group_instance_id, UnknownMemberId.code) for each in leavers]
-        return self._rebalance.leave(group, leavers)
+            return [LeaveResult(each.member_id, each.group_instance_id, UnknownMemberId()) for each in leaving]
+        return self._rebalance.leave(group, leaving)
 
     # ----------------------------------------------------------------- groups
 
@@ -255,13 +255,13 @@ class GroupShard(OffsetKeeping):
         """DeleteGroups, one of them, with its offsets: replies when that is written."""
         group = self._groups.get(group_id)
         if group is None:
-            reply(GroupIdNotFound.code)
+            reply(GroupIdNotFound())
         elif not group.is_empty:
-            reply(NonEmptyGroup.code)
+            reply(NonEmptyGroup())
         else:
             # The state of a share group's partitions goes before the group does.
             delete = self.share.delete if group.type == SHARE else self._delete
-            delete(group, lambda error: reply(NONE if error is None else error.code))
+            delete(group, reply)
 
     # ------------------------------------------------------------ the log
 
@@ -294,7 +294,7 @@ class GroupShard(OffsetKeeping):
         self._unsafe.clear()
         for group in groups:
             if isinstance(group, ClassicGroup):
-                self._rebalance.abandon(group, NotCoordinator)
+                self._rebalance.abandon(group, NotCoordinator())
             else:
                 group.bury()
 

@@ -34,7 +34,7 @@ class ShareCoordinator:
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(_refused(error))
+            reply(Outcome(error))
         else:
             shard.initialize(key, state_epoch, start_offset, reply)
 
@@ -43,7 +43,7 @@ class ShareCoordinator:
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(_refused(error))
+            reply(Outcome(error))
         else:
             shard.read(key, leader_epoch, reply)
 
@@ -61,7 +61,7 @@ class ShareCoordinator:
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(_refused(error))
+            reply(Outcome(error))
         else:
             shard.write(key, state_epoch, leader_epoch, start_offset, delivery_complete_count, batches, reply)
 
@@ -70,20 +70,16 @@ class ShareCoordinator:
         try:
             return self._shard(key).read_summary(key)
         except KafkaError as error:
-            return _refused(error)
+            return Outcome(error)
 
     def delete(self, key: SharePartitionKey, reply: Reply) -> None:
         """DeleteShareGroupState: deletes the state, if there is one."""
         try:
             shard = self._shard(key)
         except KafkaError as error:
-            reply(_refused(error))
+            reply(Outcome(error))
         else:
             shard.delete(key, reply)
 
     def _shard(self, key: SharePartitionKey) -> ShareShard:
         return self._shards.shard(coordinator_key(key))
-
-
-def _refused(error: KafkaError) -> Outcome:
-    return Outcome(type(error), str(error))

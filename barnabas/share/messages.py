@@ -53,9 +53,7 @@ UNINITIALIZED = SharePartitionState(state_epoch=0, leader_epoch=0)
 class Outcome(NamedTuple):
     """The outcome of a command for one share partition."""
 
-    error: type[KafkaError] | None
-    message: str | None = None
-    """The text for the response, beside the error."""
+    error: KafkaError | None
     state: SharePartitionState = SharePartitionState()
     """The result of a read that succeeded."""
 

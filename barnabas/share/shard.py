@@ -55,7 +55,7 @@ NEW_LEADER_EPOCH = 0
 LONGEST_ID = (1 << 15) - 1
 """Bytes of UTF-8 of a group id. Requests may have longer ones, for which the key of a record has no place."""
 
-Written = Callable[[type[KafkaError] | None], object]
+Written = Callable[[KafkaError | None], object]
 Append = Callable[[bytes, bytes | None, Callable[[int], object], Written], object]
 """Appends a record with that key and value.
 
@@ -127,7 +127,7 @@ class ShareShard:
         kept = self._kept.get(key)
         refusal = self._refuse(key)
         if kept is None:
-            reply(refusal or _refusal(InvalidRequest, "Read operation on uninitialized share partition not allowed."))
+            reply(refusal or Outcome(InvalidRequest("Read operation on uninitialized share partition not allowed.")))
             return
         refusal = refusal or _fence_leader(kept, leader_epoch) or self._refuse_unknown(key)
         if refusal is not None:
@@ -156,7 +156,7 @@ class ShareShard:
         kept = self._kept.get(key)
         refusal = self._refuse(key)
         if kept is None:
-            reply(refusal or _refusal(InvalidRequest, "Write operation on uninitialized share partition not allowed."))
+            reply(refusal or Outcome(InvalidRequest("Write operation on uninitialized share partition not allowed.")))
             return
         refusal = (
             refusal
@@ -171,7 +171,7 @@ class ShareShard:
         try:
             pair = self._change(key, kept, kept.state.leader_epoch, start_offset, delivery_complete_count, batches)
         except Tangled:
-            reply(_refusal(InvalidRequest, "Too many batches of offsets overlap each other"))
+            reply(Outcome(InvalidRequest("Too many batches of offsets overlap each other")))
             return
         self._commit(key, pair, Outcome(None), reply)
 
@@ -236,15 +236,15 @@ class ShareShard:
 
     def _refuse(self, key: SharePartitionKey) -> Outcome | None:
         if key.partition < 0:
-            return _refusal(InvalidRequest, "The partition id cannot be a negative number.")
+            return Outcome(InvalidRequest("The partition id cannot be a negative number."))
         if len(key.group_id) * 4 > LONGEST_ID and len(key.group_id.encode()) > LONGEST_ID:
-            return _refusal(InvalidRequest, "The group's id is too long for a record")
+            return Outcome(InvalidRequest("The group's id is too long for a record"))
         return None
 
     def _refuse_unknown(self, key: SharePartitionKey) -> Outcome | None:
         if self._has_partition(key.topic_id, key.partition):
             return None
-        return _refusal(UnknownTopicOrPartition)
+        return Outcome(UnknownTopicOrPartition())
 
     # ------------------------------------------------------------ changing
 
@@ -289,7 +289,7 @@ class ShareShard:
             encode_key(record_key),
             None if value is None else encode_value(value, VERSION),
             lambda offset: self._apply(pair, offset),
-            lambda error: reply(outcome if error is None else _refusal(error)),
+            lambda error: reply(outcome if error is None else Outcome(error)),
         )
 
     def _apply(self, pair: tuple[object, object], offset: int) -> None:
@@ -351,22 +351,18 @@ def _ignore(outcome: Outcome) -> None:
     """The reply to a command of the shard's own."""
 
 
-def _refusal(error: type[KafkaError], message: str | None = None) -> Outcome:
-    return Outcome(error, message or str(error()))
-
-
 def _fence_leader(kept: Kept, leader_epoch: int) -> Outcome | None:
     fenced = leader_epoch != NO_EPOCH and leader_epoch < kept.max_leader_epoch
-    return _refusal(FencedLeaderEpoch) if fenced else None
+    return Outcome(FencedLeaderEpoch()) if fenced else None
 
 
 def _fence_state(kept: Kept | None, state_epoch: int) -> Outcome | None:
     fenced = kept is not None and state_epoch != NO_EPOCH and state_epoch < kept.max_state_epoch
-    return _refusal(FencedStateEpoch) if fenced else None
+    return Outcome(FencedStateEpoch()) if fenced else None
 
 
 def _refuse_batches(batches: Sequence[StateBatch]) -> Outcome | None:
     """Apache Kafka 4.3.1 takes batches that end before they begin, and combines some of them for ever."""
     if any(last < first for first, last, _, _ in batches):
-        return _refusal(InvalidRequest, "A batch of offsets must not end before it begins")
+        return Outcome(InvalidRequest("A batch of offsets must not end before it begins"))
     return None

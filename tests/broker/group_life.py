@@ -6,7 +6,6 @@ from barnabas.broker.markers import write_markers
 from barnabas.clock import ManualClock
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config import BrokerConfig
-from barnabas.errors import NONE
 from barnabas.groups.messages import Join, OffsetCommit, OffsetToCommit, Sync
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch, batches
@@ -60,10 +59,14 @@ class Life:
         self.start()
 
     def commit(self, group_id="g", offset=7, partition=0, producer=None):
-        told = []
+        """Commits an offset, and returns the kind of its error, or None."""
+        kinds = []
         offsets = [OffsetToCommit("t", partition, offset)]
-        self.broker.groups.commit_offsets(OffsetCommit(group_id, offsets, producer=producer), told.extend)
-        return told
+        self.broker.groups.commit_offsets(
+            OffsetCommit(group_id, offsets, producer=producer),
+            lambda errors: kinds.extend(None if error is None else type(error) for error in errors),
+        )
+        return kinds
 
     def end(self, producer, group_id="g", *, is_commit=True):
         """The marker, in the partition that keeps the group; what became of it."""
@@ -83,7 +86,7 @@ class Life:
         assignments = [(result.member_id, b"all")]
         sync = Sync(group_id, result.generation_id, result.member_id, assignments=assignments)
         self.broker.groups.sync(sync, synced.append)
-        assert synced[0].error_code == NONE
+        assert synced[0].error is None
         return result.member_id
 
     def batches(self, partition: int) -> list[RecordBatch]:

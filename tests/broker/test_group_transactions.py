@@ -42,7 +42,7 @@ def test_of_transactions_only_the_committed_ones_count(life):
 
 def test_what_is_open_stays_open_and_then_ends(life, again):
     life.commit(offset=1)
-    assert life.commit(offset=5, producer=ONE) == [0]
+    assert life.commit(offset=5, producer=ONE) == [None]
     again()
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 1}, {("t", 0)})
     assert life.end(ONE) == [None]
@@ -75,7 +75,7 @@ def test_a_marker_of_an_earlier_epoch_ends_nothing(life, again):
     assert unstable(life, "g") == {("t", 0)}
     again()
     assert life.end(ONE) == [InvalidProducerEpoch]
-    assert life.commit(offset=6, producer=ONE) == [InvalidProducerEpoch.code]
+    assert life.commit(offset=6, producer=ONE) == [InvalidProducerEpoch]
     life.end(NEXT)
     assert offsets(life, "g") == {("t", 0): 5}
 
@@ -99,7 +99,7 @@ def test_readers_of_the_topic_wait_for_the_end(life):
 def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
     """A commit that is earlier in the log, and safe at the same moment, must not undo what a marker has decided."""
     life = Life(**{"log.flush.interval.messages": "1"})
-    assert life.commit(offset=1) == [0]
+    assert life.commit(offset=1) == [None]
     monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
     told = [
         life.commit(offset=2),
@@ -110,19 +110,19 @@ def test_where_commits_wait_for_the_disk_so_do_ends(monkeypatch):
     assert told == [[], [], [], []]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 1}, set())
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
-    assert told == [[0], [0], [None], [0]]
+    assert told == [[None], [None], [None], [None]]
     assert (offsets(life, "g"), unstable(life, "g")) == ({("t", 0): 3, ("t", 1): 4}, set())
 
 
 def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeypatch):
     """Others have yet to hear of theirs, which are earlier in the log."""
     life = Life(**{"log.flush.interval.messages": "2"})
-    assert life.commit(offset=1) == [0]
+    assert life.commit(offset=1) == [None]
     monkeypatch.setattr(life.broker.log_manager.housekeeping, "flush", lambda log, up_to: None)
     told = []
 
-    def heard(codes):
-        told.append(codes)
+    def heard(errors):
+        told.append(errors)
         told.append(life.commit(offset=4))
 
     groups = life.broker.groups
@@ -130,7 +130,7 @@ def test_who_hears_that_a_commit_is_safe_and_commits_at_once_is_the_last(monkeyp
     groups.commit_offsets(OffsetCommit("g", [OffsetToCommit("t", 0, 3)]), told.append)
     assert told == []
     life.broker.partition(CONSUMER_OFFSETS, 3).log.flush()
-    assert told == [[0], [0], [0]]
+    assert told == [[None], [None], [None]]
     assert offsets(life, "g") == {("t", 0): 4}
     life.kill()
     assert offsets(life, "g") == {("t", 0): 4}

@@ -16,7 +16,7 @@ from barnabas.errors import (
     RebalanceInProgress,
     UnknownMemberId,
 )
-from barnabas.groups.messages import Join, JoinResult, Leaver, OffsetCommit, OffsetToCommit, Sync, SyncResult
+from barnabas.groups.messages import Join, JoinResult, LeavingMember, OffsetCommit, OffsetToCommit, Sync, SyncResult
 
 GROUP = "g"
 SESSION_S, REBALANCE_S = 10, 30
@@ -31,7 +31,7 @@ SUPPORTED = (
 )
 """The protocols that clients support. One of them changes its protocols."""
 
-JOINS_AGAIN = {RebalanceInProgress.code, IllegalGeneration.code}
+KEEPS_MEMBER_ID = (RebalanceInProgress, IllegalGeneration, MemberIdRequired, InconsistentGroupProtocol)
 
 
 class PendingResponse:
@@ -126,10 +126,10 @@ class Walker:
         self.world.coordinator.join(join, client.waits)
 
     def joined(self, client: Client, result: JoinResult) -> None:
-        if result.error_code:
-            if result.error_code == MemberIdRequired.code:
+        if result.error:
+            if isinstance(result.error, MemberIdRequired):
                 client.member_id = result.member_id
-            self.refused(client, result.error_code)
+            self.refused(client, result.error)
             return
         assert self.chosen.setdefault(result.generation_id, result.protocol_name) == result.protocol_name
         if result.members:
@@ -152,8 +152,8 @@ class Walker:
         )
 
     def synced(self, client: Client, generation: int, result: SyncResult) -> None:
-        if result.error_code:
-            self.refused(client, result.error_code)
+        if result.error:
+            self.refused(client, result.error)
             return
         client.assignment = result.assignment
         if result.assignment:
@@ -162,29 +162,30 @@ class Walker:
             assert self.told.setdefault(generation, brought) == brought, "two assignments in one generation"
 
     def heartbeat(self, client: Client) -> None:
-        code = self.world.coordinator.heartbeat(GROUP, client.member_id, client.instance, client.generation)
-        if code:
-            self.refused(client, code)
+        try:
+            self.world.coordinator.heartbeat(GROUP, client.member_id, client.instance, client.generation)
+        except KafkaError as error:
+            self.refused(client, error)
 
     def commit(self, client: Client) -> None:
         offsets = [OffsetToCommit("t", 0, len(self.asked))]
         commit = OffsetCommit(GROUP, offsets, client.generation, client.member_id, client.instance)
-        asked = self.ask(lambda codes: None)
+        asked = self.ask(lambda errors: None)
         try:
             self.world.coordinator.commit_offsets(commit, asked)
         except KafkaError:
             asked([])
 
     def leave(self, client: Client) -> None:
-        self.world.coordinator.leave(GROUP, [Leaver(client.member_id, client.instance)])
+        self.world.coordinator.leave(GROUP, [LeavingMember(client.member_id, client.instance)])
 
-    def refused(self, client: Client, code: int) -> None:
+    def refused(self, client: Client, error: KafkaError) -> None:
         client.has_to_join = True
-        if code == FencedInstanceId.code:
+        if isinstance(error, FencedInstanceId):
             client.is_fenced = True
-        elif code not in JOINS_AGAIN and code not in (MemberIdRequired.code, InconsistentGroupProtocol.code):
+        elif not isinstance(error, KEEPS_MEMBER_ID):
             client.member_id = ""
-        assert code != UnknownMemberId.code or not client.member_id
+        assert not isinstance(error, UnknownMemberId) or not client.member_id
 
     # ---------------------------------------------------------------- around
 

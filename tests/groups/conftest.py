@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
@@ -20,7 +21,7 @@ from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.groups.messages import (
     Join,
     JoinResult,
-    Leaver,
+    LeavingMember,
     OffsetCommit,
     OffsetToCommit,
     Sync,
@@ -39,8 +40,8 @@ def milliseconds(text: str) -> int:
     return int(number) * UNITS[unit]
 
 
-def error_name(code: int) -> str:
-    name = KafkaError.by_code[code].__name__
+def error_name(error: KafkaError) -> str:
+    name = type(error).__name__
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
 
 
@@ -118,6 +119,7 @@ class World:
         return str(self.ids)
 
     def write(self, group_id, records, written, producer=None, appended=None) -> None:
+        written = with_instances(written)
         if self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas)
@@ -224,9 +226,9 @@ class World:
         return tuple((name, subscription(topics)) for name, _, topics in pairs)
 
     def joined(self, client: Client, result: JoinResult) -> None:
-        if result.error_code:
-            self.say(f"{client.name}: {error_name(result.error_code)} {result.member_id}".rstrip())
-            if error_name(result.error_code) == "MEMBER_ID_REQUIRED":
+        if result.error:
+            self.say(f"{client.name}: {error_name(result.error)} {result.member_id}".rstrip())
+            if error_name(result.error) == "MEMBER_ID_REQUIRED":
                 client.member_id = result.member_id
             return
         client.member_id, client.generation = result.member_id, result.generation_id
@@ -254,32 +256,36 @@ class World:
         self.coordinator.sync(sync, lambda result: self.synced(client, result))
 
     def synced(self, client: Client, result: SyncResult) -> None:
-        told = error_name(result.error_code) if result.error_code else f"has [{result.assignment.decode()}]"
+        told = error_name(result.error) if result.error else f"has [{result.assignment.decode()}]"
         self.say(f"{client.name}: {told}")
 
     def do_heartbeat(self, words, options) -> None:
         for name in words:
             client = self.client(name)
-            code = self.coordinator.heartbeat(
-                options.get("group", "g"),
-                options.get("id", client.member_id),
-                options.get("instance"),
-                int(options.get("generation", client.generation)),
-            )
-            self.say(f"{name}: {error_name(code) if code else 'ok'}")
+            try:
+                self.coordinator.heartbeat(
+                    options.get("group", "g"),
+                    options.get("id", client.member_id),
+                    options.get("instance"),
+                    int(options.get("generation", client.generation)),
+                )
+            except KafkaError as error:
+                self.say(f"{name}: {error_name(error)}")
+            else:
+                self.say(f"{name}: ok")
 
     def do_leave(self, words, options) -> None:
         """``leave a b``, or ``leave instance=i`` as an administrator."""
         instance = options.get("instance")
-        leavers = [Leaver(options.get("id", self.client(name).member_id), instance) for name in words]
+        leavers = [LeavingMember(options.get("id", self.client(name).member_id), instance) for name in words]
         try:
-            answers = self.coordinator.leave(options.get("group", "g"), leavers or [Leaver("", instance)])
+            answers = self.coordinator.leave(options.get("group", "g"), leavers or [LeavingMember("", instance)])
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
             return
         for answer in answers:
             who = answer.member_id or answer.group_instance_id or "nobody"
-            self.say(f"{who} {error_name(answer.error_code) if answer.error_code else 'left'}")
+            self.say(f"{who} {error_name(answer.error) if answer.error else 'left'}")
 
     def do_stable(self, words, options) -> None:
         """All of these join, and the first one assigns each its own name."""
@@ -306,7 +312,7 @@ class World:
             try:
                 group = self.coordinator.describe(group_id)
             except KafkaError as error:
-                self.say(error_name(error.code))
+                self.say(error_name(error))
                 continue
             self.say(f"{group_id}: {group.state} {group.protocol_type or '-'} {group.protocol_name or '-'}")
             for member in group.members:
@@ -322,7 +328,7 @@ class World:
 
     def do_delete(self, words, _) -> None:
         for group_id in words:
-            self.coordinator.delete(group_id, lambda code: self.say(f"{error_name(code) if code else 'deleted'}"))
+            self.coordinator.delete(group_id, lambda error: self.say(f"{error_name(error) if error else 'deleted'}"))
 
     # --------------------------------------------------------------- offsets
 
@@ -347,22 +353,20 @@ class World:
             Producer(int(options["by"]), 0) if "by" in options else None,
         )
         try:
-            self.coordinator.commit_offsets(commit, lambda codes: self.codes(offsets, codes))
+            self.coordinator.commit_offsets(commit, lambda errors: self.results(offsets, errors))
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
 
-    def codes(self, asked, codes) -> None:
-        told = [
-            f"{each[0]}-{each[1]} {error_name(code) if code else 'ok'}" for each, code in zip(asked, codes, strict=True)
-        ]
-        self.say(", ".join(told))
+    def results(self, requested, errors) -> None:
+        results = zip(requested, errors, strict=True)
+        self.say(", ".join(f"{each[0]}-{each[1]} {error_name(error) if error else 'ok'}" for each, error in results))
 
     def do_offsets(self, words, _) -> None:
         for group_id in words or ["g"]:
             try:
                 offsets = self.coordinator.fetch_offsets(group_id)
             except KafkaError as error:
-                self.say(error_name(error.code))
+                self.say(error_name(error))
                 continue
             told = [f"{topic}-{p} at {at.offset}" for topic, each in offsets.items() for p, at in each.items()]
             told += [f"{topic}-{p} unstable" for topic, p in self.coordinator.unstable_offsets(group_id)]
@@ -384,10 +388,10 @@ class World:
         positions = [(topic, int(p)) for topic, _, p in (word.rpartition("-") for word in words)]
         try:
             self.coordinator.delete_offsets(
-                options.get("group", "g"), positions, lambda codes: self.codes(positions, codes)
+                options.get("group", "g"), positions, lambda errors: self.results(positions, errors)
             )
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
 
     def do_drop(self, words, _) -> None:
         """Deletes topics."""

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
@@ -101,6 +102,7 @@ class World:
         return int(key.rpartition(":")[2]) % 2
 
     def append(self, index, record_key, value, appended, written) -> None:
+        written = with_instances(written)
         if self.log_error is not None:
             self.say("log: refused")
             written(self.log_error)
@@ -216,8 +218,8 @@ class World:
             if outcome.error is None:
                 self.say(f"{name}: {what}" if what else f"{name}: {self.state(outcome.state)}")
             else:
-                assert outcome.message
-                self.say(f"{name}: {NAMES[outcome.error]}")
+                assert str(outcome.error)
+                self.say(f"{name}: {NAMES[type(outcome.error)]}")
 
         return reply
 

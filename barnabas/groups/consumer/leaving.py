@@ -58,8 +58,8 @@ class Leaving:
             new_records = None
         result = HeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch)
 
-        def done(error: type[KafkaError] | None) -> None:
-            reply(result if error is None else HeartbeatResult.refused(error()))
+        def done(error: KafkaError | None) -> None:
+            reply(result if error is None else HeartbeatResult.refused(error))
 
         if new_records is None:
             self.remove(group, [member], done)
@@ -95,11 +95,11 @@ class Leaving:
         if group is None or member is None:
             return
 
-        def done(error: type[KafkaError] | None) -> None:
+        def done(error: KafkaError | None) -> None:
             if error is None:
                 logger.info("group %s: removed member %s: %s", group_id, member_id, why)
                 return
-            logger.warning("group %s: cannot remove member %s: %s", group_id, member_id, error.__name__)
+            logger.warning("group %s: cannot remove member %s: %s", group_id, member_id, error)
             if deadline is not None:
                 self._environment.deadlines.set(deadline, RETRY_S)
 

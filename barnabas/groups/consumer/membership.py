@@ -99,8 +99,8 @@ class Membership:
             assignment=_assignment(member) if request.is_full or member.assigned != former.assigned else None,
         )
 
-        def done(error: type[KafkaError] | None) -> None:
-            reply(result if error is None else HeartbeatResult.refused(error()))
+        def done(error: KafkaError | None) -> None:
+            reply(result if error is None else HeartbeatResult.refused(error))
 
         self.environment.ledger.commit(group.group_id, new_records, done)
         if isinstance(found, ClassicGroup):

@@ -6,7 +6,7 @@ Knows nothing of the wire.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from barnabas.errors import NONE, KafkaError
+from barnabas.errors import KafkaError
 
 JOINING = 0
 """The epoch of a member that joins, or rejoins without partitions."""
@@ -49,8 +49,7 @@ class Heartbeat(NamedTuple):
 class HeartbeatResult(NamedTuple):
     """The response to a :class:`Heartbeat`."""
 
-    error_code: int = NONE
-    error_message: str | None = None
+    error: KafkaError | None = None
     member_id: str | None = None
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
@@ -59,7 +58,7 @@ class HeartbeatResult(NamedTuple):
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
-        return cls(error.code, str(error) if error.args else None)
+        return cls(error)
 
 
 HeartbeatReply = Callable[[HeartbeatResult], object]

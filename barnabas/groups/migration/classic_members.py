@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from barnabas.deadlines import Deadline
 from barnabas.errors import (
-    NONE,
     FencedInstanceId,
     IllegalGeneration,
     InconsistentGroupProtocol,
@@ -28,7 +27,16 @@ from barnabas.groups.consumer.member import ClassicProtocols, Member
 from barnabas.groups.consumer.member_states import UNRELEASED, UNREVOKED
 from barnabas.groups.consumer.membership import Membership
 from barnabas.groups.ledger import Pair
-from barnabas.groups.messages import Join, JoinReply, JoinResult, Leaver, Left, Sync, SyncReply, SyncResult
+from barnabas.groups.messages import (
+    Join,
+    JoinReply,
+    JoinResult,
+    LeaveResult,
+    LeavingMember,
+    Sync,
+    SyncReply,
+    SyncResult,
+)
 from barnabas.groups.migration.downgrading import Downgrading
 from barnabas.groups.migration.embedded import Subscription, assignment_of, preferred, subscription_of, version_of
 from barnabas.groups.migration.policy import policy_of
@@ -54,7 +62,7 @@ class ClassicMembers:
         try:
             self._join(self._directory.require(join.group_id), join, reply)
         except KafkaError as error:
-            reply(JoinResult.refused(type(error)))
+            reply(JoinResult.refused(error))
 
     def _join(self, group: ConsumerGroup, join: Join, reply: JoinReply) -> None:
         settings = self._environment.config()
@@ -64,7 +72,7 @@ class ClassicMembers:
         checks.check_room(group, member_id, settings["group.consumer.max.size"])
         _check_protocols(group, join)
         if not join.member_id and join.group_instance_id is None and join.knows_member_id_required:
-            reply(JoinResult.refused(MemberIdRequired, member_id))
+            reply(JoinResult.refused(MemberIdRequired(), member_id))
             return
         new_records: list[Pair] = []
         replaced = self._replaced(group, join)
@@ -72,9 +80,9 @@ class ClassicMembers:
         subscription = self._subscription(join)
         member = _updated(former, join, subscription)
         epoch, member = self._advance(group, former, member, subscription, new_records)
-        result = JoinResult(NONE, member.member_id, member.epoch, CONSUMER_PROTOCOL, preferred(join.protocols)[0])
+        result = JoinResult(None, member.member_id, member.epoch, CONSUMER_PROTOCOL, preferred(join.protocols)[0])
 
-        def done(error: type[KafkaError] | None) -> None:
+        def done(error: KafkaError | None) -> None:
             if error is None:
                 reply(result)
                 return
@@ -137,18 +145,18 @@ class ClassicMembers:
 
     # -------------------------------------------------------------- heartbeat
 
-    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> int:
-        """Handles a Heartbeat. Returns its error code: REBALANCE_IN_PROGRESS if the member has to rejoin."""
-        try:
-            group = self._directory.require(group_id)
-            member = _require_classic(group, member_id, instance_id, generation_id)
-        except KafkaError as error:
-            return error.code
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation_id: int) -> None:
+        """Handles a Heartbeat.
+
+        :raises RebalanceInProgress: the member has to rejoin
+        :raises KafkaError: it is not a member in that epoch
+        """
+        group = self._directory.require(group_id)
+        member = _require_classic(group, member_id, instance_id, generation_id)
         self._expect_heartbeat(group, member)
         if _must_rejoin(group, member) or self._needs_assignment(group):
             self._expect_join(group, member)
-            return RebalanceInProgress.code
-        return NONE
+            raise RebalanceInProgress
 
     def _needs_assignment(self, group: ConsumerGroup) -> bool:
         """Returns whether members have to rejoin so that a new assignment is computed.
@@ -209,40 +217,40 @@ class ClassicMembers:
                 raise RebalanceInProgress
             assignment = assignment_of(member.assigned, version_of(metadata), self._environment.image())
         except KafkaError as error:
-            reply(SyncResult.refused(type(error)))
+            reply(SyncResult.refused(error))
             return
         except MalformedMessage:
-            reply(SyncResult.refused(UnknownServerError))
+            reply(SyncResult.refused(UnknownServerError()))
             return
         self._cancel(group.syncs, member)
         self._expect_heartbeat(group, member)
-        reply(SyncResult(NONE, sync.protocol_type, sync.protocol_name, assignment))
+        reply(SyncResult(None, sync.protocol_type, sync.protocol_name, assignment))
 
     # ------------------------------------------------------------------ leave
 
-    def leave(self, group_id: str, leavers: Sequence[Leaver]) -> list[Left]:
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> list[LeaveResult]:
         """Handles a LeaveGroup. Removes members of either protocol."""
         group = self._directory.require(group_id)
-        answers: list[Left] = []
+        answers: list[LeaveResult] = []
         gone: dict[str, Member] = {}
-        for leaver in leavers:
+        for leaver in leaving:
             try:
                 member = _leaving_member(group, leaver)
             except KafkaError as error:
-                answers.append(Left(leaver.member_id, leaver.group_instance_id, error.code))
+                answers.append(LeaveResult(leaver.member_id, leaver.group_instance_id, error))
             else:
                 gone[member.member_id] = member
-                answers.append(Left(leaver.member_id, leaver.group_instance_id))
-        refused: list[int] = []
+                answers.append(LeaveResult(leaver.member_id, leaver.group_instance_id))
+        refused: list[KafkaError] = []
 
-        def done(error: type[KafkaError] | None) -> None:
+        def done(error: KafkaError | None) -> None:
             if error is not None:
-                refused.append(error.code)
+                refused.append(error)
 
         if gone:
             logger.info("group %s: %s leave", group.group_id, ", ".join(gone))
             self._leaving.remove(group, list(gone.values()), done)
-        return [each._replace(error_code=each.error_code or refused[0]) for each in answers] if refused else answers
+        return [each._replace(error=each.error or refused[0]) for each in answers] if refused else answers
 
 
 def _check_protocols(group: ConsumerGroup, join: Join) -> None:
@@ -308,7 +316,7 @@ def _require_classic(group: ConsumerGroup, member_id: str, instance_id: str | No
     return member
 
 
-def _leaving_member(group: ConsumerGroup, leaver: Leaver) -> Member:
+def _leaving_member(group: ConsumerGroup, leaver: LeavingMember) -> Member:
     if leaver.group_instance_id is not None and not leaver.member_id:
         # An administrator removes the instance, whatever its member id is.
         member = group.static_member(leaver.group_instance_id)

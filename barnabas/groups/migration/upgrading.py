@@ -126,8 +126,8 @@ class Upgrading:
         """Tells members that wait for a rebalance to rejoin."""
         rebalance = self._environment.classic
         for member in classic.members.values():
-            rebalance.answer_join(classic, member, JoinResult.refused(RebalanceInProgress, member.member_id))
-            rebalance.answer_sync(member, SyncResult.refused(RebalanceInProgress))
+            rebalance.answer_join(classic, member, JoinResult.refused(RebalanceInProgress(), member.member_id))
+            rebalance.answer_sync(member, SyncResult.refused(RebalanceInProgress()))
 
 
 def _without_duplicates(members: Iterable[Member]) -> list[Member]:

@@ -45,7 +45,7 @@ class HeartbeatResult(NamedTuple):
     """None if it has not changed."""
 
 
-HeartbeatReply = Callable[[HeartbeatResult | type[KafkaError]], object]
+HeartbeatReply = Callable[[HeartbeatResult | KafkaError], object]
 
 
 class DescribedMember(NamedTuple):
@@ -71,6 +71,6 @@ class DescribedGroup(NamedTuple):
     members: Sequence[DescribedMember]
 
 
-PartitionErrors = dict[tuple[bytes, int], type[KafkaError] | None]
+PartitionErrors = dict[tuple[bytes, int], KafkaError | None]
 """The result of each (topic id, partition)."""
-TopicErrors = dict[bytes, type[KafkaError] | None]
+TopicErrors = dict[bytes, KafkaError | None]

@@ -77,7 +77,7 @@ class ShareGroups:
             update.records.append(records.state_record(request.group_id, group.state.with_initializing(to_initialize)))
         answer = self._answer(request, member, update.updated)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None:
                 group.refresh_at_ms = ALWAYS_DUE
                 self.states.unmark_initializing(group, to_initialize)
@@ -149,7 +149,7 @@ class ShareGroups:
         if request.member_id not in group.members:
             raise _unknown(request)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             reply(HeartbeatResult(request.member_id, LEAVE_EPOCH) if error is None else error)
 
         self._remove(group, request.member_id, written)
@@ -180,9 +180,9 @@ class ShareGroups:
         self._environment.deadlines.set(session, timeout_ms / 1000)
 
     def _expire(self, group: ShareGroup, member_id: str) -> None:
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None and member_id in group.members:
-                logger.warning("group %s: cannot remove member %s: %s", group.group_id, member_id, error.__name__)
+                logger.warning("group %s: cannot remove member %s: %s", group.group_id, member_id, error)
                 self._restart_session(group, member_id)
 
         logger.info("group %s: removing member %s: its session timed out", group.group_id, member_id)

@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 NO_START_OFFSET = -1
 """The start offset of a share partition without state: ``share.auto.offset.reset`` decides it."""
 
-PartitionsReply = Callable[[PartitionErrors | type[KafkaError]], object]
-TopicsReply = Callable[[TopicErrors | type[KafkaError]], object]
+PartitionsReply = Callable[[PartitionErrors | KafkaError], object]
+TopicsReply = Callable[[TopicErrors | KafkaError], object]
 
 
 class StateManager:
@@ -103,7 +103,7 @@ class StateManager:
 
         def done(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             failed = [
-                f"{topics[topic_id].name}-{partition} ({outcome.error.__name__})"
+                f"{topics[topic_id].name}-{partition} ({outcome.error})"
                 for (topic_id, partition), outcome in outcomes.items()
                 if outcome.error is not None
             ]
@@ -128,7 +128,7 @@ class StateManager:
         for at in outcomes:
             group.initializing_since_ms.pop(at, None)
         if not self._is_current(group):
-            written(GroupIdNotFound)
+            written(GroupIdNotFound())
             return
         by_id = self._environment.image().topics_by_id
         made: dict[bytes, set[int]] = {}
@@ -176,14 +176,14 @@ class StateManager:
             reply({})
             return
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None:
                 self.unmark_initializing(group, topics)
                 reply(error)
                 return
             current = self._environment.groups.get(group_id)
             if not isinstance(current, ShareGroup):
-                reply(GroupIdNotFound)
+                reply(GroupIdNotFound())
                 return
 
             def initialized(outcomes: Mapping[TopicPartition, Outcome]) -> None:
@@ -221,7 +221,7 @@ class StateManager:
             raise NonEmptyGroup
         state = group.state
         deleted_ids = [each for each in dict.fromkeys(topic_ids) if each in state.initialized or each in state.deleting]
-        errors: TopicErrors = {each: None if each in deleted_ids else UnknownTopicOrPartition for each in topic_ids}
+        errors: TopicErrors = {each: None if each in deleted_ids else UnknownTopicOrPartition() for each in topic_ids}
         if not deleted_ids:
             reply(errors)
             return
@@ -244,11 +244,11 @@ class StateManager:
         def deleted(outcomes: Mapping[TopicPartition, Outcome]) -> None:
             error = next((each.error for each in outcomes.values() if each.error is not None), None)
             if error is None and not group.is_empty:  # a member joined meanwhile
-                error = NonEmptyGroup
+                error = NonEmptyGroup()
             if error is not None:
                 self._deleted(group, outcomes, lambda failure: written(failure or error))
             elif not self._is_current(group):
-                written(GroupIdNotFound)
+                written(GroupIdNotFound())
             elif group.state.initialized or group.state.initializing:
                 self.delete_group(group, written)  # a member joined meanwhile, had partitions initialized, and left
             else:
@@ -265,7 +265,7 @@ class StateManager:
         deleted_ids: Collection[bytes],
         remaining: StateMetadata,
         done: Done,
-        refused: Callable[[type[KafkaError]], object],
+        refused: Callable[[KafkaError], object],
     ) -> None:
         """Writes that the state of the topics is being deleted, and has the persister delete it."""
         partitions = list(self._partitions(group.state, deleted_ids))
@@ -274,7 +274,7 @@ class StateManager:
         )
         state = remaining._replace(deleting={**remaining.deleting, **{each: names[each] for each in deleted_ids}})
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None:
                 refused(error)
             else:
@@ -285,7 +285,7 @@ class StateManager:
     def _deleted(self, group: ShareGroup, outcomes: Mapping[TopicPartition, Outcome], written: Written) -> None:
         """Writes which topics have no state any more."""
         if not self._is_current(group):
-            written(GroupIdNotFound)
+            written(GroupIdNotFound())
             return
         gone = [at for at, outcome in outcomes.items() if outcome.error is None]
         kept = {topic_id for (topic_id, _), outcome in outcomes.items() if outcome.error is not None}

@@ -6,7 +6,7 @@ Knows nothing of the wire, except that a topology has the form of its record.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from barnabas.errors import NONE, KafkaError, UnknownServerError
+from barnabas.errors import KafkaError
 from barnabas.groups.streams.configuring import ConfiguredTopology, Problem
 from barnabas.groups.streams.member import Endpoint, Member
 from barnabas.groups.streams.tasks import Target, Tasks
@@ -57,8 +57,7 @@ class EndpointPartitions(NamedTuple):
 class HeartbeatResult(NamedTuple):
     """The response to a :class:`Heartbeat`. With an error the other fields are ignored."""
 
-    error_code: int = NONE
-    error_message: str | None = None
+    error: KafkaError | None = None
     member_id: str = ""
     member_epoch: int = 0
     heartbeat_interval_ms: int = 0
@@ -72,8 +71,7 @@ class HeartbeatResult(NamedTuple):
 
     @classmethod
     def refused(cls, error: KafkaError) -> Self:
-        has_reason = bool(error.args) and not isinstance(error, UnknownServerError)
-        return cls(error.code, str(error) if has_reason else None)
+        return cls(error)
 
 
 HeartbeatReply = Callable[[HeartbeatResult], object]

@@ -80,9 +80,9 @@ class StreamsGroups:
         topic_changes = group.topic_changes
         outcome = heartbeating.heartbeat(group, request, context, first)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is not None:
-                reply(HeartbeatResult.refused(error()))
+                reply(HeartbeatResult.refused(error))
                 return
             self._set_deadlines(request.group_id, outcome.member)
             if not is_new:
@@ -191,15 +191,15 @@ class StreamsGroups:
         member = group.require_member(request.member_id)
         logger.info("group %s: member %s leaves", request.group_id, request.member_id)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 reply(HeartbeatResult(member_id=request.member_id, member_epoch=request.member_epoch, status=()))
             else:
-                reply(HeartbeatResult.refused(error()))
+                reply(HeartbeatResult.refused(error))
 
         self._remove(group, member, written)
 
-    def _remove(self, group: StreamsGroup, member: Member, done: Callable[[type[KafkaError] | None], object]) -> None:
+    def _remove(self, group: StreamsGroup, member: Member, done: Callable[[KafkaError | None], object]) -> None:
         """Removes a member. Its tasks are assigned in the next epoch."""
         bumped = group_record(
             group.group_id,
@@ -255,11 +255,11 @@ class StreamsGroups:
         :param deadline: set again if the removal cannot be written
         """
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 logger.info("group %s: removed member %s: it %s", group.group_id, member.member_id, reason)
                 return
-            logger.warning("group %s: cannot remove member %s: %s", group.group_id, member.member_id, error.__name__)
+            logger.warning("group %s: cannot remove member %s: %s", group.group_id, member.member_id, error)
             if deadline is not None:
                 self._environment.deadlines.set(deadline, RETRY_S)
 

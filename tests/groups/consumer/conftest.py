@@ -222,8 +222,8 @@ class World:
         return {topics[name]: [int(p) for p in partitions.split(",")] for name, _, partitions in pairs}
 
     def answered(self, client: Client, beat: Heartbeat, result: HeartbeatResult) -> None:
-        if result.error_code:
-            self.say(f"{client.name}: {error_name(result.error_code)}")
+        if result.error:
+            self.say(f"{client.name}: {error_name(result.error)}")
             return
         client.epoch = result.member_epoch
         if result.member_id != client.member_id:
@@ -241,7 +241,7 @@ class World:
             try:
                 group = self.machine.coordinator.consumer.describe(group_id)
             except KafkaError as error:
-                self.say(error_name(error.code))
+                self.say(error_name(error))
                 continue
             self.say(f"{group_id}: {group.state} {group.epoch}/{group.assignment_epoch} by {group.assignor}")
             for each in group.members:
@@ -259,7 +259,7 @@ class World:
     def do_delete(self, words, _) -> None:
         for group_id in words:
             self.machine.coordinator.delete(
-                group_id, lambda code: self.say(f"{error_name(code) if code else 'deleted'}")
+                group_id, lambda error: self.say(f"{error_name(error) if error else 'deleted'}")
             )
 
     def do_interval(self, words, _) -> None:
@@ -290,10 +290,10 @@ class World:
         )
         try:
             self.machine.coordinator.commit_offsets(
-                commit, lambda codes: self.say(" ".join(error_name(code) if code else "ok" for code in codes))
+                commit, lambda errors: self.say(" ".join(error_name(each) if each else "ok" for each in errors))
             )
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
 
     def do_offsets(self, words, _) -> None:
         offsets = self.machine.coordinator.fetch_offsets(words[0] if words else "g")
@@ -315,7 +315,7 @@ class World:
         )
         self.machine.coordinator.join(
             join,
-            lambda result: self.say(f"{words[0]}: {error_name(result.error_code) if result.error_code else 'joined'}"),
+            lambda result: self.say(f"{words[0]}: {error_name(result.error) if result.error else 'joined'}"),
         )
 
 

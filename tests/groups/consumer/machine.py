@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.config.group import GroupSettings
@@ -89,6 +90,7 @@ class Machine:
         producer: Any = None,
         appended: Callable[[], object] = lambda: None,
     ) -> None:
+        written = with_instances(written)
         if self.is_broken:
             written(NotEnoughReplicas)
             return

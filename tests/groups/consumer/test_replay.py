@@ -2,6 +2,7 @@
 
 import pytest
 
+from barnabas.errors import FencedMemberEpoch
 from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.consumer.member import ClassicProtocols, Member
 from barnabas.groups.consumer.member_states import MemberState
@@ -109,7 +110,7 @@ def test_partition_metadata_of_older_brokers_goes(machine):
     member = Member("a", topic_names=frozenset({"t"}), client_id="c", client_host="/h", epoch=3, previous_epoch=2)
     pairs = group_pair(), targets_pair(), member_record("g", member), assignment_record("g", member)
     load(machine, *pairs, (key, wire.ConsumerGroupPartitionMetadataValue(topics=[topic])))
-    assert beat(machine, "a", 3).error_code == 0
+    assert beat(machine, "a", 3).error is None
     written = [wire.decode_key(each) for each, _ in machine.log[-1]]
     assert [type(each) for each in written[:2]] == [
         wire.ConsumerGroupMetadataKey,
@@ -122,7 +123,7 @@ def test_partition_metadata_of_older_brokers_goes(machine):
 def test_a_group_that_was_deleted_and_made_again_has_nothing_of_the_former(machine):
     beat(machine, "a", 0, topic_names=["t"], rebalance_timeout_ms=1000, owned={})
     beat(machine, "a", -1)
-    machine.coordinator.delete("g", lambda code: None)
+    machine.coordinator.delete("g", lambda error: None)
     beat(machine, "b", 0, topic_names=["t"], rebalance_timeout_ms=1000, owned={})
     machine.restart()
     group = machine.group()
@@ -140,10 +141,10 @@ def test_a_state_of_a_newer_broker(machine):
         (has_key(), assignment(state=9, assigned=[Has(topic_id=t, partitions=[0], assignment_epochs=[2])])),
     )
     assert group.members["a"].state is MemberState.UNKNOWN
-    assert beat(machine, "a", 3).error_code == 110
-    assert beat(machine, "a", 3, owned={t: [0]}).error_code == 110
+    assert isinstance(beat(machine, "a", 3).error, FencedMemberEpoch)
+    assert isinstance(beat(machine, "a", 3, owned={t: [0]}).error, FencedMemberEpoch)
     answer = beat(machine, "a", 0, topic_names=["t"], rebalance_timeout_ms=1000, owned={})
-    assert (answer.error_code, dict(answer.assignment)) == (0, {t: [0, 1, 2, 3]})
+    assert (answer.error, dict(answer.assignment)) == (None, {t: [0, 1, 2, 3]})
     assert machine.group().members["a"].state is MemberState.STABLE
 
 
@@ -151,7 +152,7 @@ def test_an_assignor_that_another_broker_had(machine):
     member = Member("a", topic_names=frozenset({"t"}), server_assignor="theirs", client_id="c", client_host="/h")
     load(machine, group_pair(), targets_pair(), member_record("g", member._replace(epoch=3)))
     answer = beat(machine, "a", 0, topic_names=["t"], rebalance_timeout_ms=1000, owned={})
-    assert (answer.error_code, [len(partitions) for _, partitions in answer.assignment]) == (0, [4])
+    assert (answer.error, [len(partitions) for _, partitions in answer.assignment]) == (None, [4])
     assert machine.coordinator.consumer.describe("g").assignor == "uniform"
 
 

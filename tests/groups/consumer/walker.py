@@ -114,22 +114,22 @@ class Consumer:
             return
         (result,) = self.waiting
         self.waiting = None
-        if result.error_code:
-            self.refused(KafkaError.by_code[result.error_code])
+        if result.error:
+            self.refused(result.error)
             return
         self.epoch = result.member_epoch
         if result.assignment is not None:
             self.wanted = _hand(result.assignment)
 
-    def refused(self, error: type[KafkaError]) -> None:
-        if error in (FencedMemberEpoch, UnknownMemberId):
+    def refused(self, error: KafkaError) -> None:
+        if isinstance(error, (FencedMemberEpoch, UnknownMemberId)):
             self.give_up()
-        elif error is FencedInstanceId:
+        elif isinstance(error, FencedInstanceId):
             self.is_alive = False
-        elif error is UnreleasedInstanceId:
+        elif isinstance(error, UnreleasedInstanceId):
             self.epoch = JOINING
         else:
-            assert error is NotEnoughReplicas, error
+            assert isinstance(error, NotEnoughReplicas), error
             self.lost()
 
     def lost(self) -> None:

@@ -10,7 +10,7 @@ import struct
 import pytest
 
 from barnabas.errors import KafkaError
-from barnabas.groups.messages import Join, JoinResult, Leaver, OffsetCommit, OffsetToCommit, Sync, SyncResult
+from barnabas.groups.messages import Join, JoinResult, LeavingMember, OffsetCommit, OffsetToCommit, Sync, SyncResult
 from barnabas.wire.messages import group_records as wire
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from tests.groups.conftest import error_name, milliseconds
@@ -123,8 +123,8 @@ class World(ConsumerWorld):
 
     def joined(self, client: ClassicClient, result: JoinResult) -> None:
         self.know(client, result.member_id)
-        if result.error_code:
-            super().say(f"{client.name}: {error_name(result.error_code)}")
+        if result.error:
+            super().say(f"{client.name}: {error_name(result.error)}")
             return
         client.generation = result.generation_id
         text = f"{client.name}: joined {result.generation_id}, {result.protocol_name}"
@@ -152,8 +152,8 @@ class World(ConsumerWorld):
         self.machine.coordinator.sync(sync, lambda result: self.synced(client, result))
 
     def synced(self, client: ClassicClient, result: SyncResult) -> None:
-        if result.error_code:
-            self.say(f"{client.name}: {error_name(result.error_code)}")
+        if result.error:
+            self.say(f"{client.name}: {error_name(result.error)}")
             return
         client.has = self.assigned(result.assignment)
         (version,) = struct.unpack_from(">h", result.assignment)
@@ -162,21 +162,25 @@ class World(ConsumerWorld):
     def do_heartbeat(self, words, options) -> None:
         for name in words:
             client = self.classic(name)
-            code = self.machine.coordinator.heartbeat(
-                options.get("group", "g"),
-                options.get("id", client.member_id),
-                options.get("instance"),
-                int(options.get("generation", client.generation)),
-            )
-            self.say(f"{name}: {error_name(code) if code else 'ok'}")
+            try:
+                self.machine.coordinator.heartbeat(
+                    options.get("group", "g"),
+                    options.get("id", client.member_id),
+                    options.get("instance"),
+                    int(options.get("generation", client.generation)),
+                )
+            except KafkaError as error:
+                self.say(f"{name}: {error_name(error)}")
+            else:
+                self.say(f"{name}: ok")
 
     def do_leavegroup(self, words, options) -> None:
         """``leavegroup a b``, or ``leavegroup instance=i`` as an administrator."""
         instance = options.get("instance")
         ids = [self.classics[name].member_id if name in self.classics else name for name in words] or [""]
-        for answer in self.machine.coordinator.leave("g", [Leaver(each, instance) for each in ids]):
+        for answer in self.machine.coordinator.leave("g", [LeavingMember(each, instance) for each in ids]):
             who = answer.member_id or answer.group_instance_id or "nobody"
-            self.say(f"{who}: {error_name(answer.error_code) if answer.error_code else 'left'}")
+            self.say(f"{who}: {error_name(answer.error) if answer.error else 'left'}")
 
     def do_again(self, words, options) -> None:
         """Each of these rejoins and syncs, as its heartbeat told it. Nothing is printed."""
@@ -217,10 +221,10 @@ class World(ConsumerWorld):
         commit = OffsetCommit("g", offsets, generation, client.member_id, knows_member_epochs="8" not in words)
         try:
             self.machine.coordinator.commit_offsets(
-                commit, lambda codes: self.say(" ".join(error_name(code) if code else "ok" for code in codes))
+                commit, lambda errors: self.say(" ".join(error_name(each) if each else "ok" for each in errors))
             )
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ assigned, whichever protocol it has then.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from barnabas.errors import (
@@ -21,7 +22,7 @@ from barnabas.errors import (
 )
 from barnabas.groups.classic_group import ClassicGroup
 from barnabas.groups.consumer.group import ConsumerGroup
-from barnabas.groups.messages import Join, JoinedMember, JoinResult, Leaver, Sync, SyncResult
+from barnabas.groups.messages import Join, JoinedMember, JoinResult, LeavingMember, Sync, SyncResult
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from tests.groups.consumer.machine import Machine
 from tests.groups.consumer.walker import GROUP, REBALANCE_S, ROUND_S, SESSION_S, Consumer, Hand
@@ -33,15 +34,15 @@ several."""
 
 EAGER, COOPERATIVE = "range", "cooperative-sticky"
 SUBSCRIPTIONS = (["t"], ["t", "u"])
-TAKEN_AWAY = {UnknownMemberId, IllegalGeneration}
+TAKEN_AWAY = (UnknownMemberId, IllegalGeneration)
 """The errors after which a member owns nothing in the view of the others."""
 
 
 class NewConsumer(Consumer):
     """A member of the consumer protocol. The group may have become a classic one while it was out of it."""
 
-    def refused(self, error: type[KafkaError]) -> None:
-        if error is GroupIdNotFound:
+    def refused(self, error: KafkaError) -> None:
+        if isinstance(error, GroupIdNotFound):
             self.give_up()
         else:
             super().refused(error)
@@ -117,10 +118,10 @@ class ClassicConsumer:
         self.machine.coordinator.join(join, lambda result: answers.append(lambda: self.joined(result)))
 
     def joined(self, result: JoinResult) -> None:
-        if result.error_code:
-            if result.error_code == MemberIdRequired.code:
+        if result.error:
+            if isinstance(result.error, MemberIdRequired):
                 self.member_id = result.member_id
-            self.refused(KafkaError.by_code[result.error_code])
+            self.refused(result.error)
             return
         self.member_id, self.generation = result.member_id, result.generation_id
         self.members = () if result.skip_assignment else result.members
@@ -135,8 +136,8 @@ class ClassicConsumer:
         self.machine.coordinator.sync(sync, lambda result: answers.append(lambda: self.synced(result)))
 
     def synced(self, result: SyncResult) -> None:
-        if result.error_code:
-            self.refused(KafkaError.by_code[result.error_code])
+        if result.error:
+            self.refused(result.error)
             return
         topics = self.machine.image.topics_by_name
         told = (
@@ -150,20 +151,24 @@ class ClassicConsumer:
         self.next = "heartbeat"
 
     def ask_heartbeat(self, answers: list[Callable[[], object]]) -> None:
-        code = self.machine.coordinator.heartbeat(GROUP, self.member_id, self.instance, self.generation)
-        answers.append(lambda: self.refused(KafkaError.by_code[code]) if code else None)
+        try:
+            self.machine.coordinator.heartbeat(GROUP, self.member_id, self.instance, self.generation)
+        except KafkaError as error:
+            answers.append(partial(self.refused, error))
+        else:
+            answers.append(lambda: None)
 
-    def refused(self, error: type[KafkaError]) -> None:
+    def refused(self, error: KafkaError) -> None:
         self.next = "join"
-        if error is FencedInstanceId:
+        if isinstance(error, FencedInstanceId):
             self.give_up_for_good()
-        elif error in TAKEN_AWAY:
-            member_id = "" if error is UnknownMemberId else self.member_id
+        elif isinstance(error, TAKEN_AWAY):
+            member_id = "" if isinstance(error, UnknownMemberId) else self.member_id
             self.give_up()
             self.member_id = member_id
         else:
-            known = {RebalanceInProgress, MemberIdRequired, NotEnoughReplicas, InconsistentGroupProtocol}
-            assert error in known, error
+            known = (RebalanceInProgress, MemberIdRequired, NotEnoughReplicas, InconsistentGroupProtocol)
+            assert isinstance(error, known), error
 
     def hear(self) -> None:
         if self.waiting:
@@ -191,7 +196,7 @@ class ClassicConsumer:
 
     def go(self, _: int) -> None:
         if self.is_alive and self.member_id:
-            leaver = Leaver(self.member_id, self.instance)
+            leaver = LeavingMember(self.member_id, self.instance)
             self.give_up_for_good()
             self.machine.coordinator.leave(GROUP, [leaver])
 

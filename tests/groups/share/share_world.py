@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import CoordinatorNotAvailable, KafkaError, NotEnoughReplicas
@@ -69,7 +70,7 @@ class Image:
 
 
 class Outcome(NamedTuple):
-    error: type[KafkaError] | None = None
+    error: KafkaError | None = None
 
 
 class FakePersister:
@@ -109,7 +110,7 @@ class FakePersister:
         self.answer(f"state: {group_id} forgets {told or 'nothing'}", forget)
 
     def outcomes(self, partitions) -> dict[tuple[bytes, int], Outcome]:
-        return {at: Outcome(CoordinatorNotAvailable if self.fails(at) else None) for at in partitions}
+        return {at: Outcome(CoordinatorNotAvailable() if self.fails(at) else None) for at in partitions}
 
     def fails(self, at: tuple[bytes, int]) -> bool:
         return self.failing is not None and (not self.failing or self.world.place(*at) in self.failing)
@@ -151,7 +152,7 @@ class World:
         try:
             getattr(self, "do_" + verb)([word for word in words if "=" not in word], options)
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
         printed, self.printed = self.printed, []
         return "\n".join(printed)
 
@@ -176,6 +177,7 @@ class World:
         )
 
     def write(self, group_id, records, written, producer=None, appended=lambda: None) -> None:
+        written = with_instances(written)
         if self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas)
@@ -321,11 +323,11 @@ class World:
         try:
             self.coordinator.share.heartbeat(ask, lambda result: self.beaten(group, name, result))
         except KafkaError as error:
-            self.say(f"{name}: {error_name(error.code)}")
+            self.say(f"{name}: {error_name(error)}")
 
-    def beaten(self, group: str, name: str, result: HeartbeatResult | type[KafkaError]) -> None:
+    def beaten(self, group: str, name: str, result: HeartbeatResult | KafkaError) -> None:
         if not isinstance(result, HeartbeatResult):
-            self.say(f"{name}: {error_name(result.code)}")
+            self.say(f"{name}: {error_name(result)}")
             return
         self.epochs[group, name] = result.member_epoch
         if result.member_epoch < 0:
@@ -356,7 +358,7 @@ class World:
 
     def do_delete(self, words, _) -> None:
         for group_id in words or ["g"]:
-            self.coordinator.delete(group_id, lambda code: self.say(error_name(code) if code else "deleted"))
+            self.coordinator.delete(group_id, lambda error: self.say(error_name(error) if error else "deleted"))
 
     def do_expire(self, *_) -> None:
         self.runtime.only.expire_offsets()
@@ -383,9 +385,9 @@ class World:
 
     def altered(self, found) -> None:
         if not isinstance(found, dict):
-            self.say(error_name(found.code))
+            self.say(error_name(found))
             return
-        told = [f"{self.place(*at)} {error_name(error.code) if error else 'ok'}" for at, error in found.items()]
+        told = [f"{self.place(*at)} {error_name(error) if error else 'ok'}" for at, error in found.items()]
         self.say(", ".join(told) or "nothing to do")
 
     def do_forget(self, words, options) -> None:
@@ -394,9 +396,9 @@ class World:
 
     def forgotten(self, found) -> None:
         if not isinstance(found, dict):
-            self.say(error_name(found.code))
+            self.say(error_name(found))
             return
-        told = [f"{self.names[each]} {error_name(error.code) if error else 'ok'}" for each, error in found.items()]
+        told = [f"{self.names[each]} {error_name(error) if error else 'ok'}" for each, error in found.items()]
         self.say(", ".join(told) or "nothing to do")
 
     # ---------------------------------------------------- other kinds of group
@@ -404,14 +406,14 @@ class World:
     def do_commit(self, _, options) -> None:
         commit = OffsetCommit(options.get("group", "g"), [OffsetToCommit("t", 0, 5)])
         self.coordinator.commit_offsets(
-            commit, lambda codes: self.say(", ".join(error_name(code) if code else "ok" for code in codes))
+            commit, lambda errors: self.say(", ".join(error_name(each) if each else "ok" for each in errors))
         )
 
     def do_classic(self, _, options) -> None:
         join = Join(
             options.get("group", "g"), "", None, "c", "/127.0.0.1", 10_000, 10_000, "consumer", (("range", b""),)
         )
-        self.coordinator.join(join, lambda result: self.say(f"classic: {error_name(result.error_code)}"))
+        self.coordinator.join(join, lambda result: self.say(f"classic: {error_name(result.error)}"))
 
     def group(self, group_id: str = "g") -> ShareGroup | None:
         try:

@@ -6,9 +6,10 @@ name, and remembers its epoch and its tasks. Responses and records are printed i
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
@@ -80,8 +81,8 @@ class Client:
         return [[(each, sorted(partitions)) for each, partitions in role.items()] for role in self.tasks]
 
 
-def error_name(code: int) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", KafkaError.by_code[code].__name__).upper()
+def error_name(error: KafkaError) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).upper()
 
 
 def show(tasks: Mapping[str, Collection[int]]) -> str:
@@ -139,6 +140,7 @@ class World:
     # ---------------------------------------------------------------- around
 
     def write(self, group_id, records, written, producer=None, appended=None) -> None:
+        written = with_instances(written)
         if self.is_broken:
             self.say("log: refused")
             written(NotEnoughReplicas)
@@ -328,8 +330,8 @@ class World:
         self.coordinator.streams.heartbeat(ask, lambda result: self.answered(client, result))
 
     def answered(self, client: Client, result: HeartbeatResult) -> None:
-        if result.error_code:
-            self.say(f"{client.name}: {error_name(result.error_code)}")
+        if result.error:
+            self.say(f"{client.name}: {error_name(result.error)}")
             return
         client.epoch = result.member_epoch
         told = ""
@@ -349,9 +351,13 @@ class World:
         offsets = [OffsetToCommit(topic, int(partition), 1)]
         commit = OffsetCommit(GROUP, offsets, int(options.get("epoch", client.epoch)), name)
         try:
-            self.coordinator.commit_offsets(commit, lambda codes: self.say(f"{name}: {codes}"))
+            self.coordinator.commit_offsets(commit, lambda errors: self.committed(name, errors))
         except KafkaError as error:
-            self.say(f"{name}: {error_name(error.code)}")
+            self.say(f"{name}: {error_name(error)}")
+
+    def committed(self, name: str, errors: Sequence[KafkaError | None]) -> None:
+        (error,) = errors
+        self.say(f"{name}: {error_name(error) if error else 'committed'}")
 
     # ------------------------------------------------------------ inspection
 
@@ -359,7 +365,7 @@ class World:
         try:
             found = self.coordinator.streams.describe(GROUP)
         except KafkaError as error:
-            self.say(error_name(error.code))
+            self.say(error_name(error))
             return
         self.say(f"{found.state} epoch {found.epoch} assigned {found.assignment_epoch}")
         for member, target in found.members:
@@ -374,7 +380,7 @@ class World:
         return f"{member.member_id} {member.state.name} epoch {member.epoch} runs {runs}{gives}, is to run {wants}"
 
     def do_delete(self, _, __) -> None:
-        self.coordinator.delete(GROUP, lambda code: self.say(error_name(code) if code else "deleted"))
+        self.coordinator.delete(GROUP, lambda error: self.say(error_name(error) if error else "deleted"))
 
     @property
     def group(self) -> StreamsGroup | None:
