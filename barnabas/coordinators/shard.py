@@ -56,10 +56,10 @@ class Shard(Protocol):
         """Applies the end of the transaction that the producer has had open in this partition."""
 
     def loaded(self) -> None:
-        """Begins to serve: the whole log has been replayed. :raises MalformedMessage: a record makes no sense"""
+        """Starts deadlines: the whole log has been replayed. :raises MalformedMessage: a record makes no sense"""
 
     def unloaded(self) -> None:
-        """Ends to serve: whoever waits is answered NOT_COORDINATOR."""
+        """Drops the state, and answers NOT_COORDINATOR to whoever waits."""
 
 
 S = TypeVar("S", bound=Shard)

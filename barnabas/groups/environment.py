@@ -1,6 +1,6 @@
-"""What groups of every kind live in: the ledger, the clock, the cluster, the settings, and each other.
+"""What groups of each type need of their shard: the other groups, the ledger, time, the cluster and the configs.
 
-Knows nothing of what any of these is made of.
+Knows nothing of who provides it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PartitionView(Protocol):
-    """One partition, as far as groups have to know it."""
+    """One partition, as far as groups need it."""
 
     @property
     def replicas(self) -> tuple[int, ...]: ...
@@ -47,7 +47,7 @@ class BrokerView(Protocol):
 
 
 class ClusterView(Protocol):
-    """The cluster as it is at a moment: what a ``MetadataImage`` says of it."""
+    """The cluster as of one moment: the part of a ``MetadataImage`` that groups need."""
 
     @property
     def offset(self) -> int: ...
@@ -63,7 +63,7 @@ class ClusterView(Protocol):
 
 
 class TopicToMake(NamedTuple):
-    """A topic that a group needs, and that the broker is to make."""
+    """A topic for the broker to create."""
 
     name: str
     partitions: int
@@ -73,7 +73,7 @@ class TopicToMake(NamedTuple):
 
 
 TopicsMade = Callable[[Mapping[str, str]], object]
-"""Takes the reasons why topics could not be made, by their names."""
+"""Called with the topics that could not be created, and why."""
 
 CreateTopics = Callable[[Sequence[TopicToMake], TopicsMade], object]
 
@@ -90,10 +90,10 @@ def no_persister() -> Persister:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Handed to each kind of group when it is made."""
+    """Handed to each type of group."""
 
     groups: dict[str, Group]
-    """All groups that are here, of every kind."""
+    """All groups of the shard, of each type."""
     ledger: Ledger
     clock: Clock
     deadlines: Deadlines
@@ -102,10 +102,10 @@ class Environment:
     config: Callable[[], Settings]
     """The broker's configs as they are now, by their dotted names."""
     group_settings: Callable[[str], Settings]
-    """The configs of a group as they are in effect: its own where they are set, the broker's where not."""
+    """The effective configs of a group: its own, then the broker's."""
     classic: "Rebalance"
-    """What moves classic groups on: one that was a consumer group until now, or is about to be one."""
+    """Rebalances classic groups, such as one that has been downgraded."""
     persister: Callable[[], Persister] = no_persister
-    """Who keeps the state of the share partitions."""
+    """The way to the share coordinator."""
     create_topics: CreateTopics = no_topics
-    """Has the cluster make topics; told by name which could not be made, and why."""
+    """Has the controller create topics."""

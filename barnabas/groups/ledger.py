@@ -1,7 +1,7 @@
-"""How groups change: records are appended, then applied. Nothing else changes what they keep.
+"""Changes groups by their records: appends them, then applies them.
 
-Knows nothing of what records mean: each kind of group brings the functions that apply its own. As the same functions
-take in the log at start, what is in memory is what the log says, before a restart and after it.
+Knows nothing of what records mean: each type of group has appliers for its own. The same appliers replay the log, so
+memory has what the log says, before a restart and after it.
 """
 
 import logging
@@ -15,18 +15,18 @@ from barnabas.wire.coordinator_records import CoordinatorKey, CoordinatorValue
 from barnabas.wire.messages.group_records import GroupMetadataValue, OffsetCommitValue, encode_key, encode_value
 
 Pair = tuple[CoordinatorKey, CoordinatorValue | None]
-"""A record; None takes away what the key names."""
+"""A record; one without a value is a tombstone."""
 
 Applier = Callable[[Any, Any], None]
-"""Takes a key and its value, or None."""
+"""Applies a record: its key, and its value or None."""
 
 Written = Callable[[KafkaError | None], object]
-"""Told once that records are safe, or why they are not, as the answer to the client has to put it."""
+"""Called once, with None when records are safe, or with the error for the client."""
 
 logger = logging.getLogger(__name__)
 
 VERSIONS: dict[type[CoordinatorValue], int] = {GroupMetadataValue: 3}
-"""In which version Apache Kafka 4.x writes a value, where it is not 0: classic groups with instance ids."""
+"""The versions of values that are not 0, as Apache Kafka 4.x writes them."""
 
 
 class Write(Protocol):
@@ -48,19 +48,19 @@ class Write(Protocol):
 
 
 class Ledger:
-    """The one way to the log for what lives by its records."""
+    """The only way to change a group of the newer types."""
 
     def __init__(self, write: Write, applier_of: Callable[[type[CoordinatorKey]], Applier | None]) -> None:
-        """``applier_of`` finds what applies records with such a key, None where nobody takes them."""
+        """:param applier_of: returns what applies records with such a key, or None"""
         self._write = write
         self._applier_of = applier_of
         self._appliers: dict[type[CoordinatorKey], Applier | None] = {}
 
     def commit(self, group_id: str, records: Sequence[Pair], done: Written) -> None:
-        """Append the records as one batch, apply them in order, and call ``done`` when they are safe.
+        """Appends the records as one batch, applies them in order, and calls ``done`` when they are safe.
 
-        What cannot be appended is not applied: ``done`` is told why, and nothing has changed. Without records there is
-        nothing to wait for.
+        What cannot be appended is not applied: ``done`` gets the error, and nothing has changed. Without records it is
+        called at once.
         """
         if not records:
             done(None)
@@ -73,7 +73,7 @@ class Ledger:
             self.apply(key, value)
 
     def apply(self, key: CoordinatorKey, value: CoordinatorValue | None) -> None:
-        """Take in a record that is in the log; one that nobody takes is passed over."""
+        """Applies a record that is in the log. One without an applier is ignored."""
         key_type = type(key)
         if key_type not in self._appliers:
             self._appliers[key_type] = self._applier_of(key_type)
@@ -83,7 +83,7 @@ class Ledger:
 
 
 def log_failure(group_id: str, what: str) -> Written:
-    """What becomes of a write that nobody waits for."""
+    """Returns a callback that logs the failure of a write that no client waits for."""
 
     def written(error: KafkaError | None) -> None:
         if error is not None:

@@ -1,4 +1,4 @@
-"""Brings groups and their offsets back from the records of ``__consumer_offsets``.
+"""Applies the records of ``__consumer_offsets`` to groups and offsets.
 
 Knows nothing of logs, and starts no clocks: what has come back is as it was written, and stands still until the
 coordinator says that all is there.
@@ -29,7 +29,7 @@ from barnabas.wire.messages.group_records import (
 
 
 class Replay:
-    """Applies records to the groups and the offsets that it was given; those of other kinds go to the ledger."""
+    """Applies records to groups and offsets. Those of the newer types go through the ledger."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Replay:
         }
 
     def replay(self, key: bytes, value: bytes | None, transaction: Transaction | None = None) -> None:
-        """Apply one record; MalformedMessage if it is none. Those that nobody knows are passed over.
+        """Applies one record. One of an unknown type is ignored. :raises MalformedMessage: it is not a record
 
         An offset that was written in a transaction waits for its end.
         """

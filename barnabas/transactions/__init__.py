@@ -1,1 +1,1 @@
-"""The transaction coordinator: who holds which transactional id, and how each transaction ends."""
+"""The transaction coordinator: transactional ids, their producers, and the ends of their transactions."""

@@ -1,4 +1,4 @@
-"""The broker's settings that the transaction coordinator goes by.
+"""The broker's configs that the transaction coordinator uses.
 
 Knows nothing of where they come from but their names and Kafka's defaults.
 """
@@ -23,5 +23,5 @@ class TransactionConfig(NamedTuple):
 
     @classmethod
     def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
-        """Each of them by its dotted name."""
+        """Takes each config by its dotted name."""
         return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})

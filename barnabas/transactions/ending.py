@@ -1,6 +1,6 @@
-"""What an EndTxn comes to: the tables of both generations of transactions.
+"""The tables of what EndTxn does, for both versions of transactions.
 
-Knows nothing of how it is then done. Kafka's ``TransactionCoordinator.endTransaction``, its rules as data.
+Knows nothing of how it is done. The rules of Kafka's ``TransactionCoordinator.endTransaction``.
 """
 
 from enum import Enum
@@ -17,7 +17,7 @@ from barnabas.transactions.transaction import EPOCH_RISES, LAST_EPOCH, Facts
 
 
 class Verdict(Enum):
-    """What is to be done where nothing is wrong."""
+    """What to do if there is no error."""
 
     END = "end the transaction"
     DONE = "it was done before"
@@ -43,7 +43,7 @@ V1: dict[tuple[State, bool], Outcome] = {
     (State.COMPLETE_ABORT, COMMIT): InvalidTxnState,
     (State.COMPLETE_ABORT, ABORT): Verdict.DONE,
 }
-"""Epochs stay, so an end that is said twice cannot be told from one of nothing: what was done is done."""
+"""The epoch stays the same, so a repeated request cannot be told from a new one: it gets the same answer."""
 
 V2: dict[tuple[State, bool], Outcome] = {
     (State.EMPTY, COMMIT): InvalidTxnState,
@@ -55,14 +55,14 @@ V2: dict[tuple[State, bool], Outcome] = {
     (State.COMPLETE_ABORT, COMMIT): InvalidTxnState,
     (State.COMPLETE_ABORT, ABORT): Verdict.END,
 }
-"""With the epoch that the client is to have now. Nothing may be aborted: whatever was late is out of date by that."""
+"""For the client's current epoch. An abort without a transaction raises the epoch, too: it fences late requests."""
 
 V2_AGAIN: dict[tuple[State, bool], Outcome] = {
     (state, is_commit): verdict
     for (state, is_commit), verdict in V1.items()
     if state not in (State.EMPTY, State.ONGOING)
 }
-"""With the epoch before, which an end has raised since: this very one, if it went the same way."""
+"""For the epoch before, which an end has raised: a repeated request, if the outcome is the same."""
 
 
 def outcome(
@@ -73,7 +73,7 @@ def outcome(
     is_commit: bool,
     client_version: int,
 ) -> Outcome:
-    """What becomes of an end that a client asks for; whoever is in no table is fenced."""
+    """Returns what to do with an EndTxn. What is in no table is fenced."""
     if client_version < EPOCH_RISES:
         if producer_id != facts.producer_id:
             return InvalidProducerIdMapping

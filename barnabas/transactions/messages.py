@@ -1,4 +1,4 @@
-"""What is said to the transaction coordinator, and what it says back.
+"""The commands and results of the transaction coordinator.
 
 Knows nothing of the wire: errors are those of the newest versions, and whoever answers an older request turns them into
 what that version knows.
@@ -14,26 +14,26 @@ NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 
 Record = tuple[bytes, bytes | None]
-"""Key and value of a record of ``__transaction_state``; without a value the transactional id is gone."""
+"""Key and value of a record of ``__transaction_state``; a tombstone has no value."""
 
 
 class TopicPartition(NamedTuple):
-    """Which partition."""
+    """A partition by its topic's name."""
 
     topic: str
     partition: int
 
 
 class Marker(NamedTuple):
-    """What is written to each partition of a transaction when it ends."""
+    """The marker in each partition of a transaction that ends."""
 
     producer_id: int
     producer_epoch: int
     coordinator_epoch: int
-    """Leader epoch of the coordinator's partition: a partition takes no marker of a former coordinator."""
+    """The leader epoch of the coordinator's partition. A partition refuses markers of former coordinators."""
     is_commit: bool
     transaction_version: int
-    """Which generation of transactions the client speaks: 0, 1, or 2 (KIP-890), where the epoch rises at each end."""
+    """The transaction.version of the client: 0, 1, or 2, at which the epoch rises at each end (KIP-890)."""
 
 
 class Path(Enum):
@@ -59,7 +59,7 @@ class Overtaken(CloseConnection):
 
 
 class InitProducer(NamedTuple):
-    """InitProducerId with a transactional id. Id and epoch are those that the producer has, if it has any (KIP-360)."""
+    """InitProducerId with a transactional id, and with the producer's current id and epoch, if it has one (KIP-360)."""
 
     transactional_id: str
     timeout_ms: int
@@ -68,7 +68,7 @@ class InitProducer(NamedTuple):
 
 
 class InitResult(NamedTuple):
-    """The answer to an :class:`InitProducer`."""
+    """The result of an :class:`InitProducer`."""
 
     error: type[KafkaError] | None
     producer_id: int = NO_PRODUCER_ID
@@ -76,7 +76,7 @@ class InitResult(NamedTuple):
 
 
 class EndResult(NamedTuple):
-    """The answer to an end: the id and epoch to go on with, of which clients hear from EndTxn 5 on."""
+    """The result of an EndTxn: the id and epoch to go on with, which clients get from version 5 on."""
 
     error: type[KafkaError] | None
     producer_id: int = NO_PRODUCER_ID
@@ -106,7 +106,7 @@ class ListedTransaction(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """All that ListTransactions found, and which of the states that it was asked for there are not."""
+    """The result of ListTransactions, and the requested states that do not exist."""
 
     unknown_states: Sequence[str]
     transactions: Sequence[ListedTransaction]
@@ -116,10 +116,10 @@ PartitionErrors = Mapping[TopicPartition, type[KafkaError] | None]
 
 Written = Callable[[type[KafkaError] | None], object]
 Write = Callable[[str, Record, Written], object]
-"""Append a record of a transactional id; the last one is called when it is safe, or cannot be: at once, or later."""
+"""Appends a record of a transactional id. The callback gets None when it is safe, or the error: at once, or later."""
 
 SendMarkers = Callable[[Marker, Sequence[TopicPartition], Callable[[PartitionErrors], object]], object]
-"""Write a marker to partitions; the last one is called when each has taken or refused it: at once, or later."""
+"""Sends a marker to partitions. The callback is called with the results of some of them, as they arrive."""
 
 InitReply = Callable[[InitResult], object]
 ErrorReply = Callable[[type[KafkaError] | None], object]

@@ -1,4 +1,4 @@
-"""The states of a transactional id, and which may follow which: the table that everything else goes by.
+"""The states of a transactional id, and the transitions between them.
 
 Knows nothing of records or clients. The diagram in docs/internals/transactions.md is drawn from this table.
 """
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class State(IntEnum):
-    """Kafka's ``TransactionState``: numbers as in the log, names as administrators are told."""
+    """Kafka's ``TransactionState``: numbers as in the log."""
 
     EMPTY = 0
     ONGOING = 1
@@ -20,7 +20,7 @@ class State(IntEnum):
 
     @property
     def title(self) -> str:
-        """As DescribeTransactions and ListTransactions write it.
+        """The name in DescribeTransactions and ListTransactions.
 
         >>> State.PREPARE_EPOCH_FENCE.title
         'PrepareEpochFence'
@@ -36,7 +36,7 @@ FROM: dict[State, frozenset[State]] = {
     State.EMPTY: frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}),
     State.ONGOING: frozenset({State.ONGOING, State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}),
     State.PREPARE_COMMIT: frozenset({State.ONGOING}),
-    # From states without a transaction since KIP-890: aborting nothing makes sure that nothing is open.
+    # Since KIP-890 also from states without a transaction: the abort makes sure that none is open.
     State.PREPARE_ABORT: frozenset({
         State.ONGOING,
         State.PREPARE_EPOCH_FENCE,
@@ -49,17 +49,17 @@ FROM: dict[State, frozenset[State]] = {
     State.DEAD: frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}),
     State.PREPARE_EPOCH_FENCE: frozenset({State.ONGOING}),
 }  # fmt: skip
-"""From which states each one may be reached.
+"""The states from which each one may be reached.
 
 DEAD and PREPARE_EPOCH_FENCE are only ever pending: an id that expires is gone when its tombstone is written, and a
 fenced transaction is aborted in the same breath.
 """
 
 COMPLETED = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
-"""What a decided transaction becomes when its markers are written."""
+"""The state after the markers of a decided transaction are written."""
 
 DECIDED = frozenset(COMPLETED)
-"""A transaction is being ended, and nothing can change how."""
+"""The transaction is being ended, and its outcome cannot change."""
 
 IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
-"""No transaction is open, and none is being ended."""
+"""No transaction is open or being ended."""

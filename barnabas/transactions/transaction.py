@@ -1,7 +1,7 @@
-"""One transactional id: what is kept of it, and what it may become.
+"""One transactional id: its facts, and the changes to them.
 
-Knows nothing of logs, markers or other ids. A change is prepared first, which bars any other; it comes true when its
-record is written (Kafka's ``TransactionMetadata``).
+Knows nothing of logs, markers or other ids. A change is prepared first, which holds back others, and takes effect when
+its record is written (Kafka's ``TransactionMetadata``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from barnabas.transactions.messages import (
 from barnabas.transactions.states import COMPLETED, FROM, IDLE, State
 
 LAST_EPOCH = (1 << 15) - 1
-"""The largest int16. No client is given it, so that there always is one more to fence a client with."""
+"""The largest int16. No client gets it: it is left to fence the client that has the one before."""
 
 NO_TIMESTAMP = -1
 
@@ -27,36 +27,36 @@ NO_TIMESTAMP = -1
 NO_SESSIONS: Mapping[Path, int] = {}
 
 EPOCH_RISES = 2
-"""From this generation of transactions on, each end raises the epoch (KIP-890)."""
+"""From this transaction.version on, each end raises the epoch (KIP-890)."""
 
 NOTHING: Mapping[TopicPartition, None] = {}
 
 
 def is_exhausted(producer_epoch: int) -> bool:
-    """Whether a client that has this epoch cannot be given the next one."""
+    """Returns whether a client with this epoch cannot get the next one."""
     return producer_epoch >= LAST_EPOCH - 1
 
 
 class Facts(NamedTuple):
-    """All that is kept of a transactional id: what its record says, and the epoch before. Never changed in place."""
+    """The state of a transactional id: what its record says, and the epoch before. Immutable."""
 
     state: State
     producer_id: int
     producer_epoch: int
     timeout_ms: int
     partitions: Mapping[TopicPartition, None] = NOTHING
-    """Those of the open transaction, in the order in which they were added; of one that ends, those yet to be told."""
+    """The transaction's partitions, in the order in which they were added; while it ends, those without a marker."""
     start_time_ms: int = NO_TIMESTAMP
-    """When the first partition was added to the transaction, the last one if none is open."""
+    """When the first partition was added to the open or last transaction."""
     update_time_ms: int = NO_TIMESTAMP
     previous_producer_id: int = NO_PRODUCER_ID
-    """What the producer id was before the last change, mostly the same."""
+    """The producer id before the last change, mostly the same."""
     next_producer_id: int = NO_PRODUCER_ID
-    """What it will be when this transaction has ended, if epochs ran out."""
+    """The producer id after this transaction, if its epochs have run out."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch that the client had before this one, by which a repeated request is known. Not in the log."""
+    """The epoch of the client before this one, which identifies a repeated request. Not in the log."""
     client_version: int = 0
-    """The generation of transactions that the client spoke when it last changed something: 0 or 2."""
+    """The transaction.version of the client that made the last change: 0 or 2."""
 
     @property
     def epoch_rises(self) -> bool:
@@ -68,7 +68,7 @@ class Facts(NamedTuple):
 
 
 class Transaction:
-    """A transactional id and what is happening to it."""
+    """A transactional id, and the change to it that is under way."""
 
     __slots__ = ("completing", "facts", "has_failed_fence", "pending", "sessions", "transactional_id", "writing")
 
@@ -76,13 +76,13 @@ class Transaction:
         self.transactional_id = transactional_id
         self.facts = facts
         self.pending: State | None = None
-        """What it is about to become: nothing else may be begun until then."""
+        """The state that is being written. Other changes have to wait."""
         self.writing: Callable[[type[KafkaError] | None], object] | None = None
-        """Called when the record that is being written is safe, or cannot be."""
+        """Called when the record that is being written is safe, or with the error."""
         self.completing: Facts | None = None
-        """What it is when its markers are written, while that is going on."""
+        """The facts after its markers are written, while they are being written."""
         self.has_failed_fence = False
-        """An epoch was raised against the client, but could not be written; so it need not be raised again."""
+        """A raised epoch could not be written: the next attempt does not raise it again."""
         self.sessions = NO_SESSIONS
         """The newest session by which the producer has sent something in this epoch, for each :class:`Path`."""
 
@@ -107,7 +107,7 @@ class Transaction:
         return self.facts.state
 
     def prepare(self, facts: Facts) -> Facts:
-        """Bar all other changes until this one is done, or given up; which is what is given back."""
+        """Returns the facts to write. Other changes have to wait until they are written, or refused."""
         former = self.facts
         assert self.pending is None, f"{self.transactional_id} is becoming {self.pending!r} already"
         assert former.state in FROM[facts.state], f"{self.transactional_id}: {former.state!r} to {facts.state!r}"
@@ -117,7 +117,7 @@ class Transaction:
     # ---------------------------------------------------------- InitProducerId
 
     def raise_epoch(self, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> Facts:
-        """For a producer that begins, or, where it says which epoch it has, goes on after an error (KIP-360).
+        """Prepares the next epoch, for a producer that starts, or that goes on after an error with its epoch (KIP-360).
 
         :raises ProducerFenced: another producer has begun since
         """
@@ -132,7 +132,7 @@ class Transaction:
         return self._emptied(facts.producer_id, epoch, last_epoch, timeout_ms, now_ms)
 
     def rotate(self, producer_id: int, timeout_ms: int, expected_epoch: int | None, now_ms: int) -> Facts:
-        """As :meth:`raise_epoch` where there is no epoch left: another producer id, from epoch 0."""
+        """Prepares another producer id with epoch 0, where :meth:`raise_epoch` has no epoch left."""
         last_epoch = NO_PRODUCER_EPOCH if expected_epoch is None else self.facts.producer_epoch
         return self._emptied(producer_id, 0, last_epoch, timeout_ms, now_ms)
 
@@ -152,7 +152,7 @@ class Transaction:
         )
 
     def fence(self) -> None:
-        """Raise the epoch above the client's, to abort what it has open where the abort itself does not raise it.
+        """Raises the epoch above the client's, before an abort that does not raise it itself.
 
         The raised one counts at once. Where the abort then cannot be written, the next attempt has it already.
         """
@@ -166,7 +166,7 @@ class Transaction:
     # ------------------------------------------------- the transaction's life
 
     def add(self, partitions: Sequence[TopicPartition], client_version: int, now_ms: int) -> Facts:
-        """With these partitions in the transaction, which begins with the first of them."""
+        """Prepares to add partitions. The first one begins the transaction."""
         facts = self.facts
         return self.prepare(
             facts._replace(
@@ -179,7 +179,7 @@ class Transaction:
         )
 
     def decide(self, is_commit: bool, client_version: int, next_producer_id: int, now_ms: int) -> Facts:
-        """To be committed, or aborted: nothing can change that when it is written."""
+        """Prepares the decision to commit or abort."""
         facts = self.facts
         epoch, last_epoch = facts.producer_epoch, facts.last_producer_epoch
         if client_version >= EPOCH_RISES:
@@ -197,7 +197,7 @@ class Transaction:
         )
 
     def complete(self, now_ms: int) -> Facts:
-        """As it is when all markers are written."""
+        """Prepares the completed state, after all markers are written."""
         facts = self.facts
         self.has_failed_fence = False
         producer_id, epoch = facts.producer_id, facts.producer_epoch
