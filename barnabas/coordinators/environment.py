@@ -4,8 +4,7 @@ Knows nothing of how a node provides it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from barnabas.clock import Clock, Scheduler
 from barnabas.errors import KafkaError
@@ -40,8 +39,7 @@ Created = Callable[[KafkaError | None], object]
 """Called once, at once or later, with None or with the reason why the topic cannot be created."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(NamedTuple):
     """Handed to a runtime when it is made."""
 
     clock: Clock

@@ -10,7 +10,7 @@ from barnabas.groups.assigning import names_of
 from barnabas.groups.config import Settings
 from barnabas.groups.consumer.checks import check_shape
 from barnabas.groups.consumer.messages import DescribedGroup, Heartbeat, HeartbeatReply, HeartbeatResult
-from barnabas.groups.shards import Shards
+from barnabas.groups.shard import Shards
 
 
 class ConsumerGroupCoordinator:

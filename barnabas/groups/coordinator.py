@@ -33,7 +33,7 @@ from barnabas.groups.messages import (
     SyncResult,
 )
 from barnabas.groups.records import has_place_for
-from barnabas.groups.shards import Shards
+from barnabas.groups.shard import Shards
 from barnabas.offsets.committed import Topics
 from barnabas.offsets.pending import Position
 

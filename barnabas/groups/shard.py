@@ -8,7 +8,7 @@ are served here; the newer kinds by themselves (:attr:`consumer`, :attr:`share`,
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.clock import Clock
 from barnabas.deadlines import Deadlines
@@ -304,3 +304,17 @@ class GroupShard(OffsetKeeping):
             member = group.members.get(member_id)
             if member is not None:
                 self._rebalance.expect_heartbeat(member)
+
+
+class Shards(Protocol):
+    """The shards of the group coordinator on this node."""
+
+    def shard(self, group_id: str, /) -> GroupShard:
+        """Returns the shard that keeps the group.
+
+        :raises NotCoordinator: it is not on this node
+        :raises CoordinatorLoadInProgress: it is being loaded
+        """
+
+    def shards(self) -> Iterable[GroupShard]:
+        """Returns all shards on this node. :raises CoordinatorLoadInProgress: one of them is being loaded"""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from barnabas.errors import InvalidGroupId
 from barnabas.groups.records import has_place_for
-from barnabas.groups.shards import Shards
+from barnabas.groups.shard import Shards
 from barnabas.groups.share.messages import DescribedGroup, Heartbeat, HeartbeatReply
 from barnabas.groups.share.share_groups import ShareGroups, check_shape
 from barnabas.groups.share.state_manager import PartitionsReply, TopicsReply

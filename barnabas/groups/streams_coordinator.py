@@ -4,7 +4,7 @@ Knows nothing of how a group changes.
 """
 
 from barnabas.errors import KafkaError
-from barnabas.groups.shards import Shards
+from barnabas.groups.shard import Shards
 from barnabas.groups.streams.messages import DescribedGroup, Heartbeat, HeartbeatReply, HeartbeatResult
 from barnabas.groups.streams.validating import validate
 
