@@ -106,13 +106,14 @@ def prepared_is_forgotten() -> None:
     proper = Completion.begin
 
     def begin(self: Completion, transaction: Any) -> Any:
-        return proper(self, transaction) if is_running else transaction.facts
+        return transaction.facts if is_loading else proper(self, transaction)
 
     def loaded(self: shard.TransactionShard) -> None:
+        is_loading.append(True)
         started(self)
-        is_running.append(True)
+        is_loading.pop()
 
-    is_running: list[bool] = []
+    is_loading: list[bool] = []
     started = shard.TransactionShard.loaded
     shard.TransactionShard.loaded = loaded
     Completion.begin = begin
