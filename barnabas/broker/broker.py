@@ -32,7 +32,6 @@ from barnabas.cluster.commands import (
     UpdateFeatures,
 )
 from barnabas.cluster.controller import Controller, Done, logged
-from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image import MetadataDelta, MetadataImage
 from barnabas.cluster.internal_topics import is_single_node, log_single_node_defaults
@@ -57,6 +56,7 @@ from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.peers.peers import Peers
 from barnabas.transactions.coordinator import TransactionCoordinator
+from barnabas.uuids import random_uuid
 from barnabas.wire.schema import Versions
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Broker:
         directories = self.log_manager.online_directories
         if not directories:
             raise LogDirectoryError("None of the log directories can be used any more")
-        incarnation_id = random_uuid(self.random)
+        incarnation_id = random_uuid(self.random.randbytes)
         # Without a listener for controllers, the controller is reached as the broker is.
         voters = self.config.controller_listeners or [endpoints[0]._replace(name=self.config.controller_listener_name)]
         self._as_controller = RegisterController(self.node_id, incarnation_id, voters)

@@ -9,7 +9,6 @@ from functools import partial
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
 from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
-from barnabas.cluster.decision import random_uuid
 from barnabas.cluster.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config.dynamic import GROUP_RESOURCE
@@ -27,6 +26,7 @@ from barnabas.offsets.pending import Producer
 from barnabas.offsets.records import Record
 from barnabas.records.batch import Compression
 from barnabas.records.builder import build_batch
+from barnabas.uuids import random_uuid
 
 NO_PRODUCER = Producer(-1, -1)
 
@@ -58,7 +58,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         )
 
     def _new_uuid(self) -> str:
-        digits = random_uuid(self._node.random).hex()
+        digits = random_uuid(self._node.random.randbytes).hex()
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     def _settings_of(self, group_id: str) -> GroupSettings:

@@ -17,7 +17,7 @@ from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownServerError,
 from barnabas.log.producer_state import BUMPS_EPOCH
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch, sign
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 
 
@@ -42,12 +42,12 @@ _VARYING_AT: Final = 27
 _VALUE_END: Final = 1  # byte after the value: the number of headers
 
 
-def _template(kind: ControlType) -> bytes:
+def _template(kind: ControlRecordType) -> bytes:
     record = control_key(kind), _VALUE.pack(VALUE_VERSION, 0), 0
     return bytes(build_batch([record], is_control=True, is_transactional=True))
 
 
-_TEMPLATES: Final = {True: _template(ControlType.COMMIT), False: _template(ControlType.ABORT)}
+_TEMPLATES: Final = {True: _template(ControlRecordType.COMMIT), False: _template(ControlRecordType.ABORT)}
 """Markers of no producer, by whether they commit. There is a marker in each transaction, and few bytes differ."""
 
 

@@ -13,7 +13,7 @@ import click
 from barnabas.cli.client import Cluster, cluster_options, pairs, results_of
 from barnabas.cli.output import json_option, show_json, show_table
 from barnabas.cluster.topic_names import INTERNAL
-from barnabas.log.meta_properties import uuid_text
+from barnabas.uuids import uuid_text
 
 _CREATED = ("name", "topic_id", "num_partitions", "replication_factor")
 

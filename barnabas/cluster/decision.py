@@ -56,11 +56,3 @@ class Surroundings(NamedTuple):
     random: Random
     next_offset: int = 0  #: the offset that the decision's first record gets
     kraft_version: int = 0  #: of the quorum, which is not part of the image
-
-
-def random_uuid(random: Random) -> bytes:
-    """Returns a version 4 UUID of 16 bytes. Its base64 text never starts with ``-``, which tools take for an option."""
-    while True:
-        number = random.getrandbits(128) & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)
-        if number >> 122 != 62:
-            return number.to_bytes(16, "big")

@@ -18,7 +18,7 @@ from barnabas.cluster.commands import (
     NewTopic,
     TopicResult,
 )
-from barnabas.cluster.decision import MAX_RECORDS, Decision, Surroundings, random_uuid
+from barnabas.cluster.decision import MAX_RECORDS, Decision, Surroundings
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from barnabas.cluster.image import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage
 from barnabas.cluster.placement import place
@@ -38,6 +38,7 @@ from barnabas.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from barnabas.uuids import random_uuid
 from barnabas.wire.messages.metadata_records import (
     ClearElrRecord,
     ConfigRecord,
@@ -101,9 +102,9 @@ def make_topics(
         except KafkaError as error:
             results.append(CreatedTopic(topic.name, error))
             continue
-        topic_id = random_uuid(around.random)
+        topic_id = random_uuid(around.random.randbytes)
         while topic_id in image.topics_by_id:
-            topic_id = random_uuid(around.random)
+            topic_id = random_uuid(around.random.randbytes)
         records.append(TopicRecord(name=topic.name, topic_id=topic_id))
         for name, value in sorted(configs.items()):
             records.append(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value))

@@ -34,7 +34,7 @@ from barnabas.records.batch import (
     RecordBatch,
 )
 from barnabas.records.checksum import crc32c
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.message_set import MAGIC_V0, MESSAGE_MIN, messages_in, records_of_message
 from barnabas.records.record import RECORD_MIN_SIZE, Record, body_of, records_of
 
@@ -208,15 +208,15 @@ class _Decoder:
         is_control = attributes & CONTROL_BIT != 0
         self.transactions.begin_up_to(last_offset)
         if is_control:
-            if self._marker(at) is ControlType.ABORT:
+            if self._marker(at) is ControlRecordType.ABORT:
                 self.transactions.end(producer_id)
             return True
         return attributes & TRANSACTIONAL_BIT != 0 and producer_id in self.transactions
 
-    def _marker(self, at: int) -> ControlType | None:
+    def _marker(self, at: int) -> ControlRecordType | None:
         try:
             for record in records_of(RecordBatch.parse(self.view, at)):
-                return control_type(record.key)
+                return control_record_type(record.key)
         except KafkaError as error:
             raise self._corrupt(at, str(error)) from error
         return None  # compaction has emptied it

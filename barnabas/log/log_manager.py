@@ -27,10 +27,11 @@ from barnabas.log.log_directory import (
     LogDirectoryError,
 )
 from barnabas.log.log_registry import LogRegistry
-from barnabas.log.meta_properties import MetaProperties, random_uuid, uuid_text
+from barnabas.log.meta_properties import MetaProperties
 from barnabas.log.moving import Moves
 from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.recovery import METADATA_FILE, create_log, open_log, write_topic_id
+from barnabas.uuids import random_uuid, uuid_text
 
 logger = logging.getLogger(__name__)
 

@@ -9,12 +9,10 @@ Knows nothing of what else is in the directory. The file has version 1, as Apach
     directory.id=nVflAZdBIhFINRkTIXgx2g
 """
 
-import base64
-import os
-from collections.abc import Callable
 from typing import NamedTuple
 
 from barnabas.log.files import Files
+from barnabas.uuids import uuid_of, uuid_text
 
 FILE_NAME = "meta.properties"
 
@@ -66,29 +64,3 @@ def write(files: Files, directory: str, properties: MetaProperties) -> None:
         f"directory.id={uuid_text(properties.directory_id)}\n"
     )
     files.write_atomically(f"{directory}/{FILE_NAME}", text.encode(), sync=True)
-
-
-def uuid_text(value: bytes | bytearray) -> str:
-    """Returns sixteen bytes as text, as Kafka's ``Uuid`` does: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(value).decode().rstrip("=")
-
-
-def uuid_of(text: str) -> bytes:
-    """Returns the sixteen bytes of a text that :func:`uuid_text` made.
-
-    :raises ValueError: when the text is not a UUID
-    """
-    text = text.strip()
-    if len(text) != 22:
-        raise ValueError(f"{text!r} is not a UUID")
-    return base64.urlsafe_b64decode(text + "==")
-
-
-def random_uuid(random_bytes: Callable[[int], bytes] = os.urandom) -> bytes:
-    """Returns a random UUID (version 4) whose text does not start with ``-``, like an option on a command line."""
-    while True:
-        value = bytearray(random_bytes(16))
-        value[6] = value[6] & 0x0F | 0x40
-        value[8] = value[8] & 0x3F | 0x80
-        if not uuid_text(value).startswith("-"):
-            return bytes(value)

@@ -15,7 +15,6 @@ from barnabas.log.checkpoints import CorruptCheckpoint
 from barnabas.log.files import Files
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.limits import MAX_OFFSET
-from barnabas.log.meta_properties import uuid_of, uuid_text
 from barnabas.log.offset_index import CorruptIndex
 from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.producer_loading import load_producers
@@ -29,6 +28,7 @@ from barnabas.log.segment import (
     Segment,
 )
 from barnabas.log.transaction_index_check import is_transaction_index_valid
+from barnabas.uuids import uuid_of, uuid_text
 
 logger = logging.getLogger(__name__)
 

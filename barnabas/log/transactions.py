@@ -11,11 +11,11 @@ from barnabas.errors import InvalidRecord
 from barnabas.log.limits import MAX_OFFSET
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.records.batch import CODEC_MASK, HEADER_SIZE, RecordBatch
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.record import records_of
 
-ABORT: Final = int(ControlType.ABORT)
-COMMIT: Final = int(ControlType.COMMIT)
+ABORT: Final = int(ControlRecordType.ABORT)
+COMMIT: Final = int(ControlRecordType.COMMIT)
 
 _MARKER: Final = Struct(">hi")
 
@@ -46,15 +46,15 @@ def marker_of(batch: RecordBatch) -> Marker | None:
     record = next(records_of(batch), None)
     if record is None:
         return None
-    kind = control_type(record.key)
-    if kind is not ControlType.ABORT and kind is not ControlType.COMMIT:
+    kind = control_record_type(record.key)
+    if kind is not ControlRecordType.ABORT and kind is not ControlRecordType.COMMIT:
         raise InvalidRecord(f"A control batch with a producer id holds no transaction marker but {kind!r}.")
     if record.value is None or len(record.value) < _MARKER.size:
         raise InvalidRecord(f"A transaction marker has {_MARKER.size} bytes, not {record.value!r}.")
     version, coordinator_epoch = _MARKER.unpack_from(record.value)
     if version < 0:
         raise InvalidRecord(f"A transaction marker has version {version}.")
-    return Marker(kind is ControlType.ABORT, coordinator_epoch, record.timestamp)
+    return Marker(kind is ControlRecordType.ABORT, coordinator_epoch, record.timestamp)
 
 
 class Transactions:

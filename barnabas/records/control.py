@@ -11,8 +11,8 @@ from barnabas.errors import InvalidRecord
 _KEY = Struct(">hh")
 
 
-class ControlType(IntEnum):
-    """What a control record is, by the number in its key (Apache Kafka's ``ControlRecordType``)."""
+class ControlRecordType(IntEnum):
+    """The types of control records (Apache Kafka's ``ControlRecordType``)."""
 
     ABORT = 0
     COMMIT = 1
@@ -23,16 +23,23 @@ class ControlType(IntEnum):
     KRAFT_VOTERS = 6
 
 
-def control_key(kind: ControlType) -> bytes:
-    """The key of a control record: int16 version 0, int16 type."""
-    return _KEY.pack(0, kind)
+def control_key(type: ControlRecordType) -> bytes:
+    """Encodes the key of a control record: version 0 and the type, each an int16.
+
+    >>> control_key(ControlRecordType.LEADER_CHANGE).hex()
+    '00000002'
+    """
+    return _KEY.pack(0, type)
 
 
-def control_type(key: bytes | None) -> ControlType | None:
-    """What the record under ``key`` is; None for a type of the future. Raises InvalidRecord if it is no control key."""
+def control_record_type(key: bytes | None) -> ControlRecordType | None:
+    """Decodes the type in a control record's key; returns None for an unknown type.
+
+    :raises InvalidRecord: it is not a key of a control record
+    """
     if key is None or len(key) < _KEY.size:
         raise InvalidRecord(f"A control record's key has 4 bytes, not {key!r}.")
     version, number = _KEY.unpack_from(key)
     if version < 0:
         raise InvalidRecord(f"A control record's key has version {version}.")
-    return ControlType(number) if number in ControlType._value2member_map_ else None
+    return ControlRecordType(number) if number in ControlRecordType._value2member_map_ else None

@@ -18,7 +18,7 @@ from barnabas.log.files import DiskFiles
 from barnabas.log.log_manager import LogManager
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 
 from .hand_over import CODECS, TOPIC, Counting, alter, barnabas_on, fill, running
 from .test_console_tools import Tools
@@ -139,7 +139,7 @@ def test_transactions(tmp_path: Path, dump: Callable[..., str]) -> None:
         log.append_as_leader(RecordBatch.parse(batch), leader_epoch=0, now_ms=clock.time_ms())
 
     sequence = 0
-    for ending in (ControlType.ABORT, ControlType.COMMIT, None):
+    for ending in (ControlRecordType.ABORT, ControlRecordType.COMMIT, None):
         for _ in range(2):
             records = [(b"key", b"value", clock.time_ms())]
             append(build_batch(records, base_sequence=sequence, is_transactional=True, **PRODUCER))

@@ -7,7 +7,7 @@ import pytest
 from barnabas.errors import CorruptMessage
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from tests.api_handlers.test_fetch import answered, asked, offsets_in, only, send
 
 COMMITTED = 1
@@ -35,7 +35,7 @@ def write(node, partition):
 @pytest.fixture
 def end(node, partition):
     def marker(producer_id, *, abort):
-        key = control_key(ControlType.ABORT if abort else ControlType.COMMIT)
+        key = control_key(ControlRecordType.ABORT if abort else ControlRecordType.COMMIT)
         batch = build_batch(
             [(key, struct.pack(">hi", 0, 0), 0)],
             producer_id=producer_id,

@@ -9,7 +9,7 @@ from barnabas.api_handlers.produce import produce
 from barnabas.errors import CloseConnection, CorruptMessage, MessageTooLarge
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch, sign
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.message_set import build_message, build_wrapper, messages_in, records_of_message
 from barnabas.records.record import Record, records_of
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -187,7 +187,7 @@ def test_no_request_keeps_the_loop_for_long(node, partition):
 
 
 def marker(node, partition):
-    records = [(control_key(ControlType.ABORT), bytes(6), node.clock.time_ms())]
+    records = [(control_key(ControlRecordType.ABORT), bytes(6), node.clock.time_ms())]
     batch = build_batch(records, is_control=True, is_transactional=True, producer_id=1, producer_epoch=0)
     partition.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=0, now_ms=node.clock.time_ms())
     partition.log.maybe_set_high_watermark(partition.log.log_end_offset)

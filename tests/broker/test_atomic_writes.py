@@ -10,7 +10,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.produce import produce
 from barnabas.records.batch import batches
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.record import records_of
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.asking import context_of
@@ -72,7 +72,7 @@ class Node(TransactionalNode):
                 (record,) = records_of(batch)
                 if not batch.is_control:
                     pending.setdefault(batch.producer_id, []).append(record.value)
-                elif control_type(record.key) is ControlType.COMMIT:
+                elif control_record_type(record.key) is ControlRecordType.COMMIT:
                     seen += pending.pop(batch.producer_id, [])
                 else:
                     pending.pop(batch.producer_id, None)

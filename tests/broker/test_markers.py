@@ -15,7 +15,7 @@ from barnabas.errors import (
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.record import records_of
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
@@ -104,7 +104,7 @@ def test_each_partition_gets_its_own_offset(node):
     for end in ends:
         end.check_crc()
         (record,) = records_of(end)
-        assert control_type(record.key) is ControlType.COMMIT
+        assert control_record_type(record.key) is ControlRecordType.COMMIT
     assert [node.broker.partition(*place).log.last_stable_offset for place in (T0, T1, T2)] == [2, 1, 3]
 
 

@@ -18,7 +18,7 @@ from barnabas.errors import (
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.record import records_of
 from barnabas.transactions.messages import EndResult, InitProducer, InitResult, ProducerIdentity, TopicPartition
 from barnabas.wire.messages.transaction_records import decode_key, decode_value
@@ -127,7 +127,7 @@ def test_a_transaction_from_its_beginning_to_its_end(life: Life) -> None:
         marker = life.batches("t", index)[-1]
         (record,) = records_of(marker)
         assert marker.is_control
-        assert control_type(record.key) is ControlType.COMMIT
+        assert control_record_type(record.key) is ControlRecordType.COMMIT
     assert life.broker.partition("t", 0).log.last_stable_offset == 2
 
 

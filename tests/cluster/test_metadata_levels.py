@@ -20,9 +20,9 @@ from barnabas.cluster.quorum.record_batches import Control, decode_batches
 from barnabas.cluster.quorum.snapshots import KRaftState, decode_snapshot, encode_snapshot
 from barnabas.config.endpoints import Endpoint
 from barnabas.records.batch import batches
+from barnabas.records.control import ControlRecordType
 from barnabas.records.record import records_of
 from barnabas.wire.messages import metadata_records
-from barnabas.wire.messages.control_records import ControlRecordType
 from barnabas.wire.types import read_uvarint
 
 METADATA, KRAFT, ELR = "metadata.version", "kraft.version", "eligible.leader.replicas.version"

@@ -20,7 +20,7 @@ from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.validation import ProducePolicy
 
 ALONE = PartitionImage((1,), (1,), (), (), leader=1, leader_epoch=3, partition_epoch=0, directories=(bytes(16),))
@@ -55,7 +55,7 @@ class World:
 
     def end(self, *, commit=True):
         """The marker that ends the transaction of producer 7."""
-        kind = ControlType.COMMIT if commit else ControlType.ABORT
+        kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
         batch = build_batch(
             [(control_key(kind), bytes(6), 0)], producer_id=7, producer_epoch=0, is_control=True, is_transactional=True
         )

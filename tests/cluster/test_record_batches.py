@@ -11,7 +11,8 @@ from barnabas.cluster.quorum.record_batches import (
 from barnabas.errors import CorruptMessage, MalformedMessage
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.wire.messages.control_records import ControlRecordType, LeaderChangeMessage
+from barnabas.records.control import ControlRecordType
+from barnabas.wire.messages.control_records import LeaderChangeMessage
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,

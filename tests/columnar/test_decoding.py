@@ -15,7 +15,7 @@ from barnabas.cli.layouts.batches import BATCH, RECORD
 from barnabas.columnar import boundaries, decoding, fields
 from barnabas.columnar.decoding import Aborted, decode_each, schema
 from barnabas.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, Compression, batches
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.message_set import build_messages, build_wrapper
 from barnabas.records.record import Record, records_of
 from tests.columnar.batches import Raw, batch_bytes, decode, logs, record_bytes, records
@@ -221,7 +221,7 @@ def test_the_columns_are_those_of_spark() -> None:
 # ---------------------------------------------------------------- transactions
 
 
-def marker(kind: ControlType, producer_id: int, offset: int) -> bytes:
+def marker(kind: ControlRecordType, producer_id: int, offset: int) -> bytes:
     body = [Raw(0, 0, control_key(kind), b"\0\0\0\0\0\0")]
     return batch_bytes(body, base_offset=offset, producer_id=producer_id, attributes=CONTROL_BIT | TRANSACTIONAL_BIT)
 
@@ -246,7 +246,7 @@ def test_aborted_transactions_of_several_producers(events, codec) -> None:
             offset += 1
         elif producer in running:
             written = running.pop(producer)
-            kind = ControlType.COMMIT if event == "commit" else ControlType.ABORT
+            kind = ControlRecordType.COMMIT if event == "commit" else ControlRecordType.ABORT
             log.append(marker(kind, producer, offset))
             if event == "commit":
                 committed += written
@@ -264,7 +264,7 @@ def test_aborted_transactions_of_several_producers(events, codec) -> None:
 
 
 def test_nothing_but_markers_moves_on() -> None:
-    data = marker(ControlType.COMMIT, 1, 5) + marker(ControlType.ABORT, 2, 6)
+    data = marker(ControlRecordType.COMMIT, 1, 5) + marker(ControlRecordType.ABORT, 2, 6)
     for aborted in (None, []):
         assert decode(data, topic="t", partition=3, start=5, aborted=aborted) == (None, 7)
 

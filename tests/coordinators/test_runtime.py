@@ -15,7 +15,7 @@ from barnabas.errors import (
 )
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from tests.coordinators.tally import NUMBER, Node
 
 
@@ -124,7 +124,7 @@ def test_a_shard_that_loads_goes_on_in_a_later_epoch(node):
 def test_transactions_are_replayed_with_their_ends(node):
     node.elect(0)
     partition = node.partitions[0]
-    for producer_id, kind in ((7, ControlType.COMMIT), (8, ControlType.ABORT), (9, None)):
+    for producer_id, kind in ((7, ControlRecordType.COMMIT), (8, ControlRecordType.ABORT), (9, None)):
         batch = build_batch(
             [(b"0:a", NUMBER.pack(producer_id), 0)],
             producer_id=producer_id,

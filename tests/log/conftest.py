@@ -14,7 +14,7 @@ from barnabas.log.partition_log import Appended, LogServices, PartitionLog
 from barnabas.log.recovery import create_log, open_log
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.record import Record, records_of
 
 NOW_MS = 1_700_000_000_000
@@ -62,7 +62,7 @@ def make_batch(
 
 def make_marker(producer_id: int, *, abort: bool, coordinator_epoch: int = 0, timestamp: int = NOW_MS) -> RecordBatch:
     """The end of a producer's transaction, as a transaction coordinator writes it."""
-    key = control_key(ControlType.ABORT if abort else ControlType.COMMIT)
+    key = control_key(ControlRecordType.ABORT if abort else ControlRecordType.COMMIT)
     record = (key, struct.pack(">hi", 0, coordinator_epoch), timestamp)
     batch = build_batch([record], producer_id=producer_id, producer_epoch=0, is_control=True, is_transactional=True)
     return RecordBatch.parse(batch)

@@ -13,8 +13,8 @@ from barnabas.log.files import MemoryFiles
 from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
-from barnabas.log.meta_properties import uuid_text
 from barnabas.testing.faults import FaultyFiles
+from barnabas.uuids import uuid_text
 
 ID = bytes(range(16))
 OTHER_ID = bytes(range(1, 17))

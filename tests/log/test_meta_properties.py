@@ -3,7 +3,8 @@
 import pytest
 
 from barnabas.log import meta_properties
-from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties, random_uuid, uuid_of, uuid_text
+from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
+from barnabas.uuids import uuid_of
 
 APACHE = b"""#
 #Sat Nov 21 14:41:21 UTC 2026
@@ -47,15 +48,3 @@ def test_an_invalid_file_is_refused(place, text, complaint):
     place.files.create(f"{place.path}/meta.properties").write(text)
     with pytest.raises(InvalidMetaProperties, match=complaint):
         meta_properties.read(place.files, place.path)
-
-
-def test_uuids_as_text():
-    assert uuid_text(bytes(15) + b"\1") == "AAAAAAAAAAAAAAAAAAAAAQ"
-    assert uuid_of("AAAAAAAAAAAAAAAAAAAAAQ") == bytes(15) + b"\1"
-    with pytest.raises(ValueError, match="UUID"):
-        uuid_of("AAAA")
-
-
-def test_a_random_uuid_does_not_start_with_a_dash():
-    supply = iter([b"\xfb" + bytes(15), bytes(16)])
-    assert uuid_text(random_uuid(lambda count: next(supply))) == "AAAAAAAAQACAAAAAAAAAAA"

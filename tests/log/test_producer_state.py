@@ -7,7 +7,7 @@ from barnabas.errors import InvalidProducerEpoch, InvalidRecord, OutOfOrderSeque
 from barnabas.log.producer_state import KnownBatch, ProducerState
 from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 
 LAYOUT = Struct(
     "version" / Int16sb,
@@ -168,7 +168,7 @@ def test_a_transaction_is_open_until_its_marker(producers, state):
     producers.append(2, 2, is_transactional=True)
     assert state.entries[9].current_txn_first_offset == 0
     value = bytes.fromhex("0000 0000000c")  # version, coordinator epoch
-    records = [(control_key(ControlType.COMMIT), value, 5)]
+    records = [(control_key(ControlRecordType.COMMIT), value, 5)]
     marker = RecordBatch.parse(
         build_batch(
             records,

@@ -20,7 +20,7 @@ from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import marker_of
 from barnabas.records.batch import Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key, control_type
+from barnabas.records.control import ControlRecordType, control_key, control_record_type
 from barnabas.records.record import records_of
 from barnabas.testing.faults import FaultyFiles
 from tests.log.conftest import NOW_MS, Tool, make_batch, make_marker, memory_place
@@ -71,7 +71,7 @@ def all_batches(log):
 
 
 def is_abort(batch):
-    return control_type(next(records_of(batch)).key) is ControlType.ABORT
+    return control_record_type(next(records_of(batch)).key) is ControlRecordType.ABORT
 
 
 def transactions_in(log):
@@ -229,10 +229,10 @@ def test_a_marker_of_an_older_epoch_is_refused(writer, batch, marker):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (control_key(ControlType.LEADER_CHANGE), bytes(6)),
-        (control_key(ControlType.COMMIT), bytes(5)),
-        (control_key(ControlType.COMMIT), b"\xff\xff\0\0\0\0"),
-        (control_key(ControlType.COMMIT), None),
+        (control_key(ControlRecordType.LEADER_CHANGE), bytes(6)),
+        (control_key(ControlRecordType.COMMIT), bytes(5)),
+        (control_key(ControlRecordType.COMMIT), b"\xff\xff\0\0\0\0"),
+        (control_key(ControlRecordType.COMMIT), None),
         (b"\0\0", bytes(6)),
         (None, bytes(6)),
     ],
@@ -247,7 +247,7 @@ def test_an_invalid_marker_is_refused(writer, key, value):
     assert writer.log.log_end_offset == 0
 
 
-@pytest.mark.parametrize("kind", [ControlType.ABORT, ControlType.COMMIT])
+@pytest.mark.parametrize("kind", [ControlRecordType.ABORT, ControlRecordType.COMMIT])
 @pytest.mark.parametrize(
     "otherwise",
     [
@@ -269,7 +269,7 @@ def test_markers_in_the_usual_and_in_other_forms(kind, otherwise):
     made = RecordBatch.parse(build_batch([record], producer_id=7, producer_epoch=0, is_control=True, **options))
     (read,) = records_of(made)
     epoch = int.from_bytes(value[2:6], "big", signed=True)
-    assert marker_of(made) == (kind is ControlType.ABORT, epoch, read.timestamp)
+    assert marker_of(made) == (kind is ControlRecordType.ABORT, epoch, read.timestamp)
 
 
 def test_an_empty_control_batch(memory, writer):

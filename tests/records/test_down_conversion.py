@@ -5,7 +5,7 @@ import pytest
 from barnabas.errors import UnsupportedCompressionType
 from barnabas.records.batch import Compression, RecordBatch
 from barnabas.records.builder import build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.down_conversion import down_convert
 from barnabas.records.message_set import messages_in, records_of_message
 
@@ -49,7 +49,7 @@ def test_plain_records_before_the_offset_are_left_out():
 
 
 def test_markers_are_skipped():
-    marker = batch(3, [(control_key(ControlType.COMMIT), bytes(6), T0)], is_control=True, is_transactional=True)
+    marker = batch(3, [(control_key(ControlRecordType.COMMIT), bytes(6), T0)], is_control=True, is_transactional=True)
     assert down_convert(marker, 1, first_offset=3) == b""
     data = batch() + marker + batch(4)
     assert [each[0] for each in read(down_convert(data, 1, first_offset=0))] == [0, 1, 2, 4, 5, 6]

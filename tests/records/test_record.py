@@ -10,7 +10,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 from barnabas.errors import CorruptMessage, InvalidRecord, MessageTooLarge
 from barnabas.records.batch import HEADER_SIZE, Compression, RecordBatch, batches
 from barnabas.records.builder import build_batch, sign
-from barnabas.records.control import ControlType, control_key, control_type
+from barnabas.records.control import ControlRecordType, control_key, control_record_type
 from barnabas.records.record import Record, records_in, records_of, walk
 from barnabas.records.varint import write_varint
 
@@ -126,17 +126,19 @@ def test_transactions_and_their_markers(golden) -> None:
     found = list(batches(golden("transactions")))
     assert [batch.is_control for batch in found] == [False, True, False, True]
     assert all(batch.is_transactional for batch in found)
-    markers = [control_type(record.key) for batch in found if batch.is_control for record in records_of(batch)]
-    assert markers == [ControlType.COMMIT, ControlType.ABORT]
+    markers = [control_record_type(record.key) for batch in found if batch.is_control for record in records_of(batch)]
+    assert markers == [ControlRecordType.COMMIT, ControlRecordType.ABORT]
 
 
 def test_a_leader_change_as_apache_writes_it(golden) -> None:
     data = golden("leader_change")
     (batch,) = batches(data)
     (record,) = records_of(batch)
-    assert control_type(record.key) is ControlType.LEADER_CHANGE
+    assert control_record_type(record.key) is ControlRecordType.LEADER_CHANGE
     ours = build_batch(
-        [(control_key(ControlType.LEADER_CHANGE), record.value, record.timestamp)], is_control=True, leader_epoch=1
+        [(control_key(ControlRecordType.LEADER_CHANGE), record.value, record.timestamp)],
+        is_control=True,
+        leader_epoch=1,
     )
     assert ours == data
 
@@ -144,11 +146,11 @@ def test_a_leader_change_as_apache_writes_it(golden) -> None:
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0", b"\xff\xff\0\1"])
 def test_no_control_key(key) -> None:
     with pytest.raises(InvalidRecord):
-        control_type(key)
+        control_record_type(key)
 
 
 def test_a_control_record_of_the_future() -> None:
-    assert control_type(b"\0\1\0\x63extra") is None
+    assert control_record_type(b"\0\1\0\x63extra") is None
 
 
 # ---------------------------------------------------------------- lies

@@ -9,7 +9,7 @@ from typing import Final
 from barnabas.cli.checking.indexes import Aborted
 from barnabas.records.batch import RecordBatch
 from barnabas.records.checksum import crc32c
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.record import records_of
 
 HEADER: Final = Struct(">hIi")
@@ -112,7 +112,7 @@ class Replay:
         if marker.value is not None and len(marker.value) >= _MARKER.size:
             producer.coordinator_epoch = max(producer.coordinator_epoch, _MARKER.unpack_from(marker.value)[1])
         first, producer.first_open, producer.timestamp = producer.first_open, -1, marker.timestamp
-        if control_type(marker.key) is not ControlType.ABORT:
+        if control_record_type(marker.key) is not ControlRecordType.ABORT:
             return None
         if first < 0 and self.is_whole:
             return None  # there was no open transaction

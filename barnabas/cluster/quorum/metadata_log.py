@@ -13,7 +13,7 @@ from barnabas.cluster.quorum.record_batches import MAX_BATCH_BYTES, Decoded, dec
 from barnabas.cluster.quorum.snapshots import Snapshot, SnapshotId, decode_snapshot, parse_file_name
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import CorruptMessage, MalformedMessage
+from barnabas.errors import CorruptMessage, InvalidRecord, MalformedMessage
 from barnabas.log.background import Background
 from barnabas.log.files import Files
 from barnabas.log.partition_log import PartitionLog
@@ -121,7 +121,7 @@ class MetadataLog:
                 raise MetadataLogError(f"{self.directory}: nothing can be read at offset {offset}")
             try:
                 decoded = list(decode_batches(data))
-            except (CorruptMessage, MalformedMessage) as error:
+            except (CorruptMessage, InvalidRecord, MalformedMessage) as error:
                 raise MetadataLogError(
                     f"{self.directory}: the log cannot be understood past offset {offset}: {error!r}"
                 ) from error

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.builder import build_batch
+from barnabas.records.control import ControlRecordType, control_key, control_record_type
 from barnabas.records.record import records_of
 from barnabas.wire.message import Message
-from barnabas.wire.messages.control_records import ControlRecordType, decode_control_key, encode_control_key
 from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
@@ -38,7 +38,7 @@ _SINCE: dict[type, tuple[tuple[int, int], ...]] = {
 class Control(NamedTuple):
     """A control record. It describes the log itself, not the cluster."""
 
-    type: int
+    type: ControlRecordType | None  #: None if it is unknown
     value: bytes
 
 
@@ -95,7 +95,7 @@ def control_batch(
 ) -> bytearray:
     """Encodes control records, each given with the version to write, into one batch."""
     return build_batch(
-        [(encode_control_key(kind), message.encode(version=version), timestamp) for kind, message, version in records],
+        [(control_key(kind), message.encode(version=version), timestamp) for kind, message, version in records],
         base_offset=base_offset,
         leader_epoch=epoch,
         is_control=True,
@@ -113,6 +113,7 @@ def decode_batches(data: bytes | bytearray | memoryview) -> Iterator[Decoded]:
     """Decodes the batches in ``data`` one after the other.
 
     :raises CorruptMessage: a batch does not match its CRC
+    :raises InvalidRecord: a record does not fit its batch, or the key of a control record is too short
     :raises MalformedMessage: a record is of an unknown kind or cut short
     """
     for batch in batches(data):
@@ -120,7 +121,7 @@ def decode_batches(data: bytes | bytearray | memoryview) -> Iterator[Decoded]:
         if batch.is_control:
             yield Decoded(
                 batch,
-                [Control(decode_control_key(each.key or b""), bytes(each.value or b"")) for each in records_of(batch)],
+                [Control(control_record_type(each.key), bytes(each.value or b"")) for each in records_of(batch)],
             )
         else:
             yield Decoded(batch, [decode_metadata_record(each.value or b"") for each in records_of(batch)])

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from barnabas.cluster.quorum.record_batches import Control, control_batch, decode_batches, encode_batches
 from barnabas.errors import CorruptMessage, KafkaError, MalformedMessage
+from barnabas.records.control import ControlRecordType
 from barnabas.wire.message import Message
 from barnabas.wire.messages.control_records import (
-    ControlRecordType,
     KRaftVersionRecord,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,

@@ -26,8 +26,9 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaStorageError, NotController
 from barnabas.log.files import Files
 from barnabas.records.batch import RecordBatch
+from barnabas.records.control import ControlRecordType
 from barnabas.wire.message import Message
-from barnabas.wire.messages.control_records import ControlRecordType, LeaderChangeMessage, VotersRecord
+from barnabas.wire.messages.control_records import LeaderChangeMessage, VotersRecord
 from barnabas.wire.types import ZERO_UUID
 
 logger = logging.getLogger(__name__)

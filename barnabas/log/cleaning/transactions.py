@@ -12,7 +12,7 @@ from barnabas.log.offset_index import CorruptIndex
 from barnabas.log.segment import TXN_INDEX_SUFFIX
 from barnabas.log.transaction_index import ENTRY_SIZE, AbortedTransaction, decode_transactions
 from barnabas.records.batch import RecordBatch
-from barnabas.records.control import ControlType, control_type
+from barnabas.records.control import ControlRecordType, control_record_type
 from barnabas.records.record import records_of
 
 
@@ -81,14 +81,14 @@ class CleanedTransactions:
         record = next(records_of(batch), None)
         if record is None:
             return True  # an earlier pass removed the record
-        kind = control_type(record.key)
-        if kind is ControlType.ABORT:
+        kind = control_record_type(record.key)
+        if kind is ControlRecordType.ABORT:
             state = self._aborted.pop(batch.producer_id, None)
             if state is not None and state[1]:
                 self.retained.append(state[0])
                 return False
             return True
-        if kind is ControlType.COMMIT:
+        if kind is ControlRecordType.COMMIT:
             if batch.producer_id in self._committed:
                 self._committed.remove(batch.producer_id)
                 return False

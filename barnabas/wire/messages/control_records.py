@@ -1,44 +1,11 @@
-"""The records of control batches: ends of transactions, and what KRaft says in between the metadata records.
+"""The values of control records: the markers of transactions, and the control records of KRaft.
 
-A control record's key is an int16 0 and an int16 with its type. LeaderChangeMessage: v1 directory ids (KIP-853).
+LeaderChangeMessage: v1 directory ids (KIP-853). ``records/control.py`` has the keys.
 """
 
-import struct
-from enum import IntEnum
-
-from barnabas.errors import MalformedMessage
 from barnabas.wire.message import Message
 from barnabas.wire.schema import Struct, field
-from barnabas.wire.types import ZERO_UUID, Buffer, int16, int32, int64, string, uint16, uuid
-
-
-class ControlRecordType(IntEnum):
-    """The second half of a control record's key."""
-
-    ABORT = 0
-    COMMIT = 1
-    LEADER_CHANGE = 2
-    SNAPSHOT_HEADER = 3
-    SNAPSHOT_FOOTER = 4
-    KRAFT_VERSION = 5
-    KRAFT_VOTERS = 6
-
-
-def encode_control_key(type: ControlRecordType) -> bytes:
-    """The key of a control record.
-
-    >>> encode_control_key(ControlRecordType.LEADER_CHANGE).hex()
-    '00000002'
-    """
-    return struct.pack(">hh", 0, type)
-
-
-def decode_control_key(key: Buffer) -> int:
-    """The type in a control record's key, one of ControlRecordType or a newer one's; raises MalformedMessage."""
-    if len(key) < 4:
-        raise MalformedMessage("a control record's key without its type")
-    _version, type = struct.unpack_from(">hh", key)
-    return int(type)
+from barnabas.wire.types import ZERO_UUID, int16, int32, int64, string, uint16, uuid
 
 
 class LeaderChangeMessage(Message, versions="0-1", flexible="0+"):

@@ -14,8 +14,8 @@ from barnabas.cli.layouts.coordinators import (
     share_record,
     transaction_record,
 )
+from barnabas.records.control import ControlRecordType
 from barnabas.wire.messages import control_records, group_records, metadata_records
-from barnabas.wire.messages.control_records import ControlRecordType
 from barnabas.wire.schema import Struct
 
 APACHE = Path(__file__).parents[2] / "wire/golden/apache"

@@ -20,6 +20,7 @@ from barnabas.log.time_index import TimeIndex
 from barnabas.log.transaction_index import decode_transactions
 from barnabas.records.batch import batches
 from barnabas.records.record import records_of
+from barnabas.uuids import uuid_text
 from barnabas.wire.messages.group_records import decode_key, decode_value
 from barnabas.wire.messages.metadata_records import MetadataRecord, decode_metadata_record
 from tests.cli.layouts.test_batches import check_equal
@@ -130,11 +131,11 @@ def test_properties(lively):
             "version": "1",
             "cluster_id": mine.cluster_id,
             "node_id": str(mine.node_id),
-            "directory_id": meta_properties.uuid_text(mine.directory_id),
+            "directory_id": uuid_text(mine.directory_id),
         }
     ]
     for path in lively.rglob("partition.metadata"):
-        topic_id = meta_properties.uuid_text(read_topic_id(files, str(path.parent)))
+        topic_id = uuid_text(read_topic_id(files, str(path.parent)))
         assert fields(path, "properties") == [{"version": "0", "topic_id": topic_id}]
 
 

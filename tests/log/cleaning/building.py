@@ -12,7 +12,7 @@ from barnabas.log.files import Files
 from barnabas.log.transaction_index import AbortedTransaction, encode_transactions
 from barnabas.records.batch import DELETE_HORIZON_BIT, HEADER, NO_SEQUENCE, RecordBatch, batches
 from barnabas.records.builder import NewRecord, build_batch
-from barnabas.records.control import ControlType, control_key
+from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.record import Record, records_of
 
 NOW_MS = 1_700_000_000_000
@@ -51,7 +51,7 @@ class LogBuilder:
         self, producer: int, *, commits: bool, epoch: int = 0, horizon: int | None = None, timestamp: int = NOW_MS
     ) -> RecordBatch:
         """Appends a transaction marker."""
-        kind = ControlType.COMMIT if commits else ControlType.ABORT
+        kind = ControlRecordType.COMMIT if commits else ControlRecordType.ABORT
         record = (control_key(kind), struct.pack(">hi", 0, 7), timestamp)
         first = self.open.pop(producer, None)
         if not commits and first is not None:
