@@ -34,7 +34,7 @@ class Node(TransactionalNode):
         self.promised.offsets[PLAIN].add(value)
         told = []
         self._commit(PLAIN, value, told, None)
-        if told == [0]:
+        if told == [None]:
             self.promised.offsets[PLAIN] = {value}
 
     def transaction(self, value, *, is_commit):
@@ -49,7 +49,7 @@ class Node(TransactionalNode):
                 self._commit(IN_TRANSACTION, value, told, self.producer)
 
         self.broker.transactions.add_partitions(ProducerIdentity("x", *self.producer), [place], added, client_version=2)
-        if told != [0]:
+        if told != [None]:
             return
         if is_commit:
             offsets.add(value)
