@@ -94,8 +94,10 @@ NOT_DOUBLED = {
     ("AlterConfigs", "Resources"),
     ("JoinGroup", "Protocols"),
     ("Produce", "PartitionData"),
+    ("UpdateFeatures", "FeatureUpdates"),
 }
-"""Where Apache Kafka never answers a doubling, or answers one of the two and does the other."""
+"""Where Apache Kafka never answers a doubling, answers one of the two and does the other, or names one of two errors,
+which is that of the first in a hash map."""
 
 
 WITHOUT_SIDE_EFFECTS = {"Metadata": 4}
