@@ -1,5 +1,5 @@
-"""How each request is answered: one module for each API, named like its message module.
+"""The handlers of requests: one module for each API, named like the module of its messages.
 
-A handler knows the protocol's meaning, and is the only place where the wire and the log meet; it must not know
-sockets or files. The table of contents is in :mod:`barnabas.api_handlers.registry`.
+A handler turns a request into calls of the broker, and their results into a response. It knows nothing of sockets and
+files. :mod:`barnabas.api_handlers.registry` lists the APIs.
 """

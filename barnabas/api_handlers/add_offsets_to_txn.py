@@ -1,6 +1,6 @@
-"""AddOffsetsToTxn (API key 25): a group's offsets are going to be committed with a transaction (KIP-98).
+"""AddOffsetsToTxn (API key 25): adds the offsets of a group to a transaction (KIP-98).
 
-Knows nothing of the group: its partition of ``__consumer_offsets`` becomes part of the transaction, as any other would.
+Knows nothing of the group. Adds the group's partition of ``__consumer_offsets``, as AddPartitionsToTxn would.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -15,7 +15,7 @@ from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, Ad
 
 @api(AddOffsetsToTxnRequest)
 def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Later[AddOffsetsToTxnResponse]:
-    """Add the partition that keeps the group; answered when that is written."""
+    """Adds the partition that stores the group. Responds once that is durable."""
     later: Later[AddOffsetsToTxnResponse] = Later()
     broker, version = context.broker, context.api_version
 

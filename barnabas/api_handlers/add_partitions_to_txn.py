@@ -1,7 +1,7 @@
-"""AddPartitionsToTxn (API key 24): partitions become part of a transaction, or are asked whether they are.
+"""AddPartitionsToTxn (API key 24): adds partitions to a transaction, or verifies that they are in it.
 
-Knows nothing of what the coordinator makes of it; only that a partition has to be there, which is looked at first.
-Clients speak versions 0 to 3, of one transaction (KIP-98); brokers among themselves 4 and 5, of several (KIP-890).
+Knows nothing of the coordinator's rules, except that a partition must exist, which is checked first. Clients send
+versions 0 to 3, with one transaction (KIP-98); brokers send versions 4 and 5, with several (KIP-890).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,14 +27,14 @@ PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 
 SEVERAL_TRANSACTIONS = 4
-"""From this version on brokers ask, on behalf of clients whose partitions are added as they write (KIP-890)."""
+"""The first version that brokers send, for clients whose partitions are added as they produce (KIP-890)."""
 
 Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
 Outcome = list[TopicResult]
 
 
-class Asked(NamedTuple):
-    """One transaction of a request, and the topics that it is about."""
+class RequestedTransaction(NamedTuple):
+    """One transaction of a request, and its topics."""
 
     producer: ProducerIdentity
     verify_only: bool
@@ -49,26 +49,26 @@ class Asked(NamedTuple):
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: Context
 ) -> AddPartitionsToTxnResponse | Later[AddPartitionsToTxnResponse]:
-    """Add or verify the partitions of each transaction; answered when all of that is written."""
-    asked = _asked(request, context)
-    if not asked:  # Apache Kafka never answers that
+    """Adds or verifies the partitions of each transaction. Responds once all of them are durable."""
+    requested = _requested(request, context)
+    if not requested:  # Apache Kafka does not respond at all
         return AddPartitionsToTxnResponse()
     later: Later[AddPartitionsToTxnResponse] = Later()
     outcomes: dict[str, Outcome] = {}
     version = context.api_version
 
-    def take(transactional_id: str, outcome: Outcome) -> None:
+    def collect(transactional_id: str, outcome: Outcome) -> None:
         outcomes[transactional_id] = outcome
-        if len(outcomes) == len(asked):
+        if len(outcomes) == len(requested):
             later.resolve(_response(outcomes, version))
 
-    for transactional_id, transaction in asked.items():
-        _do(transaction, context, partial(take, transactional_id))
+    for transactional_id, transaction in requested.items():
+        _add_or_verify(transaction, context, partial(collect, transactional_id))
     return later
 
 
-def _asked(request: AddPartitionsToTxnRequest, context: Context) -> dict[str, Asked]:
-    """Returns the transactions by transactional id. The last one counts where an id is there twice."""
+def _requested(request: AddPartitionsToTxnRequest, context: Context) -> dict[str, RequestedTransaction]:
+    """Returns the transactions by transactional id. Of two with the same id the last one counts."""
     if context.api_version < SEVERAL_TRANSACTIONS:
         producer = ProducerIdentity(
             request.v3_and_below_transactional_id,
@@ -76,9 +76,9 @@ def _asked(request: AddPartitionsToTxnRequest, context: Context) -> dict[str, As
             request.v3_and_below_producer_epoch,
             context.session.number,
         )
-        return {producer.transactional_id: Asked(producer, False, request.v3_and_below_topics)}
+        return {producer.transactional_id: RequestedTransaction(producer, False, request.v3_and_below_topics)}
     return {
-        each.transactional_id: Asked(
+        each.transactional_id: RequestedTransaction(
             ProducerIdentity(each.transactional_id, each.producer_id, each.producer_epoch),
             each.verify_only,
             each.topics,
@@ -87,28 +87,28 @@ def _asked(request: AddPartitionsToTxnRequest, context: Context) -> dict[str, As
     }
 
 
-def _do(asked: Asked, context: Context, done: Callable[[Outcome], object]) -> None:
-    """One transaction: all of its partitions, or none where one may not be in it."""
-    partitions, version = asked.partitions, context.api_version
+def _add_or_verify(requested: RequestedTransaction, context: Context, done: Callable[[Outcome], object]) -> None:
+    """Adds or verifies all partitions of one transaction, or none if one of them is refused."""
+    partitions, version = requested.partitions, context.api_version
     refused = _refused(partitions, context)
     if refused:
         done(_by_topic({each: refused.get(each, OperationNotAttempted.code) for each in partitions}))
         return
     coordinator = context.broker.transactions
-    if asked.verify_only:
-        found = coordinator.verify_partitions(asked.producer, partitions)
+    if requested.verify_only:
+        found = coordinator.verify_partitions(requested.producer, partitions)
         done(_by_topic({each: coordinators_code(error, version) for each, error in found.items()}))
     else:
         coordinator.add_partitions(
-            asked.producer,
+            requested.producer,
             partitions,
-            lambda error: done(_all(asked.topics, coordinators_code(error, version))),
+            lambda error: done(_same_for_all(requested.topics, coordinators_code(error, version))),
             client_version=EPOCH_RISES if version >= SEVERAL_TRANSACTIONS else 0,
         )
 
 
 def _refused(partitions: Iterable[TopicPartition], context: Context) -> dict[TopicPartition, int]:
-    """What cannot be in a transaction: what is not there, and the broker's own topics, which other brokers may add."""
+    """Returns the errors of partitions that do not exist, and of internal topics, which only brokers may add."""
     find = context.broker.image.partition
     refused = {each: UnknownTopicOrPartition.code for each in partitions if find(*each) is None}
     if context.api_version < SEVERAL_TRANSACTIONS:
@@ -128,8 +128,8 @@ def _response(outcomes: dict[str, Outcome], version: int) -> AddPartitionsToTxnR
     )
 
 
-def _all(topics: Topics, code: int) -> Outcome:
-    """One code for all that was asked, in the request's own shape: with what is in it twice, or empty."""
+def _same_for_all(topics: Topics, code: int) -> Outcome:
+    """Returns the same error code for each entry of the request, duplicates and empty topics included."""
     return [
         TopicResult(
             name=topic.name,

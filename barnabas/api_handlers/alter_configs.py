@@ -28,7 +28,7 @@ def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfig
             check(resource, context.broker.node_id)
         except KafkaError as error:
             refused[index] = error
-    asked = [
+    alterations = [
         (
             ConfigResource(resource.resource_type, resource.resource_name),
             [(config.name, config.value) for config in resource.configs],
@@ -46,11 +46,14 @@ def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfig
             ]
         )
 
-    return submit(AlterConfigs(asked, request.validate_only), request, context, respond)
+    return submit(AlterConfigs(alterations, request.validate_only), request, context, respond)
 
 
 def check(resource: Resource, node_id: int) -> None:
-    """Raises what a broker finds wrong before it asks the controller."""
+    """Checks what a broker can check before it asks the controller.
+
+    :raises KafkaError: the resource is invalid
+    """
     names = [config.name for config in resource.configs]
     if len(set(names)) < len(names):
         raise InvalidRequest("Error due to duplicate config keys")

@@ -1,6 +1,6 @@
-"""AlterPartitionReassignments (API key 45): partitions are to move to other brokers, or not to, after all (KIP-455).
+"""AlterPartitionReassignments (API key 45): moves partitions to other brokers, or cancels a move (KIP-455).
 
-Knows nothing of how they move.
+Knows nothing of how a partition is moved.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: Context
 ) -> AlterPartitionReassignmentsResponse | Later[AlterPartitionReassignmentsResponse]:
-    """Each partition has an outcome of its own. Where nothing is asked, Apache says it with an empty message."""
+    """Reassigns each partition. Apache Kafka's response to an empty request has an empty error message."""
     wanted = [
         (topic.name, [(each.partition_index, each.replicas) for each in topic.partitions]) for topic in request.topics
     ]

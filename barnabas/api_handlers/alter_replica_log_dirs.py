@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs (API key 34): partitions are brought to other log directories, while they are used (KIP-113).
+"""AlterReplicaLogDirs (API key 34): moves replicas to other log directories of this broker (KIP-113).
 
 Knows nothing of how a log is moved. Rules of Apache Kafka's ``ReplicaManager.alterReplicaLogDirs``.
 """
@@ -28,29 +28,29 @@ Result = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
 PartitionResult = Result.AlterReplicaLogDirPartitionResult
 
 LONGEST_NAME = 255 - len(".0123456789abcdef0123456789abcdef-future")
-"""Of a topic and its partition's number: with what is put behind it meanwhile it has to be a directory's name."""
+"""The limit of ``topic-partition``: with the suffix of a future log it must still be a valid directory name."""
 
 
 @api(AlterReplicaLogDirsRequest)
 def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
-    """Begin to move each partition, once; of a partition that is wished to two places the later wish stands."""
+    """Begins to move each partition. Of two directories for the same partition the last one counts."""
     broker = context.broker
     directories = {
         os.path.abspath(each.path): each  # noqa: PTH100  (pathlib would take 3 ms of the start)
         for each in broker.log_manager.directories
     }
-    wishes = {
+    paths = {
         (topic.name, index): each.path for each in request.dirs for topic in each.topics for index in topic.partitions
     }
-    results = {key: moved(*key, path, directories, broker) for key, path in wishes.items()}
+    results = {key: moved(*key, path, directories, broker) for key, path in paths.items()}
     return AlterReplicaLogDirsResponse(
-        results=[Result(topic_name=topic, partitions=told) for topic, told in by_topic(results)]
+        results=[Result(topic_name=topic, partitions=partitions) for topic, partitions in by_topic(results)]
     )
 
 
 @error_shape(AlterReplicaLogDirsRequest)
 def failed(request: AlterReplicaLogDirsRequest, error: KafkaError, version: int) -> AlterReplicaLogDirsResponse:
-    """The error is in each partition. The response has a list of topics, the request one for each directory."""
+    """Returns the error for each partition. The request lists topics by directory, the response does not."""
     return AlterReplicaLogDirsResponse(
         results=[
             Result(
@@ -85,7 +85,7 @@ def moved(
 
 
 def move(topic: str, index: int, directory: LogDirectory, broker: Broker) -> None:
-    """Begin it; a partition that is not there yet will be made there, should it ever be."""
+    """Begins the move. A partition that does not exist yet will be created in that directory."""
     manager = broker.log_manager
     try:
         partition = broker.partition(topic, index)

@@ -31,10 +31,10 @@ def alter_share_group_offsets(request: AlterShareGroupOffsetsRequest, context: C
     starts: dict[bytes, dict[int, int]] = {}
     for topic in request.topics:
         if topic.topic_name in ids:
-            there = topics[topic.topic_name].partitions
+            existing = topics[topic.topic_name].partitions
             start_offsets = starts.setdefault(ids[topic.topic_name], {})
             start_offsets.update(
-                (p.partition_index, p.start_offset) for p in topic.partitions if p.partition_index in there
+                (p.partition_index, p.start_offset) for p in topic.partitions if p.partition_index in existing
             )
     later: Later[AlterShareGroupOffsetsResponse] = Later()
 

@@ -1,6 +1,6 @@
-"""An answer that comes later: what a handler returns when it has to wait for data, members, a disk or replicas.
+"""A response that comes later: a handler returns it while it waits for data, members, a disk or replicas.
 
-Knows nothing of sockets or of asyncio. Whoever resolves an answer thereby calls whoever waits for it.
+Knows nothing of sockets or of asyncio: resolving it calls a callback.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ class Later(Generic[R]):
     >>> later.resolve("the answer")
     the answer
 
-    The handler keeps it and calls :meth:`resolve`. The connection takes the answer by :meth:`then`. When the client has
-    gone before that, the connection calls :meth:`cancel`, which calls ``on_cancel``: the handler then gives up its
-    timers and what else waits there. An answer after that is dropped.
+    The handler keeps it and calls :meth:`resolve`. The connection sets a callback by :meth:`then`. If the client has
+    disconnected before, the connection calls :meth:`cancel`, which calls ``on_cancel``: the handler then cancels its
+    timers and whatever else waits. A response after that is dropped.
     """
 
     __slots__ = ("_cancelled", "_deliver", "_outcome", "on_cancel")
@@ -35,31 +35,31 @@ class Later(Generic[R]):
 
     @property
     def response(self) -> R | None:
-        """The answer, if it is there.
+        """The response; None if it is not resolved yet.
 
-        :raises CloseConnection: there is none, and the connection is to be closed
+        :raises CloseConnection: there is no response, and the connection has to be closed
         """
         if isinstance(self._outcome, CloseConnection):
             raise self._outcome
         return self._outcome
 
     def resolve(self, outcome: R | CloseConnection) -> None:
-        """Answers, or closes the connection where there is no answer. Only once: a second answer is a bug."""
+        """Delivers the response, or closes the connection if there is none. A second call is a bug."""
         assert self._outcome is None, f"answered twice: {self._outcome!r}, then {outcome!r}"
         self._outcome = outcome
-        self.on_cancel = None  # a handler that is its own answer's would otherwise live on until cycles are collected
+        self.on_cancel = None  # otherwise a handler that refers to its response would live until the cycle is collected
         if self._deliver is not None and not self._cancelled:
             self._deliver(outcome)
 
     def then(self, deliver: Callable[[R | CloseConnection], object]) -> None:
-        """Calls ``deliver`` with what this is resolved with, once it is, which may be now."""
+        """Calls ``deliver`` with the outcome, at once if it is resolved already."""
         if self._outcome is not None:
             deliver(self._outcome)
         else:
             self._deliver = deliver
 
     def cancel(self) -> None:
-        """Gives the answer up: nobody waits for it any more."""
+        """Drops the response, since the client has disconnected."""
         if self._outcome is None and not self._cancelled:
             self._cancelled = True
             if self.on_cancel is not None:

@@ -1,4 +1,4 @@
-"""ApiVersions (API key 18): what is registered is what is promised.
+"""ApiVersions (API key 18): the APIs that the broker answers, their versions, and the features of the cluster.
 
 Knows nothing of what any API does.
 """
@@ -11,28 +11,28 @@ from barnabas.errors import InvalidRequest, UnsupportedVersion
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?").fullmatch
-"""What a client's name and version may look like (KIP-511)."""
+"""The format of the name and the version of a client's software (KIP-511)."""
 
-SAYS_ITS_SOFTWARE = 3
-"""From this version on clients say which software they are."""
+HAS_CLIENT_SOFTWARE = 3
+"""The first version with the name and the version of the client's software."""
 
-TAKES_MINIMUM_ZERO = 4
-"""From this version on features whose minimum is 0 are told; older clients cannot read them (KAFKA-17011)."""
+ALLOWS_MINIMUM_ZERO = 4
+"""The first version with features whose minimum is 0; older clients cannot read these (KAFKA-17011)."""
 
 NO_EPOCH = -1
-"""Of the finalized features, where there are none."""
+"""The epoch of the finalized features if there are none."""
 
 
 @api(ApiVersionsRequest)
 def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
-    """Tell the APIs, their versions, and the features of the cluster."""
+    """Returns the APIs, their versions, and the features of the cluster."""
     version = context.api_version
-    if version >= SAYS_ITS_SOFTWARE and not (
+    if version >= HAS_CLIENT_SOFTWARE and not (
         SOFTWARE(request.client_software_name) and SOFTWARE(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=InvalidRequest.code, api_keys=[])
     broker, session = context.broker, context.session
-    if version >= SAYS_ITS_SOFTWARE:
+    if version >= HAS_CLIENT_SOFTWARE:
         session.client_software_name = request.client_software_name
         session.client_software_version = request.client_software_version
     features, epoch = broker.supported_features, broker.image.offset
@@ -53,7 +53,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=levels.first, max_version=levels.last)
             for name, levels in features.items()
-            if levels.first > 0 or version >= TAKES_MINIMUM_ZERO
+            if levels.first > 0 or version >= ALLOWS_MINIMUM_ZERO
         ],
         finalized_features_epoch=epoch,
         finalized_features=[
@@ -64,16 +64,16 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
 
 
 def unsupported_version(context: Context) -> ApiVersionsResponse:
-    """What every client can read, whatever version it asked for (KIP-511): it was the wrong one, and these are right.
+    """Returns the response to an unsupported version, with the supported ones (KIP-511).
 
-    It goes out in version 0.
+    It is encoded in version 0, which all clients can read.
     """
-    mine = context.session.promise.apis[ApiVersionsRequest.api_key].versions
+    supported = context.session.promise.apis[ApiVersionsRequest.api_key].versions
     return ApiVersionsResponse(
         error_code=UnsupportedVersion.code,
         api_keys=[
             ApiVersionsResponse.ApiVersion(
-                api_key=ApiVersionsRequest.api_key, min_version=mine.first, max_version=mine.last
+                api_key=ApiVersionsRequest.api_key, min_version=supported.first, max_version=supported.last
             )
         ],
     )

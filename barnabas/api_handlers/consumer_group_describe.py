@@ -5,7 +5,7 @@ Knows nothing of how partitions are assigned.
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.describe_groups import GROUP_OPERATIONS
-from barnabas.api_handlers.outcome import NOT_ASKED, message_of
+from barnabas.api_handlers.outcome import NOT_REQUESTED, message_of
 from barnabas.api_handlers.rebalance_protocols import CONSUMER, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
@@ -22,7 +22,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 @api(ConsumerGroupDescribeRequest)
 def consumer_group_describe(request: ConsumerGroupDescribeRequest, context: Context) -> ConsumerGroupDescribeResponse:
     """Describes each group."""
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     return ConsumerGroupDescribeResponse(
         groups=[_describe(group_id, operations, context) for group_id in request.group_ids]
     )

@@ -20,7 +20,7 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 Response = ConsumerGroupHeartbeatResponse
 
 BRINGS_ID = 1
-"""From this version on a member generates its id (KIP-1082)."""
+"""The first version in which a member generates its id (KIP-1082)."""
 
 
 @api(ConsumerGroupHeartbeatRequest)

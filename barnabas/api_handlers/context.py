@@ -1,7 +1,7 @@
-"""What a handler knows beside the request: its header, the session that it came by, the broker, and the time.
+"""The context of a request: its header, the session, the broker, and the time.
 
-Knows nothing of sockets: dispatch fills it in. A connection serves one request at a time, so it has one context, which
-is filled in again for each request. It holds until the request is answered, also where that is later, and no longer.
+Knows nothing of sockets: dispatch fills it in. A connection serves one request at a time, and fills in the same context
+for each. It is valid until the response to that request, even a later one.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """The circumstances of one request."""
+    """The context of one request."""
 
     __slots__ = ("api_version", "broker", "client_id", "correlation_id", "session", "time_ms")
 

@@ -1,6 +1,6 @@
-"""CreatePartitions (API key 37): topics get more partitions, never fewer.
+"""CreatePartitions (API key 37): adds partitions to topics.
 
-Knows nothing of where they go: the controller does.
+Knows nothing of how replicas are placed: the controller decides.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 def create_partitions(
     request: CreatePartitionsRequest, context: Context
 ) -> CreatePartitionsResponse | Later[CreatePartitionsResponse]:
-    """Each topic has an outcome of its own."""
+    """Adds partitions to each topic, or only checks whether that is possible."""
     if late := out_of_time(request.timeout_ms):
         return CreatePartitionsResponse(
             results=[Result(name=topic.name, error_code=late.code) for topic in request.topics]

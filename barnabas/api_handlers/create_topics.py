@@ -1,6 +1,6 @@
-"""CreateTopics (API key 19): make topics, or see whether they could be made.
+"""CreateTopics (API key 19): creates topics, or only checks whether they could be created.
 
-Knows nothing of what makes a topic possible: the controller does. A topic that the answer calls made can be written to.
+Knows nothing of the rules for topics: the controller decides. The response is sent once the topics can be produced to.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopi
 
 Result = CreateTopicsResponse.CreatableTopicResult
 
-TOLD_WITH_CONFIGS = 5
-"""From this version on the answer says what the topic has become (KIP-525)."""
+RETURNS_CONFIGS = 5
+"""The first version whose response has the configs of the topic (KIP-525)."""
 
 
 @api(CreateTopicsRequest)
 def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse | Later[CreateTopicsResponse]:
-    """Each topic has an outcome of its own."""
+    """Creates each topic, or only checks whether that is possible."""
     if late := out_of_time(request.timeout_ms):
         return CreateTopicsResponse(topics=[Result(name=topic.name, error_code=late.code) for topic in request.topics])
     wanted = [
@@ -39,21 +39,21 @@ def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopic
     broker, version = context.broker, context.api_version
 
     def respond(results: Sequence[CreatedTopic]) -> CreateTopicsResponse:
-        return CreateTopicsResponse(topics=[told(created, broker, version) for created in results])
+        return CreateTopicsResponse(topics=[result_of(created, broker, version) for created in results])
 
     return submit(CreateTopics(wanted, request.validate_only), request, context, respond)
 
 
-def told(made: CreatedTopic, broker: Broker, version: int) -> Result:
-    if made.error is not None:
-        return Result(name=made.name, error_code=code_of(made.error), error_message=message_of(made.error))
+def result_of(created: CreatedTopic, broker: Broker, version: int) -> Result:
+    if created.error is not None:
+        return Result(name=created.name, error_code=code_of(created.error), error_message=message_of(created.error))
     result = Result(
-        name=made.name,
-        topic_id=made.id,
-        num_partitions=made.num_partitions,
-        replication_factor=made.replication_factor,
+        name=created.name,
+        topic_id=created.id,
+        num_partitions=created.num_partitions,
+        replication_factor=created.replication_factor,
     )
-    if version >= TOLD_WITH_CONFIGS:
+    if version >= RETURNS_CONFIGS:
         result.configs = [
             Result.CreatableTopicConfigs(
                 name=config.name,
@@ -62,6 +62,6 @@ def told(made: CreatedTopic, broker: Broker, version: int) -> Result:
                 config_source=config.source,
                 is_sensitive=config.sensitive,
             )
-            for config in describe_created_topic(broker.config, made.configs)
+            for config in describe_created_topic(broker.config, created.configs)
         ]
     return result

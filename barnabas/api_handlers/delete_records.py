@@ -1,7 +1,7 @@
-"""DeleteRecords (API key 21): forget the records before an offset (KIP-107).
+"""DeleteRecords (API key 21): deletes the records before an offset (KIP-107).
 
-Knows nothing of segments, which go when the log next looks for some. Rules of Apache Kafka's
-``ReplicaManager.deleteRecords``; every replica has to follow, which on one node is done at once.
+Knows nothing of segments, which the log deletes later. Rules of Apache Kafka's ``ReplicaManager.deleteRecords``, which
+waits for all replicas; with one replica there is nothing to wait for.
 """
 
 from barnabas.api_handlers.by_topic import by_topic
@@ -18,19 +18,23 @@ Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
 Answer = Topic.DeleteRecordsPartitionResult
 
 HIGH_WATERMARK = -1
-"""The offset that stands for all that is committed."""
+"""The offset that stands for the high watermark."""
 
 NO_LOW_WATERMARK = -1
 
 
 @api(DeleteRecordsRequest)
 def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
-    """Move the start of each partition; of one that is named twice, the last naming counts."""
+    """Moves the log start offset of each partition. Of two offsets for the same partition the last one counts."""
     offsets = {
-        (topic.name, asked.partition_index): asked.offset for topic in request.topics for asked in topic.partitions
+        (topic.name, requested.partition_index): requested.offset
+        for topic in request.topics
+        for requested in topic.partitions
     }
     answers = {key: answer(*key, offset, context) for key, offset in offsets.items()}
-    return DeleteRecordsResponse(topics=[Topic(name=name, partitions=told) for name, told in by_topic(answers)])
+    return DeleteRecordsResponse(
+        topics=[Topic(name=name, partitions=partitions) for name, partitions in by_topic(answers)]
+    )
 
 
 def answer(topic: str, index: int, offset: int, context: Context) -> Answer:
@@ -51,10 +55,10 @@ def failed(request: DeleteRecordsRequest, error: KafkaError, version: int) -> Re
 
 
 def delete_before(partition: Partition, offset: int) -> None:
-    """Let the partition start at ``offset``, unless it starts later.
+    """Moves the log start offset of the partition to ``offset``, unless it is higher already.
 
-    :raises PolicyViolation: compaction alone decides which records of the topic go
-    :raises OffsetOutOfRange: beyond what is committed
+    :raises PolicyViolation: ``cleanup.policy`` of the topic has no ``delete``
+    :raises OffsetOutOfRange: the offset is above the high watermark
     """
     log = partition.log
     if not log.config.deletes:

@@ -20,7 +20,7 @@ from barnabas.wire.types import ZERO_UUID
 Topic = DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic
 Answer = DeleteShareGroupOffsetsResponse | Later[DeleteShareGroupOffsetsResponse]
 
-NOTHING_KEPT = "There is no offset information to delete."
+NO_OFFSETS = "There is no offset information to delete."
 
 
 @api(DeleteShareGroupOffsetsRequest)
@@ -32,7 +32,7 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
     unknown = [_unknown(name) for name in names if name not in ids]
     later: Later[DeleteShareGroupOffsetsResponse] = Later()
 
-    def forgotten(found: TopicErrors | KafkaError) -> None:
+    def deleted(found: TopicErrors | KafkaError) -> None:
         if isinstance(found, dict):
             later.resolve(DeleteShareGroupOffsetsResponse(responses=[*unknown, *_topics(ids, found)]))
         else:
@@ -40,7 +40,7 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
 
     try:
         require_protocol(SHARE, context)
-        context.broker.groups.share.delete_offsets(request.group_id, list(ids.values()), forgotten)
+        context.broker.groups.share.delete_offsets(request.group_id, list(ids.values()), deleted)
     except KafkaError as error:
         return _refused(error)
     return later
@@ -49,7 +49,7 @@ def delete_share_group_offsets(request: DeleteShareGroupOffsetsRequest, context:
 def _topics(ids: Mapping[str, bytes], found: TopicErrors) -> list[Topic]:
     """Returns the topics of the response. Those without state come first, without an id."""
     without_state = [name for name, topic_id in ids.items() if isinstance(found[topic_id], UnknownTopicOrPartition)]
-    return [_unknown(name, NOTHING_KEPT) for name in without_state] + [
+    return [_unknown(name, NO_OFFSETS) for name in without_state] + [
         _topic(name, topic_id, found[topic_id]) for name, topic_id in ids.items() if name not in without_state
     ]
 

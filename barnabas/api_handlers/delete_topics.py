@@ -15,21 +15,21 @@ from barnabas.errors import InvalidRequest, RequestTimedOut, TopicDeletionDisabl
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from barnabas.wire.types import ZERO_UUID
 
-DISABLED_IS_TOLD = 3
-"""From this version on TOPIC_DELETION_DISABLED says that topics cannot be deleted (KIP-322)."""
+KNOWS_TOPIC_DELETION_DISABLED = 3
+"""The first version that knows TOPIC_DELETION_DISABLED (KIP-322)."""
 
-OF_THE_REQUEST = (RequestTimedOut, TopicDeletionDisabled)
-"""Errors that refuse the whole request; Apache Kafka gives no text with these."""
+REQUEST_ERRORS = (RequestTimedOut, TopicDeletionDisabled)
+"""Errors of the whole request. Apache Kafka has no error message for these."""
 
 
 @api(DeleteTopicsRequest)
 def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse | Later[DeleteTopicsResponse]:
-    """Each topic has a result of its own. The order of the results means nothing."""
+    """Deletes each topic. The order of the results means nothing."""
     topics: list[tuple[str | None, bytes]] = [(topic.name, topic.topic_id) for topic in request.topics]
     topics += [(name, ZERO_UUID) for name in request.topic_names]
     refusal = out_of_time(request.timeout_ms)
     if refusal is None and not context.broker.config["delete.topic.enable"]:
-        refusal = TopicDeletionDisabled() if context.api_version >= DISABLED_IS_TOLD else InvalidRequest()
+        refusal = TopicDeletionDisabled() if context.api_version >= KNOWS_TOPIC_DELETION_DISABLED else InvalidRequest()
     if refusal is not None:
         return respond([DeletedTopic(name, topic_id, refusal) for name, topic_id in topics])
     return submit(DeleteTopics(topics), request, context, respond)
@@ -42,7 +42,7 @@ def respond(results: Sequence[DeletedTopic]) -> DeleteTopicsResponse:
                 name=topic.name,
                 topic_id=topic.id,
                 error_code=code_of(topic.error),
-                error_message=None if isinstance(topic.error, OF_THE_REQUEST) else text_of(topic.error),
+                error_message=None if isinstance(topic.error, REQUEST_ERRORS) else text_of(topic.error),
             )
             for topic in results
         ]

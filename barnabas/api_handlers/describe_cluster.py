@@ -1,6 +1,6 @@
-"""DescribeCluster (API key 60): the brokers of the cluster, by the addresses of the listener that was asked.
+"""DescribeCluster (API key 60): the brokers of the cluster, with their endpoints for the client's listener.
 
-Knows nothing of topics. A broker's listener does not speak for controllers (KIP-919).
+Knows nothing of topics. A broker's listener does not return controllers (KIP-919).
 """
 
 from barnabas.api_handlers.context import Context
@@ -15,7 +15,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 @api(DescribeClusterRequest)
 def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
-    """Who belongs to the cluster. Fenced brokers only where they are asked for."""
+    """Describes the cluster. Fenced brokers are included if the request says so."""
     broker = context.broker
     response = DescribeClusterResponse(cluster_id="", brokers=[])
     try:

@@ -29,9 +29,9 @@ Entry = Result.DescribeConfigsResourceResult
 
 @api(DescribeConfigsRequest)
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
-    """Describes each resource's configs: all, or those that are asked for."""
+    """Describes the configs of each resource: the requested ones, or all."""
     if any(each.resource_type not in _DESCRIBE for each in request.resources):
-        # Apache Kafka refuses the whole request for one resource of a kind that it does not know.
+        # Apache Kafka refuses the whole request if one resource has an unknown type.
         error = InvalidRequest()
         return DescribeConfigsResponse(results=[_refused(each, error) for each in request.resources])
     return DescribeConfigsResponse(results=[_result(each, request, context.broker) for each in request.resources])
@@ -51,14 +51,14 @@ def _result(resource: Resource, request: DescribeConfigsRequest, broker: Broker)
 
 
 def _wanted(described: Sequence[DescribedConfig], names: Sequence[str] | None) -> list[DescribedConfig]:
-    """Returns those of these names; all of them if none are given."""
+    """Returns the configs with these names; all if no names are given."""
     return [config for config in described if not names or config.name in names]
 
 
 def _refused(resource: Resource, error: KafkaError) -> Result:
     return Result(
         error_code=error.code,
-        # Apache Kafka gives no text with this one.
+        # Apache Kafka has no error message here.
         error_message="" if isinstance(error, UnknownTopicOrPartition) else str(error),
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,

@@ -4,7 +4,7 @@ Knows nothing of how a group rebalances.
 """
 
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.outcome import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, NOT_ASKED, READ, bits
+from barnabas.api_handlers.outcome import ALTER_CONFIGS, DELETE, DESCRIBE, DESCRIBE_CONFIGS, NOT_REQUESTED, READ, bits
 from barnabas.api_handlers.registry import api
 from barnabas.errors import GroupIdNotFound, KafkaError
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -12,7 +12,7 @@ from barnabas.wire.messages.describe_groups import DescribeGroupsRequest, Descri
 Described = DescribeGroupsResponse.DescribedGroup
 
 KNOWS_NOT_FOUND = 6
-"""From this version on a group that does not exist is an error (KIP-1043). Older versions have state Dead."""
+"""The first version with an error for a group that does not exist (KIP-1043). Older versions have state Dead."""
 
 DEAD = "Dead"
 
@@ -23,7 +23,7 @@ GROUP_OPERATIONS = bits(READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
 @api(DescribeGroupsRequest)
 def describe_groups(request: DescribeGroupsRequest, context: Context) -> DescribeGroupsResponse:
     """Describes each group."""
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     return DescribeGroupsResponse(groups=[_describe(group_id, operations, context) for group_id in request.groups])
 
 
@@ -36,7 +36,7 @@ def _describe(group_id: str, operations: int, context: Context) -> Described:
         described.error_code = error.code if knows else 0
         described.error_message = str(error) if knows else None
         # Newer versions have no authorized operations for a group that does not exist.
-        described.authorized_operations = NOT_ASKED if knows else operations
+        described.authorized_operations = NOT_REQUESTED if knows else operations
         return described
     except KafkaError as error:
         described = _empty(group_id, "")

@@ -1,6 +1,6 @@
-"""DescribeLogDirs (API key 35): the log directories, how full they are, and how large the logs in them (KIP-113).
+"""DescribeLogDirs (API key 35): the log directories, their disk space, and the sizes of their logs (KIP-113).
 
-Knows nothing of segments and indexes: a log's size is that of its records.
+Knows nothing of segments and indexes: the size of a log is that of its records.
 """
 
 import os
@@ -21,23 +21,23 @@ Topic = Result.DescribeLogDirsTopic
 Partition = Topic.DescribeLogDirsPartition
 
 TopicPartition = tuple[str, int]
-TELLS_ERROR = 3
-"""From this version on the response has an error code of its own."""
+HAS_ERROR_CODE = 3
+"""The first version whose response has an error code of its own."""
 
 UNKNOWN_SPACE = Space(-1, -1)
 
 
 @api(DescribeLogDirsRequest)
 def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
-    """Describe all directories, of those that failed no more than that; the logs that were asked for, or all."""
+    """Describes all log directories, with the requested logs, or all. An offline directory has only its error."""
     manager = context.broker.log_manager
     logs = {key: log for key, log in manager.logs.items() if key[0] != CLUSTER_METADATA}
-    asked: Collection[TopicPartition] = logs
+    requested: Collection[TopicPartition] = logs
     if request.topics is not None:
-        asked = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+        requested = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     return DescribeLogDirsResponse(
         results=[
-            describe(directory, logs, manager.registry.future_logs_in(directory), asked)
+            describe(directory, logs, manager.registry.future_logs_in(directory), requested)
             for directory in manager.directories
         ]
     )
@@ -45,8 +45,8 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
 
 @error_shape(DescribeLogDirsRequest)
 def failed(request: DescribeLogDirsRequest, error: KafkaError, version: int) -> DescribeLogDirsResponse:
-    """Before version 3 the error is that of a directory without a name; Apache Kafka has no place for it then."""
-    if version >= TELLS_ERROR:
+    """Before version 3 the error is in a directory without a name. Apache Kafka returns no error there."""
+    if version >= HAS_ERROR_CODE:
         return DescribeLogDirsResponse(error_code=error.code, results=[])
     return DescribeLogDirsResponse(results=[Result(error_code=error.code, log_dir="", topics=[])])
 
@@ -55,7 +55,7 @@ def describe(
     directory: LogDirectory,
     logs: Mapping[TopicPartition, PartitionLog],
     future_logs: Mapping[TopicPartition, PartitionLog],
-    asked: Collection[TopicPartition],
+    requested: Collection[TopicPartition],
 ) -> Result:
     path = os.path.abspath(directory.path)  # noqa: PTH100  (pathlib would take 3 ms of the start)
     if directory.offline is not None:
@@ -64,13 +64,13 @@ def describe(
     for key, log in logs.items():
         if log.log_directory is directory:
             partitions = topics.setdefault(key[0], [])
-            if key in asked:
+            if key in requested:
                 partitions.append(
                     Partition(partition_index=key[1], partition_size=log.size, offset_lag=0, is_future_key=False)
                 )
     for key, future in future_logs.items():
         partitions = topics.setdefault(key[0], [])
-        if key in asked:
+        if key in requested:
             partitions.append(
                 Partition(
                     partition_index=key[1],
@@ -81,7 +81,7 @@ def describe(
             )
     try:
         space = directory.files.space(directory.path)
-    except OSError:  # the volume is gone, which the next append will find out as well
+    except OSError:  # the volume is gone; the next append fails and takes the directory offline
         space = UNKNOWN_SPACE
     return Result(
         log_dir=path,

@@ -1,6 +1,6 @@
-"""DescribeProducers (API key 61): the idempotent and transactional producers that partitions remember (KIP-664).
+"""DescribeProducers (API key 61): the state of the producers of partitions (KIP-664).
 
-Knows nothing of why a producer is remembered, or when it is forgotten.
+Knows nothing of when the state of a producer is stored, or expires.
 """
 
 from barnabas.api_handlers.context import Context
@@ -16,7 +16,7 @@ Answer = Topic.PartitionResponse
 
 @api(DescribeProducersRequest)
 def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
-    """Answer for each partition, as often as it is asked about."""
+    """Describes the producers of each partition. A partition that is requested twice is described twice."""
     return DescribeProducersResponse(
         topics=[
             Topic(name=topic.name, partitions=[answer(topic.name, index, context) for index in topic.partition_indexes])
@@ -29,7 +29,7 @@ def answer(topic: str, index: int, context: Context) -> Answer:
     try:
         check_topic_name(topic)
         if topic not in context.broker.image.topics_by_name:
-            # Apache Kafka gives a text for a topic that is not there, and none for a partition.
+            # Apache Kafka has an error message for a missing topic, and none for a missing partition.
             raise UnknownTopicOrPartition(UnknownTopicOrPartition.message)
         partition = context.broker.partition(topic, index)
         partition.check_leader()

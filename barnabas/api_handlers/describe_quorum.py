@@ -1,6 +1,6 @@
-"""DescribeQuorum (API key 55): who votes on the metadata log, who only reads it, and how far they are (KIP-595).
+"""DescribeQuorum (API key 55): the voters and observers of the metadata quorum, and their log end offsets (KIP-595).
 
-Knows nothing of how they fetch. One node is leader and the only voter here.
+Knows nothing of how replicas fetch. This node is the leader and the only voter.
 """
 
 from barnabas.api_handlers.context import Context
@@ -16,9 +16,9 @@ Partition = Topic.PartitionData
 
 @api(DescribeQuorumRequest)
 def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
-    """Only the metadata log has a quorum, and only it alone may be asked for; everything else is not there."""
-    asked = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
-    if asked == [(CLUSTER_METADATA, [0])]:
+    """Describes the metadata quorum. A request for anything else, or for more, has UNKNOWN_TOPIC_OR_PARTITION."""
+    requested = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
+    if requested == [(CLUSTER_METADATA, [0])]:
         return DescribeQuorumResponse(
             error_message="",
             topics=[Topic(topic_name=CLUSTER_METADATA, partitions=[metadata_partition(context.broker)])],
@@ -26,7 +26,9 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
         )
     return DescribeQuorumResponse(
         error_message="",
-        topics=[Topic(topic_name=name, partitions=list(map(not_there, indexes))) for name, indexes in asked],
+        topics=[
+            Topic(topic_name=name, partitions=list(map(missing_partition, indexes))) for name, indexes in requested
+        ],
     )
 
 
@@ -51,7 +53,7 @@ def metadata_partition(broker: Broker) -> Partition:
 
 
 def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
-    """The voters, and where they listen for one another."""
+    """Returns the voters and their endpoints."""
     quorum = broker.quorum
     return [
         DescribeQuorumResponse.Node(
@@ -64,7 +66,7 @@ def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
     ]
 
 
-def not_there(index: int) -> Partition:
+def missing_partition(index: int) -> Partition:
     error = UnknownTopicOrPartition()
     return Partition(
         partition_index=index,

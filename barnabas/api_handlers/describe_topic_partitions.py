@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (API key 75): topics by name, their partitions page by page (KIP-966).
 
-Knows nothing of what a client does with a page. Order and limits are those of Apache Kafka's
+Knows nothing of the pages before and after. Order and limits are those of Apache Kafka's
 ``DescribeTopicPartitionsRequestHandler``.
 """
 
@@ -28,18 +28,18 @@ Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 Partition = Topic.DescribeTopicPartitionsResponsePartition
 Cursor = DescribeTopicPartitionsResponse.Cursor
 
-LISTENER_IS_TOLD = 6
-"""What :class:`Description` takes for a version of Metadata: this API is as new as its newest."""
+METADATA_VERSION = 6
+"""The version of Metadata to describe partitions in: this API knows LISTENER_NOT_FOUND, as that version does."""
 
 
 @api(DescribeTopicPartitionsRequest)
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: Context
 ) -> DescribeTopicPartitionsResponse:
-    """Topics in the order of their names, from the cursor on, until as many partitions are told as one answer may."""
+    """Describes topics in the order of their names, from the cursor on, up to the limit of partitions."""
     broker = context.broker
     names, start = remaining(request, broker.image.topics_by_name)
-    describe = Description(broker, context.session.listener, LISTENER_IS_TOLD)
+    describe = Description(broker, context.session.listener, METADATA_VERSION)
     room = min(broker.config["max.request.partition.size.limit"], max(request.response_partition_limit, 1))
     response = DescribeTopicPartitionsResponse(topics=[])
     for name in names:
@@ -49,29 +49,32 @@ def describe_topic_partitions(
         topic = broker.image.topics_by_name.get(name)
         first, start = start, 0
         if topic is None:
-            response.topics.append(not_there(name))
+            response.topics.append(missing_topic(name))
             continue
-        told, left = page(topic, first, room, describe)
-        response.topics.append(told)
-        room -= len(told.partitions)
+        described, left = page(topic, first, room, describe)
+        response.topics.append(described)
+        room -= len(described.partitions)
         if left is not None:
             response.next_cursor = Cursor(topic_name=name, partition_index=left)
             break
     return response
 
 
-def remaining(request: DescribeTopicPartitionsRequest, there: Iterable[str]) -> tuple[list[str], int]:
-    """The names still to be told, and the partition of the first one to go on at."""
+def remaining(request: DescribeTopicPartitionsRequest, existing: Iterable[str]) -> tuple[list[str], int]:
+    """Returns the names of the remaining topics, and the first partition of the first one.
+
+    :raises InvalidRequest: the cursor is invalid
+    """
     names = {topic.name for topic in request.topics}
     cursor = request.cursor
     if not names:
-        names = set(there)
+        names = set(existing)
     elif cursor is not None and cursor.topic_name not in names:
-        raise InvalidRequest("The cursor is at a topic that is not asked for")
+        raise InvalidRequest("The cursor is at a topic that is not requested")
     first = ""
     if cursor is not None:
         if cursor.partition_index < 0:
-            raise InvalidRequest("The cursor is at a partition that cannot be")
+            raise InvalidRequest("The cursor is at a negative partition")
         first = cursor.topic_name
     ordered = sorted(name for name in names if name >= first)
     if "" in ordered:
@@ -80,7 +83,7 @@ def remaining(request: DescribeTopicPartitionsRequest, there: Iterable[str]) -> 
     return ordered, start
 
 
-def not_there(name: str) -> Topic:
+def missing_topic(name: str) -> Topic:
     error = UnknownTopicOrPartition if is_legal_topic_name(name) else InvalidTopicException
     return Topic(
         error_code=error.code,
@@ -93,28 +96,28 @@ def not_there(name: str) -> Topic:
 
 
 def page(topic: TopicImage, first: int, room: int, describe: Description) -> tuple[Topic, int | None]:
-    """The topic with as many of its partitions as there is room for; and the first one that is left out, if any."""
+    """Returns the topic with at most ``room`` partitions, and the first partition that does not fit, if any."""
     indexes = sorted(index for index in topic.partitions if index >= first)
-    told = Topic(
+    described = Topic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL,
         partitions=[partition(index, topic.partitions[index], describe) for index in indexes[:room]],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
-    return told, indexes[room] if len(indexes) > room else None
+    return described, indexes[room] if len(indexes) > room else None
 
 
 def partition(index: int, image: PartitionImage, describe: Description) -> Partition:
-    told = describe.partition(index, image)
+    described = describe.partition(index, image)
     return Partition(
-        error_code=told.error_code,
+        error_code=described.error_code,
         partition_index=index,
-        leader_id=told.leader_id,
-        leader_epoch=told.leader_epoch,
-        replica_nodes=told.replica_nodes,
-        isr_nodes=told.isr_nodes,
+        leader_id=described.leader_id,
+        leader_epoch=described.leader_epoch,
+        replica_nodes=described.replica_nodes,
+        isr_nodes=described.isr_nodes,
         eligible_leader_replicas=list(image.elr),
         last_known_elr=list(image.last_known_elr),
-        offline_replicas=told.offline_replicas,
+        offline_replicas=described.offline_replicas,
     )

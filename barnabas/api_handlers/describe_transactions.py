@@ -1,6 +1,6 @@
-"""DescribeTransactions (API key 65): what the coordinator knows of transactional ids (KIP-664).
+"""DescribeTransactions (API key 65): the state of transactional ids (KIP-664).
 
-Knows nothing of how a transaction goes on. Beside an error stands the transactional id, and nothing else.
+Knows nothing of how a transaction proceeds. A result with an error has only the transactional id.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ State = DescribeTransactionsResponse.TransactionState
 
 @api(DescribeTransactionsRequest)
 def describe_transactions(request: DescribeTransactionsRequest, context: Context) -> DescribeTransactionsResponse:
-    """Describe each of the transactional ids, as often as it is named."""
+    """Describes each transactional id. One that is requested twice is described twice."""
     return DescribeTransactionsResponse(
         transaction_states=[_describe(transactional_id, context) for transactional_id in request.transactional_ids]
     )
@@ -23,7 +23,7 @@ def describe_transactions(request: DescribeTransactionsRequest, context: Context
 
 def _describe(transactional_id: str, context: Context) -> State:
     try:
-        told = context.broker.transactions.describe(transactional_id)
+        found = context.broker.transactions.describe(transactional_id)
     except KafkaError as error:
         return State(
             error_code=error.code,
@@ -37,12 +37,12 @@ def _describe(transactional_id: str, context: Context) -> State:
         )
     return State(
         transactional_id=transactional_id,
-        transaction_state=told.state,
-        transaction_timeout_ms=told.timeout_ms,
-        transaction_start_time_ms=told.start_time_ms,
-        producer_id=told.producer_id,
-        producer_epoch=told.producer_epoch,
-        topics=_by_topic(told.partitions),
+        transaction_state=found.state,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.start_time_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=_by_topic(found.partitions),
     )
 
 

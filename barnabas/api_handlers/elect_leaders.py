@@ -1,6 +1,6 @@
-"""ElectLeaders (API key 43): gives partitions their preferred leader, or any leader at all.
+"""ElectLeaders (API key 43): elects the preferred leader of partitions, or an unclean one.
 
-Knows nothing of how a leader is chosen: the controller does that.
+Knows nothing of how a leader is elected: the controller decides.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -18,17 +18,17 @@ Topic = ElectLeadersResponse.ReplicaElectionResult
 
 @api(ElectLeadersRequest)
 def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse | Later[ElectLeadersResponse]:
-    """Each partition has a result of its own; an unknown election type refuses all of them."""
-    asked = request.topic_partitions
-    wanted = None if asked is None else [(topic.topic, topic.partitions) for topic in asked]
-    if wanted != [] and (late := out_of_time(request.timeout_ms)):
-        raise late
+    """Elects the leader of each partition. An unknown election type is an error of the whole request."""
+    requested = request.topic_partitions
+    wanted = None if requested is None else [(topic.topic, topic.partitions) for topic in requested]
+    if wanted != [] and (timed_out := out_of_time(request.timeout_ms)):
+        raise timed_out
     return submit(ElectLeaders(request.election_type, wanted), request, context, respond)
 
 
 @error_shape(ElectLeadersRequest)
 def refused(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
-    """The error of the whole request is that of each partition, too."""
+    """Returns the error for the whole request and for each partition."""
     topics = request.topic_partitions or ()
     results = [(topic.topic, [PartitionResult(index, error) for index in topic.partitions]) for topic in topics]
     return respond(results, error)

@@ -1,6 +1,6 @@
-"""EndTxn (API key 26): commit or abort a transaction (KIP-98); from version 5 on, and go on in another epoch (KIP-890).
+"""EndTxn (API key 26): commits or aborts a transaction (KIP-98); bumps the producer epoch from version 5 on (KIP-890).
 
-Knows nothing of what the coordinator does to end it.
+Knows nothing of how the coordinator ends a transaction.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -11,13 +11,13 @@ from barnabas.transactions.messages import EndResult, ProducerIdentity
 from barnabas.transactions.transaction import EPOCH_RISES
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
-TELLS_EPOCH = 5
-"""From this version on the client hears the id and epoch to go on with (KIP-890)."""
+RETURNS_EPOCH = 5
+"""The first version whose response has the producer id and epoch of the next transaction (KIP-890)."""
 
 
 @api(EndTxnRequest)
 def end_txn(request: EndTxnRequest, context: Context) -> Later[EndTxnResponse]:
-    """Answered when the decision is written: whatever happens then, it is carried out."""
+    """Ends the transaction. Responds once the decision is durable; the markers follow."""
     later: Later[EndTxnResponse] = Later()
     version = context.api_version
 
@@ -32,6 +32,6 @@ def end_txn(request: EndTxnRequest, context: Context) -> Later[EndTxnResponse]:
 
     session = context.session.number
     producer = ProducerIdentity(request.transactional_id, request.producer_id, request.producer_epoch, session)
-    client_version = EPOCH_RISES if version >= TELLS_EPOCH else 0
+    client_version = EPOCH_RISES if version >= RETURNS_EPOCH else 0
     context.broker.transactions.end(producer, request.committed, answer, client_version=client_version)
     return later

@@ -1,7 +1,7 @@
-"""Error responses: the answer to a request as a whole, in the shape that its API has for errors.
+"""Error responses: the response to a request that has failed as a whole, in the shape of its API.
 
-Knows nothing of handlers, and of an API only what its messages declare. A shape that the declarations do not tell is
-registered by the API's own module, with :func:`error_shape`. Corresponds to Apache Kafka's
+Knows nothing of handlers, and of an API only its schema. A shape that does not follow from the schema is registered by
+the module of the API, with :func:`error_shape`. Corresponds to Apache Kafka's
 ``AbstractRequest.getErrorResponse``.
 """
 
@@ -19,7 +19,7 @@ Shape = Callable[[Any, KafkaError, int], Response]
 S = TypeVar("S", bound=Shape)
 
 SHAPES: dict[type[Request], Shape] = {}
-"""What makes the error responses to a request, where its module has registered that."""
+"""The functions that build the error responses of a request, if its module has registered one."""
 
 ERROR_CODES: Final = ("error_code", "partition_error_code")
 
@@ -31,10 +31,10 @@ KEYS: Final = frozenset({
 
 
 def error_shape(request: type[Request]) -> Callable[[S], S]:
-    """Registers the function below as what makes the error responses to ``request``.
+    """Registers the decorated function, which builds the error responses to ``request``.
 
     The function takes the request, the error and the version, and returns the response. It may raise
-    :class:`CloseConnection` where there is none.
+    :class:`CloseConnection` if there is none.
     """
 
     def register(shape: S) -> S:
@@ -46,7 +46,7 @@ def error_shape(request: type[Request]) -> Callable[[S], S]:
 
 
 def error_response(request: Request, error: KafkaError, version: int) -> Response:
-    """Returns the response which says that all of ``request`` has failed with ``error``.
+    """Returns the response to a request that has failed as a whole.
 
     :raises CloseConnection: a response to this request has no place for an error in that version
     """
@@ -58,7 +58,7 @@ def error_response(request: Request, error: KafkaError, version: int) -> Respons
 
 
 def resolve_with_error(later: Later[Any], request: Request, error: KafkaError, version: int) -> None:
-    """Resolves a later answer with the error response; where there is none, the connection is closed."""
+    """Resolves a later response with the error response. If there is none, the connection is closed."""
     try:
         response = error_response(request, error, version)
     except CloseConnection as reason:
@@ -70,18 +70,18 @@ def resolve_with_error(later: Later[Any], request: Request, error: KafkaError, v
 def derived(
     request: Request, error: KafkaError, version: int, *, in_entries: bool = False, **values: object
 ) -> Response:
-    """Returns the error response as far as the declarations tell it.
+    """Returns the error response that follows from the schema.
 
     The error is in the response's own error code if it has one in that version. Otherwise the response has an entry for
     each topic, partition, group or resource of the request, and the error is in the outermost that has an error code.
 
-    :param in_entries: whether there are entries with the error where the response has an error code of its own, too
-    :param values: what fields of these names have, in the response and in its entries, where a default would be wrong
+    :param in_entries: whether the entries have the error, too, if the response has an error code of its own
+    :param values: values of fields by name, in the response and in its entries, instead of the defaults
     """
-    making = _Making(error, version, values)
-    response: Response = making.struct(type(request).response)
-    if in_entries or making.error_code(type(response)) is None:
-        making.fill(response, request)
+    builder = _Builder(error, version, values)
+    response: Response = builder.struct(type(request).response)
+    if in_entries or builder.error_code(type(response)) is None:
+        builder.fill(response, request)
     return response
 
 
@@ -97,8 +97,8 @@ def has_error(response: Struct, version: int) -> bool:
     return False
 
 
-class _Making:
-    """One error, in one version."""
+class _Builder:
+    """Builds the structures of an error response, for one error in one version."""
 
     def __init__(self, error: KafkaError, version: int, values: dict[str, object]) -> None:
         self._error = error
@@ -112,28 +112,28 @@ class _Making:
         return next((field.name for field in self.fields(kind) if field.name in ERROR_CODES), None)
 
     def struct(self, kind: Any) -> Any:
-        """Returns a structure that holds nothing but the error, if it has a place for it."""
-        made: dict[str, object] = {}
+        """Returns a structure with the error, if it has an error code, and defaults."""
+        built: dict[str, object] = {}
         for field in kind.wire_fields():
             if field.name in self._values:
-                made[field.name] = self._values[field.name]
+                built[field.name] = self._values[field.name]
             elif field.name == "error_message":
-                made[field.name] = str(self._error)
+                built[field.name] = str(self._error)
             elif field.default is MISSING:
-                made[field.name] = _empty(field)
+                built[field.name] = _empty(field)
         code = self.error_code(kind)
-        return kind(**made) if code is None else kind(**{**made, code: self._error.code})
+        return kind(**built) if code is None else kind(**{**built, code: self._error.code})
 
     def fill(self, response: Struct, request: Struct) -> None:
         """Adds an entry to the response for each entry of the request.
 
-        The request's first array and the first one of the response that has a place for errors are about the same.
+        The first array of the request corresponds to the first array of the response that has error codes.
         """
-        told = next((field for field in self.fields(type(response)) if self._can_fail(field)), None)
-        asked = next((field for field in self.fields(type(request)) if field.is_array), None)
-        if told is not None and asked is not None:
-            entries = getattr(request, asked.name) or ()
-            setattr(response, told.name, [self._entry(told.kind, each, asked.kind) for each in entries])
+        to_fill = next((field for field in self.fields(type(response)) if self._can_fail(field)), None)
+        requested = next((field for field in self.fields(type(request)) if field.is_array), None)
+        if to_fill is not None and requested is not None:
+            entries = getattr(request, requested.name) or ()
+            setattr(response, to_fill.name, [self._entry(to_fill.kind, each, requested.kind) for each in entries])
 
     def _can_fail(self, field: Field) -> bool:
         """Returns whether the field is an array whose entries have an error code, or entries that have one."""
@@ -142,23 +142,23 @@ class _Making:
             return False
         return self.error_code(kind) is not None or any(self._can_fail(each) for each in self.fields(kind))
 
-    def _entry(self, kind: Any, asked: Any, kind_asked: Any) -> Any:
-        """Returns the response's entry for one of the request's, which is a structure or nothing but a key."""
-        made = self.struct(kind)
-        if not isinstance(asked, Struct):
-            keys = (each.name for each in kind.wire_fields() if each.kind == kind_asked)
-            setattr(made, next(name for name in keys if not name.startswith("error")), asked)
-            return made
+    def _entry(self, kind: Any, requested: Any, requested_kind: Any) -> Any:
+        """Returns the response's entry for one of the request's, which is a structure or a mere key."""
+        built = self.struct(kind)
+        if not isinstance(requested, Struct):
+            keys = (each.name for each in kind.wire_fields() if each.kind == requested_kind)
+            setattr(built, next(name for name in keys if not name.startswith("error")), requested)
+            return built
         for name in KEYS.intersection(each.name for each in self.fields(kind)):
-            if hasattr(asked, name):
-                setattr(made, name, getattr(asked, name))
+            if hasattr(requested, name):
+                setattr(built, name, getattr(requested, name))
         if self.error_code(kind) is None:
-            self.fill(made, asked)
-        return made
+            self.fill(built, requested)
+        return built
 
 
 def _empty(field: Field) -> object:
-    """Returns what a field has about which there is nothing to say."""
+    """Returns the empty value of a field without a default."""
     if field.is_array:
         return []
     return field.kind() if isinstance(field.kind, type) else field.kind.default

@@ -1,6 +1,6 @@
-"""Fetch (API key 1): returns whole batches of partitions, at once or when there is enough.
+"""Fetch (API key 1): returns whole batches of partitions, at once or when there are ``min.bytes``.
 
-Knows nothing of files: a partition gives bytes, and they go out as they are. Rules of Apache Kafka's ``KafkaApis``,
+Knows nothing of files: a partition returns bytes, which are sent as they are. Rules of Apache Kafka's ``KafkaApis``,
 ``ReplicaManager.readFromLog`` and ``DelayedFetch``; sessions are KIP-227, epochs KIP-320 and KIP-595.
 """
 
@@ -58,15 +58,15 @@ BY_ID = 13
 REPLICA_STATE = 15
 """The first version with the replica's epoch beside its id (KIP-903)."""
 
-LEADER_IS_TOLD = 16
+NAMES_LEADER = 16
 """The first version whose NOT_LEADER_OR_FOLLOWER names the leader (KIP-951)."""
 
 SHARDS = 8
 SESSIONS_A_SHARD = (2**31 - 1) // SHARDS
 """Apache Kafka divides its cache of sessions by their ids, and fails for ids outside of the divisions."""
 
-NOT_THERE = (UnknownTopicOrPartition, UnknownTopicId)
-"""Errors that Apache Kafka finds before it reads any log. It answers these partitions last, in another shape."""
+MISSING = (UnknownTopicOrPartition, UnknownTopicId)
+"""Errors that Apache Kafka finds before it reads any log. The response has these partitions last, in another shape."""
 
 
 @api(FetchRequest)
@@ -167,13 +167,13 @@ class Reading:
         for topic in request.topics:
             name = (topic_name(topic.topic_id) or "") if by_id else topic.topic
             first = topic.topic_id if by_id else name
-            for asked in topic.partitions:
-                key = (first, asked.partition)
+            for requested in topic.partitions:
+                key = (first, requested.partition)
                 want = wanted.get(key)
                 if want is None:
-                    wanted[key] = SessionPartition(name, topic.topic_id, asked)
+                    wanted[key] = SessionPartition(name, topic.topic_id, requested)
                 else:
-                    want.asked = asked
+                    want.requested = requested
 
     @property
     def hosted(self) -> Mapping[Any, Partition]:
@@ -191,28 +191,28 @@ class Reading:
     def read(self) -> tuple[list[PartitionAnswer], int, bool]:
         """Returns the answers, their number of bytes, and whether waiting is pointless."""
         answers: list[PartitionAnswer] = []
-        not_there: list[PartitionAnswer] = []
+        missing: list[PartitionAnswer] = []
         left, size, is_complete = self.max_bytes, 0, not self.wanted
         minimum_one, message_sets = self._version >= MINIMUM_ONE_SINCE, self._message_sets
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
         is_follower = self._is_follower
         for key, want in self.wanted.items():
-            asked = want.asked
+            requested = want.requested
             try:
                 partition = hosted.get(key) or self._find(want)
-                log, offset, epoch = partition.log, asked.fetch_offset, asked.current_leader_epoch
+                log, offset, epoch = partition.log, requested.fetch_offset, requested.current_leader_epoch
                 if is_follower or epoch >= 0 or not partition.leads or log.is_offline:
                     partition.check_leader(max(epoch, -1))  # any negative epoch means none
                     if is_follower:
-                        raise NotLeaderOrFollower("whoever asks has no replica of this partition")
+                        raise NotLeaderOrFollower("the sender has no replica of this partition")
                 if message_sets is not None:
                     message_sets.check(log)
                 up_to = log.last_stable_offset if isolation_level else log.high_watermark
-                if asked.last_fetched_epoch >= 0 and (diverging := diverged(partition, asked)):
+                if requested.last_fetched_epoch >= 0 and (diverging := diverged(partition, requested)):
                     answers.append((key, want, diverging))
                     is_complete = True
                     continue
-                limit = asked.partition_max_bytes if asked.partition_max_bytes < left else left
+                limit = requested.partition_max_bytes if requested.partition_max_bytes < left else left
                 if limit < 0 and log.log_start_offset <= offset < up_to:
                     raise UnknownServerError(f"{limit} bytes cannot be read")
                 if offset == up_to:
@@ -224,8 +224,8 @@ class Reading:
                 aborted = aborted_in(log, offset, records) if isolation_level else None
             except KafkaError as error:
                 want.high_watermark = -1
-                is_told_last = isinstance(error, NOT_THERE) and not self._has_waited
-                (not_there if is_told_last else answers).append((key, want, self._failed(want, error)))
+                comes_last = isinstance(error, MISSING) and not self._has_waited
+                (missing if comes_last else answers).append((key, want, self._failed(want, error)))
                 is_complete = True
                 left = max(left, 0)
                 continue
@@ -240,7 +240,7 @@ class Reading:
             ):
                 continue
             data = PartitionData(
-                partition_index=asked.partition,
+                partition_index=requested.partition,
                 high_watermark=log.high_watermark,
                 last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.log_start_offset,
@@ -248,14 +248,14 @@ class Reading:
                 records=records,
             )
             answers.append((key, want, data))
-        return answers + not_there if not_there else answers, size, is_complete
+        return answers + missing if missing else answers, size, is_complete
 
     def _find(self, want: SessionPartition) -> Partition:
         """Returns a partition that is not hosted under its key: its topic may have been created or deleted since."""
         if want.topic_id == ZERO_UUID:
             if self._version >= BY_ID:
                 raise UnknownTopicId
-            return self.broker.partition(want.topic, want.asked.partition)
+            return self.broker.partition(want.topic, want.requested.partition)
         name = self.broker.topic_name(want.topic_id)
         if name is None:
             if not want.topic:
@@ -263,16 +263,16 @@ class Reading:
             # A session keeps the name, which may belong to another topic now.
             raise InconsistentTopicId if want.topic in self.broker.image.topics_by_name else UnknownTopicOrPartition
         want.topic = name
-        return self.broker.partition(name, want.asked.partition)
+        return self.broker.partition(name, want.requested.partition)
 
     def _failed(self, want: SessionPartition, error: KafkaError) -> PartitionData:
         if isinstance(error, KafkaStorageError) and self._version < STORAGE_ERROR_SINCE:
             error = NotLeaderOrFollower()
-        data = failed(want.asked.partition, error)
-        if self._has_waited or not isinstance(error, NOT_THERE):
+        data = failed(want.requested.partition, error)
+        if self._has_waited or not isinstance(error, MISSING):
             data.aborted_transactions = None
-        if self._version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
-            partition = self.broker.partitions.get((want.topic, want.asked.partition))
+        if self._version >= NAMES_LEADER and isinstance(error, NotLeaderOrFollower | FencedLeaderEpoch):
+            partition = self.broker.partitions.get((want.topic, want.requested.partition))
             if partition is not None:
                 data.current_leader = PartitionData.LeaderIdAndEpoch(
                     leader_id=partition.image.leader, leader_epoch=partition.leader_epoch
@@ -301,7 +301,7 @@ class Reading:
                 )
             responses[-1].partitions.append(data)
         response = FetchResponse(session_id=session.id if session is not None else 0, responses=responses)
-        if self._version >= LEADER_IS_TOLD and not self._is_follower:
+        if self._version >= NAMES_LEADER and not self._is_follower:
             leaders = {data.current_leader.leader_id for _, _, data in answers if data.error_code} - {-1}
             if leaders:
                 response.node_endpoints = [
@@ -323,19 +323,19 @@ def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[Partition
     ]
 
 
-def diverged(partition: Partition, asked: RequestedPartition) -> PartitionData | None:
+def diverged(partition: Partition, requested: RequestedPartition) -> PartitionData | None:
     """Returns the diverging epoch if the reader's last epoch ended earlier in this log (KIP-595); None if it did not.
 
-    :raises OffsetOutOfRange: nothing is known of that epoch, or the reader is before the start anyway
+    :raises OffsetOutOfRange: the epoch is unknown, or the fetch offset is before the log start offset
     """
     log = partition.log
-    epoch, end_offset = log.end_offset_for_epoch(asked.last_fetched_epoch)
-    if epoch < 0 or end_offset < 0 or asked.fetch_offset < log.log_start_offset:
+    epoch, end_offset = log.end_offset_for_epoch(requested.last_fetched_epoch)
+    if epoch < 0 or end_offset < 0 or requested.fetch_offset < log.log_start_offset:
         raise OffsetOutOfRange
-    if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
+    if epoch >= requested.last_fetched_epoch and end_offset >= requested.fetch_offset:
         return None
     return PartitionData(
-        partition_index=asked.partition,
+        partition_index=requested.partition,
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,

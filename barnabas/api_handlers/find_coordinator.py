@@ -1,7 +1,7 @@
-"""FindCoordinator (API key 10): which broker to ask about a group, a transactional id or a share partition.
+"""FindCoordinator (API key 10): the coordinator of a group, a transactional id or a share partition.
 
-Knows nothing of what coordinators do. A message stands beside each error where Kafka has one: up to version 3 always
-("NONE" when all is well), from version 4 on only where the kind of key is refused as such.
+Knows nothing of what coordinators do. The error message is Kafka's: up to version 3 always (``NONE`` without an error),
+from version 4 on only for an unknown type of key.
 """
 
 import re
@@ -75,7 +75,7 @@ def _here(key: str, broker: Broker, listener: str, topic: CoordinatorTopic) -> C
     node = broker.nodes.of(listener).get(broker.node_id)
     if node is not None and topic.leads(key):
         return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port, error_message="")
-    return _failed(key, CoordinatorNotAvailable())  # its partition has no leader: the disk under it has failed
+    return _failed(key, CoordinatorNotAvailable())  # the partition has no leader, since its log directory is offline
 
 
 def _failed(key: str, error: KafkaError, message: str = "") -> Coordinator:

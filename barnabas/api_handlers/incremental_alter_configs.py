@@ -37,17 +37,17 @@ def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
 ) -> IncrementalAlterConfigsResponse | Later[IncrementalAlterConfigsResponse]:
     """Changes the configs of each resource, or only checks the changes."""
-    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     done: dict[int, KafkaError | None] = {}
     for index, resource in enumerate(request.resources):
         try:
-            _check(resource, times, context.broker.node_id)
+            _check(resource, counts, context.broker.node_id)
             if resource.resource_type == LOGGER_RESOURCE:
                 _alter_loggers(resource, context.broker.node_id, validate_only=request.validate_only)
                 done[index] = None
         except KafkaError as error:
             done[index] = error
-    asked = [
+    alterations = [
         (
             ConfigResource(resource.resource_type, resource.resource_name),
             [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs],
@@ -65,13 +65,16 @@ def incremental_alter_configs(
             ]
         )
 
-    return submit(IncrementalAlterConfigs(asked, request.validate_only), request, context, respond)
+    return submit(IncrementalAlterConfigs(alterations, request.validate_only), request, context, respond)
 
 
-def _check(resource: Resource, times: Mapping[tuple[int, str], int], node_id: int) -> None:
-    """Raises what a broker finds wrong before it asks the controller."""
+def _check(resource: Resource, counts: Mapping[tuple[int, str], int], node_id: int) -> None:
+    """Checks what a broker can check before it asks the controller.
+
+    :raises KafkaError: the resource is invalid
+    """
     names = [config.name for config in resource.configs]
-    if times[resource.resource_type, resource.resource_name] > 1:
+    if counts[resource.resource_type, resource.resource_name] > 1:
         raise InvalidRequest("Each resource must appear at most once.")
     if len(set(names)) < len(names):
         raise InvalidRequest("Error due to duplicate config keys")
@@ -116,11 +119,11 @@ def _operations(resource: Resource) -> list[int]:
 
 
 def _result(resource: Resource, error: KafkaError | None) -> Result:
-    # Apache Kafka gives no text where it does not know the operation.
-    silent = error is None or isinstance(error, UnknownServerError)
+    # Apache Kafka has no error message for an unknown operation.
+    is_silent = error is None or isinstance(error, UnknownServerError)
     return Result(
         error_code=error.code if error is not None else 0,
-        error_message=None if silent else str(error),
+        error_message=None if is_silent else str(error),
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
     )

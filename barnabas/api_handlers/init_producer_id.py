@@ -1,6 +1,6 @@
 """InitProducerId (API key 22): an id and an epoch for an idempotent or transactional producer (KIP-98, KIP-360).
 
-Knows nothing of how ids are given out, nor of what the transaction coordinator makes of a transactional id.
+Knows nothing of how ids are allocated, nor of how the transaction coordinator handles a transactional id.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -18,19 +18,22 @@ from barnabas.wire.message import Response
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NONE = -1
-"""A producer's id, or epoch, that it doesn't have yet."""
+"""The id, or epoch, of a producer that has none yet."""
 
 FIRST_EPOCH = 0
 
 FENCED_SINCE = 4
-"""From this version on clients know PRODUCER_FENCED (KIP-588)."""
+"""The first version that knows PRODUCER_FENCED (KIP-588)."""
 
 
 @api(InitProducerIdRequest)
 def init_producer_id(
     request: InitProducerIdRequest, context: Context
 ) -> InitProducerIdResponse | Later[InitProducerIdResponse]:
-    """Without a transactional id, the next id: what the producer had before doesn't matter, as nobody else has that."""
+    """Returns the next producer id, or the one of the transactional id.
+
+    Without a transactional id the producer's previous id does not matter: no other producer has it.
+    """
     version = context.api_version
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         return _response(InitResult(InvalidRequest), version)
@@ -41,7 +44,7 @@ def init_producer_id(
         later.resolve(_response(result, version))
 
     def available(error: KafkaError | None) -> None:
-        if error is not None:  # a retriable one: a producer waits and asks again
+        if error is not None:  # retriable
             answer(InitResult(CoordinatorLoadInProgress))
         elif request.transactional_id is None:
             answer(InitResult(None, producer_ids.next(), FIRST_EPOCH))

@@ -13,10 +13,10 @@ from barnabas.groups.messages import Join, JoinResult
 from barnabas.wire.message import Response
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
-TELLS_REBALANCE_TIMEOUT = 1
+HAS_REBALANCE_TIMEOUT = 1
 REQUIRES_MEMBER_ID = 4
-NAMES_NO_PROTOCOL = 7
-"""From this version on the protocol name may be null. Older versions have an empty string instead."""
+ALLOWS_NO_PROTOCOL = 7
+"""The first version in which the protocol name may be null. Older versions have an empty string instead."""
 SKIPS_ASSIGNMENT = 9
 
 
@@ -25,7 +25,7 @@ def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupRe
     """Joins the member. Responds when the rebalance is complete."""
     version = context.api_version
     later: Later[JoinGroupResponse] = Later()
-    timeout_ms = request.rebalance_timeout_ms if version >= TELLS_REBALANCE_TIMEOUT else request.session_timeout_ms
+    timeout_ms = request.rebalance_timeout_ms if version >= HAS_REBALANCE_TIMEOUT else request.session_timeout_ms
     join = Join(
         request.group_id,
         request.member_id,
@@ -46,7 +46,7 @@ def join_group(request: JoinGroupRequest, context: Context) -> Later[JoinGroupRe
 
 @error_shape(JoinGroupRequest)
 def _failed(request: JoinGroupRequest, error: KafkaError, version: int) -> Response:
-    return derived(request, error, version, protocol_name="" if version < NAMES_NO_PROTOCOL else None)
+    return derived(request, error, version, protocol_name="" if version < ALLOWS_NO_PROTOCOL else None)
 
 
 def _response(result: JoinResult, version: int) -> JoinGroupResponse:
@@ -55,7 +55,7 @@ def _response(result: JoinResult, version: int) -> JoinGroupResponse:
         error_code=code_of(result.error),
         generation_id=result.generation_id,
         protocol_type=result.protocol_type,
-        protocol_name="" if name is None and version < NAMES_NO_PROTOCOL else name,
+        protocol_name="" if name is None and version < ALLOWS_NO_PROTOCOL else name,
         leader=result.leader,
         skip_assignment=result.skip_assignment,
         member_id=result.member_id,

@@ -10,7 +10,7 @@ from barnabas.groups.messages import LeavingMember
 from barnabas.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 SEVERAL = 3
-"""From this version on a request has several members, each with its own error (KIP-345)."""
+"""The first version with several members, each with its own error (KIP-345)."""
 
 
 @api(LeaveGroupRequest)

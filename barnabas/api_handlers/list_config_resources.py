@@ -1,4 +1,4 @@
-"""ListConfigResources (API key 74): the names of what can have configs, by kind.
+"""ListConfigResources (API key 74): the names of the resources that can have configs, by type.
 
 Knows nothing of the configs themselves. Version 0 was ListClientMetricsResources, and lists subscriptions to metrics
 only (KIP-1142).
@@ -19,15 +19,15 @@ from barnabas.config.dynamic import (
 from barnabas.errors import UnsupportedVersion
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
-KINDS_FROM = 1
-"""From this version on a request says which kinds it asks for."""
+HAS_TYPES = 1
+"""The first version whose request has the types of resources."""
 
 
 @api(ListConfigResourcesRequest)
 def list_config_resources(request: ListConfigResourcesRequest, context: Context) -> ListConfigResourcesResponse:
-    """List what is there of the kinds that are asked for, or of all of them."""
+    """Lists the resources of the requested types, or of all types."""
     kinds = set(request.resource_types) or set(_NAMES)
-    if context.api_version < KINDS_FROM:
+    if context.api_version < HAS_TYPES:
         kinds = {CLIENT_METRICS_RESOURCE}
     if not kinds <= set(_NAMES):
         return ListConfigResourcesResponse(error_code=UnsupportedVersion.code, config_resources=[])
@@ -42,7 +42,7 @@ def list_config_resources(request: ListConfigResourcesRequest, context: Context)
 
 
 def _configured(kind: int) -> Callable[[Broker], Iterable[str]]:
-    """The resources of a kind that is only there by its configs."""
+    """Returns a function that lists the resources of a type that exist only by their configs."""
     return lambda broker: [name for of_kind, name in broker.image.configs if of_kind == kind]
 
 

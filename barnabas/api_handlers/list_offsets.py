@@ -1,7 +1,7 @@
-"""ListOffsets (API key 2): where partitions start and end, and which record is the first of a time.
+"""ListOffsets (API key 2): the first and last offsets of partitions, and the first offset of a timestamp.
 
-Knows nothing of how a log finds a time. Rules of Apache Kafka's ``ReplicaManager.fetchOffset``; version 0, which lists
-the starts of segments, of its ``UnifiedLog.legacyFetchOffsetsBefore``.
+Knows nothing of how a log looks up a timestamp. Rules of Apache Kafka's ``ReplicaManager.fetchOffset``; of its
+``UnifiedLog.legacyFetchOffsetsBefore`` for version 0, which lists the base offsets of segments.
 """
 
 from barnabas.api_handlers.by_topic import by_topic
@@ -12,7 +12,7 @@ from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError, Unsu
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
-Asked = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
+RequestedPartition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 Topic = ListOffsetsResponse.ListOffsetsTopicResponse
 Answer = Topic.ListOffsetsPartitionResponse
 
@@ -23,11 +23,18 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
-SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
-"""The version from which on each of the timestamps that are none may be asked for."""
+KNOWN_SINCE = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The first version that knows each of the special timestamps."""
 
 CONSUMER = -1
-"""The replica id of who may only see what is committed; brokers and tools see the whole log."""
+"""The replica id of a consumer, which sees only committed records; brokers and tools see the whole log."""
 
 Found = tuple[int, int, int]
 """Timestamp, offset and leader epoch."""
@@ -37,80 +44,90 @@ NOT_FOUND: Found = (-1, -1, -1)
 
 @api(ListOffsetsRequest)
 def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
-    """Answer for each partition; one that is asked about twice is refused, but for version 0."""
+    """Looks up the offset of each partition. A duplicate partition is an error, except in version 0."""
     if context.api_version == 0:
         return ListOffsetsResponse(
             topics=[
-                Topic(name=topic.name, partitions=[starts(topic.name, asked, context) for asked in topic.partitions])
+                Topic(
+                    name=topic.name,
+                    partitions=[starts(topic.name, requested, context) for requested in topic.partitions],
+                )
                 for topic in request.topics
             ]
         )
     answers: dict[tuple[str, int], Answer] = {}
     for topic in request.topics:
-        for asked in topic.partitions:
-            key = topic.name, asked.partition_index
+        for requested in topic.partitions:
+            key = topic.name, requested.partition_index
             if key in answers:
-                answers[key] = Answer(partition_index=asked.partition_index, error_code=InvalidRequest.code)
+                answers[key] = Answer(partition_index=requested.partition_index, error_code=InvalidRequest.code)
             else:
-                answers[key] = answer(topic.name, asked, request, context)
-    return ListOffsetsResponse(topics=[Topic(name=name, partitions=told) for name, told in by_topic(answers)])
+                answers[key] = answer(topic.name, requested, request, context)
+    return ListOffsetsResponse(
+        topics=[Topic(name=name, partitions=partitions) for name, partitions in by_topic(answers)]
+    )
 
 
-def answer(topic: str, asked: Asked, request: ListOffsetsRequest, context: Context) -> Answer:
+def answer(topic: str, requested: RequestedPartition, request: ListOffsetsRequest, context: Context) -> Answer:
     try:
         is_consumer = request.replica_id == CONSUMER
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
             raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
-        check_timestamp(asked.timestamp, context.api_version)
-        partition = context.broker.partition(topic, asked.partition_index)
-        partition.check_leader(asked.current_leader_epoch)
+        check_timestamp(requested.timestamp, context.api_version)
+        partition = context.broker.partition(topic, requested.partition_index)
+        partition.check_leader(requested.current_leader_epoch)
         end = partition.log.log_end_offset
         up_to = partition.readable_up_to(request.isolation_level) if is_consumer else end
-        timestamp, offset, leader_epoch = find(partition, asked.timestamp, up_to)
+        timestamp, offset, leader_epoch = find(partition, requested.timestamp, up_to)
     except KafkaError as error:
-        return Answer(partition_index=asked.partition_index, error_code=error.code)
-    return Answer(partition_index=asked.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch)
+        return Answer(partition_index=requested.partition_index, error_code=error.code)
+    return Answer(
+        partition_index=requested.partition_index, timestamp=timestamp, offset=offset, leader_epoch=leader_epoch
+    )
 
 
 def check_timestamp(timestamp: int, version: int) -> None:
-    """Raise UnsupportedVersion for what is neither a time nor something else that the version knows."""
-    if timestamp < 0 and version < SINCE.get(timestamp, version + 1):
+    """Checks that the version knows the timestamp.
+
+    :raises UnsupportedVersion: it is negative, and not a special one of that version
+    """
+    if timestamp < 0 and version < KNOWN_SINCE.get(timestamp, version + 1):
         raise UnsupportedVersion(f"version {version} does not know the timestamp {timestamp}")
 
 
 def find(partition: Partition, timestamp: int, up_to: int) -> Found:
-    """What is asked for by ``timestamp``, of the records below ``up_to``."""
+    """Returns what a timestamp, or a special one, stands for in the records below ``up_to``."""
     log = partition.log
     if timestamp == LATEST:
         return -1, up_to, partition.leader_epoch
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):  # all there is, is local
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):  # there is no tiered storage: all records are local
         return -1, log.log_start_offset, log.leader_epochs.epoch_of(log.log_start_offset)
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # and nothing is going to be elsewhere
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # and none will be uploaded
         return NOT_FOUND
     if timestamp == MAX_TIMESTAMP:
         return log.max_timestamp_offset(up_to) or NOT_FOUND
     return log.offset_for_timestamp(timestamp, up_to) or NOT_FOUND
 
 
-def starts(topic: str, asked: Asked, context: Context) -> Answer:
-    """The answer of version 0: the starts of segments that were there at a time, the newest first."""
+def starts(topic: str, requested: RequestedPartition, context: Context) -> Answer:
+    """Returns the result of version 0: the base offsets of the segments at a timestamp, newest first."""
     try:
-        check_timestamp(asked.timestamp, 0)
-        partition = context.broker.partition(topic, asked.partition_index)
+        check_timestamp(requested.timestamp, 0)
+        partition = context.broker.partition(topic, requested.partition_index)
         partition.check_leader()
-        if asked.max_num_offsets < 0:
-            raise UnknownServerError(f"{asked.max_num_offsets} offsets cannot be listed")
-        offsets = starts_before(partition.log, asked.timestamp, context.time_ms)
+        if requested.max_num_offsets < 0:
+            raise UnknownServerError(f"{requested.max_num_offsets} offsets cannot be listed")
+        offsets = starts_before(partition.log, requested.timestamp, context.time_ms)
     except KafkaError as error:
-        return Answer(partition_index=asked.partition_index, error_code=error.code)
+        return Answer(partition_index=requested.partition_index, error_code=error.code)
     high_watermark = partition.log.high_watermark
     if offsets and offsets[0] > high_watermark:
         offsets = [high_watermark, *(offset for offset in offsets if offset <= high_watermark)]
-    return Answer(partition_index=asked.partition_index, old_style_offsets=offsets[: asked.max_num_offsets])
+    return Answer(partition_index=requested.partition_index, old_style_offsets=offsets[: requested.max_num_offsets])
 
 
 def starts_before(log: PartitionLog, timestamp: int, now_ms: int) -> list[int]:
-    """Where segments start that did not change after ``timestamp`` (ms), and the log's end, the newest first."""
+    """Returns the base offsets of segments not modified after ``timestamp`` (ms) and the log end, newest first."""
     places = [(max(segment.base_offset, log.log_start_offset), segment.modified_ms()) for segment in log.segments]
     if log.segments.active.size:
         places.append((log.log_end_offset, now_ms))

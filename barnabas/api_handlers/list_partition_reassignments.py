@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (API key 46): the partitions that are on their way to other brokers (KIP-455).
+"""ListPartitionReassignments (API key 46): the partitions that are being moved to other brokers (KIP-455).
 
-Knows nothing of how far they are. What is not under way, or not there at all, is left out without a word.
+Knows nothing of their progress. The response leaves out partitions that are not being moved, or do not exist.
 """
 
 from collections.abc import Iterable
@@ -20,15 +20,15 @@ Topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: Context
 ) -> ListPartitionReassignmentsResponse:
-    """All that are under way, or those of the partitions that are asked for."""
+    """Lists the ongoing reassignments of the requested partitions, or all."""
     topics = context.broker.image.topics_by_name
-    asked: Iterable[tuple[TopicImage, Iterable[int]]]
+    requested: Iterable[tuple[TopicImage, Iterable[int]]]
     if request.topics is None:
-        asked = ((topic, topic.partitions) for topic in topics.values())
+        requested = ((topic, topic.partitions) for topic in topics.values())
     else:
-        asked = ((topics[each.name], each.partition_indexes) for each in request.topics if each.name in topics)
-    under_way = (reassigned(topic, indexes) for topic, indexes in asked)
-    return ListPartitionReassignmentsResponse(topics=[topic for topic in under_way if topic.partitions])
+        requested = ((topics[each.name], each.partition_indexes) for each in request.topics if each.name in topics)
+    ongoing = (reassigned(topic, indexes) for topic, indexes in requested)
+    return ListPartitionReassignmentsResponse(topics=[topic for topic in ongoing if topic.partitions])
 
 
 def reassigned(topic: TopicImage, indexes: Iterable[int]) -> Topic:

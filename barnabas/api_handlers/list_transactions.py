@@ -1,6 +1,6 @@
-"""ListTransactions (API key 66): the transactional ids whose coordinator is asked (KIP-664, KIP-994, KIP-1152).
+"""ListTransactions (API key 66): the transactional ids of this coordinator (KIP-664, KIP-994, KIP-1152).
 
-Knows nothing of how a transaction goes on. Filters are all to be met; those that are empty, negative or null are none.
+Knows nothing of how a transaction proceeds. A filter that is empty, negative or null is no filter.
 """
 
 from barnabas.api_handlers.context import Context

@@ -1,7 +1,7 @@
-"""What a Fetch from before version 4 is given: message sets, made of the log's batches while it waits.
+"""Message sets for Fetch before version 4, which are converted from the batches of the log.
 
 Knows nothing of requests and responses. How much is read follows Apache Kafka 3.9's ``ReplicaManager.readFromLog`` and
-``LazyDownConversionRecords``, with a limit of our own: turning records costs the event loop time.
+``LazyDownConversionRecords``, with one more limit, since the conversion blocks the event loop.
 """
 
 from barnabas.cluster.partition import Partition
@@ -13,47 +13,52 @@ from barnabas.records.message_set import MAGIC_V0, MAGIC_V1
 from barnabas.records.validation import UNPACKED_PER_MESSAGE_BYTE
 
 HAS_TIMESTAMPS = 2
-"""From this version of Fetch on messages are of format v1 (KIP-32)."""
+"""The first version of Fetch with messages of format v1 (KIP-32)."""
 
-AT_ONCE = 256 << 10
-"""Bytes of batches that are turned for one request, shared among its partitions: the client asks again for more."""
+CONVERTED_BYTES = 256 << 10
+"""Bytes of batches to convert for one request, divided among its partitions. The client fetches the rest later."""
 
-AT_LEAST = 16 << 10
-"""A partition's part of it, however many there are."""
+MIN_PARTITION_BYTES = 16 << 10
+"""Bytes of batches to convert for a partition at least, however many partitions there are."""
 
-SKIPPED = 16
-"""How many reads that show nothing, because transaction markers are all there is, one request may cost."""
+MAX_READS = 16
+"""How often to read on if the batches that were read are all transaction markers."""
 
 
 class MessageSets:
-    """How much one such request is given, and in which format."""
+    """The message sets for one request."""
 
     __slots__ = ("_magic", "_share")
 
     def __init__(self, version: int, partitions: int) -> None:
         self._magic = MAGIC_V0 if version < HAS_TIMESTAMPS else MAGIC_V1
-        self._share = max(AT_ONCE // max(partitions, 1), AT_LEAST)
+        self._share = max(CONVERTED_BYTES // max(partitions, 1), MIN_PARTITION_BYTES)
 
     def check(self, log: PartitionLog) -> None:
-        """Raise UnsupportedCompressionType for a topic whose batches are all of zstd, before any is looked at."""
+        """Checks the compression type of the topic.
+
+        :raises UnsupportedCompressionType: it is zstd, which old clients cannot read
+        """
         if log.config.compression_type == "zstd":
             raise UnsupportedCompressionType
 
     def read(self, partition: Partition, offset: int, limit: int, *, up_to: int, minimum_one: bool) -> bytes:
-        """Messages from ``offset`` on, of batches that come to ``limit`` bytes.
+        """Returns messages from ``offset`` on, converted from at most ``limit`` bytes of batches.
 
-        With ``minimum_one`` the first batch is given whole. Without, as before KIP-74, one that is larger is cut off at
-        ``limit``: the client finds that it asked for too little, and tells its user, where an empty set would let it
-        ask for ever. Raises what :meth:`Partition.read` raises; CorruptMessage where a batch cannot be read, and
-        MessageTooLarge where it unpacks to more than a producer of such messages may send.
+        With ``minimum_one`` the first batch is returned whole. Without it, as before KIP-74, a larger one is cut off at
+        ``limit``: the client then reports that its fetch size is too small. It would retry an empty set forever.
+
+        :raises KafkaError: what :meth:`Partition.read` raises
+        :raises CorruptMessage: a batch cannot be read
+        :raises MessageTooLarge: a batch decompresses to more than a producer of message sets may send
         """
         at, share = offset, min(limit, self._share)
-        unpacked = partition.log.config.max_message_bytes * UNPACKED_PER_MESSAGE_BYTE
-        for _ in range(SKIPPED):
+        unpacked_limit = partition.log.config.max_message_bytes * UNPACKED_PER_MESSAGE_BYTE
+        for _ in range(MAX_READS):
             data = partition.read(at, share, up_to=up_to, minimum_one=True)
             try:
-                messages = down_convert(data, self._magic, first_offset=offset, unpacked_limit=unpacked)
-            except InvalidRecord as error:  # which no consumer was ever told
+                messages = down_convert(data, self._magic, first_offset=offset, unpacked_limit=unpacked_limit)
+            except InvalidRecord as error:  # consumers do not know INVALID_RECORD
                 raise CorruptMessage(str(error)) from error
             if messages:
                 return messages if minimum_one or len(data) <= limit else messages[:limit]

@@ -1,7 +1,7 @@
 """Metadata (API key 3): brokers, and topics with the leaders of their partitions.
 
-Knows nothing of how topics are made, only that a name that is asked for may become one. Rules and order of the answer
-as in Apache Kafka's ``KafkaApis.handleTopicMetadataRequest`` and ``KRaftMetadataCache``.
+Knows nothing of how topics are created, only that a missing topic may be created. Rules and order of the response are
+those of Apache Kafka's ``KafkaApis.handleTopicMetadataRequest`` and ``KRaftMetadataCache``.
 """
 
 import logging
@@ -38,21 +38,21 @@ Topic = MetadataResponse.MetadataResponseTopic
 Partition = Topic.MetadataResponsePartition
 
 BY_ID = 12
-"""From this version on topics may be asked for by their ids; 10 and 11 have the field and refuse it (KAFKA-12701)."""
+"""The first version that requests topics by id; 10 and 11 have the field, and refuse it (KAFKA-12701)."""
 
-LISTENER_IS_TOLD = 6
-"""From this version on a leader without the listener that was asked is another error than no leader."""
+KNOWS_LISTENER_NOT_FOUND = 6
+"""The first version with its own error for a leader that does not have the client's listener."""
 
 
 @api(MetadataRequest)
 def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | Later[MetadataResponse]:
-    """Describes the requested topics. Missing ones are created where that is allowed, and described the next time.
+    """Describes the requested topics. Creates missing ones if that is allowed; the next request describes these.
 
-    So does Apache Kafka: clients take UNKNOWN_TOPIC_OR_PARTITION for "not yet", and ask again.
+    As in Apache Kafka, a topic that is being created has UNKNOWN_TOPIC_OR_PARTITION, and the client retries.
     """
     check(request, context.api_version)
     broker = context.broker
-    topics, missing = chosen(request, context)
+    topics, missing = requested_topics(request, context)
     if request.include_topic_authorized_operations:
         for topic in topics:
             if topic.name is not None:
@@ -77,7 +77,7 @@ def described(node: Node) -> MetadataResponse.MetadataResponseBroker:
 def after_creating(
     names: Iterable[str], broker: Broker, response: MetadataResponse
 ) -> MetadataResponse | Later[MetadataResponse]:
-    """Creates the topics whose names are legal, and returns the response when that has been committed or refused."""
+    """Creates the topics with legal names. Responds once they are committed or refused."""
     wanted = [
         new_internal_topic(name, broker.config) if name in INTERNAL else NewTopic(name)
         for name in names
@@ -90,7 +90,7 @@ def after_creating(
     def created(results: Sequence[CreatedTopic] | None, error: KafkaError | None) -> None:
         for topic in results or [CreatedTopic(each.name, error) for each in wanted]:
             if topic.error is not None:
-                logger.warning("Cannot create the topic %s, which a client has asked for: %s", topic.name, topic.error)
+                logger.warning("Cannot auto-create the topic %s: %s", topic.name, topic.error)
         later.resolve(response)
 
     broker.controller.submit(CreateTopics(wanted), created)
@@ -98,10 +98,10 @@ def after_creating(
 
 
 def check(request: MetadataRequest, version: int) -> None:
-    """Checks how topics are named.
+    """Checks that each topic has a name or an id.
 
-    :raises InvalidRequest: by an id, or not at all, in a version that does not allow it
-    :raises UnknownServerError: neither by a name nor by an id
+    :raises InvalidRequest: a topic has an id, or no name, in a version before :data:`BY_ID`
+    :raises UnknownServerError: a topic has neither a name nor an id
     """
     topics = request.topics or ()
     if version < BY_ID:
@@ -113,7 +113,7 @@ def check(request: MetadataRequest, version: int) -> None:
 
 @error_shape(MetadataRequest)
 def refused(request: MetadataRequest, error: KafkaError, version: int) -> MetadataResponse:
-    """The error is that of each topic, and from version 13 on of the response, too. A missing name is empty."""
+    """Returns the error for each topic, and from version 13 on for the whole response. A missing name is empty."""
     topics = [
         Topic(error_code=error.code, name=topic.name or "", topic_id=topic.topic_id, partitions=[])
         for topic in request.topics or ()
@@ -121,8 +121,8 @@ def refused(request: MetadataRequest, error: KafkaError, version: int) -> Metada
     return MetadataResponse(brokers=[], topics=topics, error_code=error.code)
 
 
-def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], list[str]]:
-    """Returns the topics of the answer, and the names that no topic has. Names count for nothing beside an id."""
+def requested_topics(request: MetadataRequest, context: Context) -> tuple[list[Topic], list[str]]:
+    """Returns the topics of the response, and the names that do not exist. If there are ids, names are ignored."""
     version = context.api_version
     image = context.broker.image
     describe = Description(context.broker, context.session.listener, version)
@@ -140,10 +140,10 @@ def chosen(request: MetadataRequest, context: Context) -> tuple[list[Topic], lis
     names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
     missing = [name for name in names if name not in image.topics_by_name]
     topics = [describe.topic(image.topics_by_name[name]) for name in names if name in image.topics_by_name]
-    return [*topics, *map(not_there, missing)], missing
+    return [*topics, *map(missing_topic, missing)], missing
 
 
-def not_there(name: str) -> Topic:
+def missing_topic(name: str) -> Topic:
     error = UnknownTopicOrPartition if is_legal_topic_name(name) else InvalidTopicException
     return Topic(error_code=error.code, name=name, is_internal=name in INTERNAL, partitions=[])
 
@@ -168,7 +168,7 @@ class Description:
 
     def partition(self, index: int, partition: PartitionImage) -> Partition:
         alive = self._alive
-        told = Partition(
+        described = Partition(
             partition_index=index,
             leader_id=partition.leader,
             leader_epoch=partition.leader_epoch,
@@ -181,12 +181,12 @@ class Description:
             ],
         )
         if partition.leader not in alive:
-            told.leader_id = -1
-            told.error_code = self.leader_error(partition.leader).code
-        return told
+            described.leader_id = -1
+            described.error_code = self.leader_error(partition.leader).code
+        return described
 
     def leader_error(self, leader: int) -> type[KafkaError]:
         broker = self._image.brokers.get(leader)
-        if broker is not None and not broker.fenced and self._version >= LISTENER_IS_TOLD:
+        if broker is not None and not broker.fenced and self._version >= KNOWS_LISTENER_NOT_FOUND:
             return ListenerNotFound
         return LeaderNotAvailable

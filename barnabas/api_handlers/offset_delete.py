@@ -20,7 +20,7 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
     """Removes the offsets of partitions that exist. An error of the group precedes all others, unlike in
     OffsetCommit."""
     refused: list[tuple[str, tuple[int, int]]] = []
-    taken: list[tuple[str, list[int]]] = []
+    existing: list[tuple[str, list[int]]] = []
     image = context.broker.image
     for topic in request.topics:
         present = []
@@ -30,15 +30,15 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
             else:
                 present.append(each.partition_index)
         if present:
-            taken.append((topic.name, present))
+            existing.append((topic.name, present))
     later: Later[OffsetDeleteResponse] = Later()
 
     def answer(errors: list[KafkaError | None]) -> None:
-        left = map(code_of, errors)
-        answers = [(name, [(index, next(left)) for index in of_topic]) for name, of_topic in taken]
+        remaining = map(code_of, errors)
+        answers = [(name, [(index, next(remaining)) for index in of_topic]) for name, of_topic in existing]
         later.resolve(_response(merged(refused, answers)))
 
-    positions = [(name, index) for name, of_topic in taken for index in of_topic]
+    positions = [(name, index) for name, of_topic in existing for index in of_topic]
     context.broker.groups.delete_offsets(request.group_id, positions, answer)
     return later
 

@@ -1,7 +1,7 @@
-"""OffsetForLeaderEpoch (API key 23): where a leader's epoch ends, so that followers and consumers notice a truncation.
+"""OffsetForLeaderEpoch (API key 23): the end offset of a leader epoch, by which a replica or consumer detects truncation.
 
-Knows nothing of how epochs are kept. Rules of Apache Kafka's ``ReplicaManager.lastOffsetForLeaderEpoch`` (KIP-101,
-KIP-279, KIP-320).
+Knows nothing of how leader epochs are stored. Rules of Apache Kafka's ``ReplicaManager.lastOffsetForLeaderEpoch``
+(KIP-101, KIP-279, KIP-320).
 """
 
 from barnabas.api_handlers.context import Context
@@ -9,27 +9,30 @@ from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
-Asked = OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition
+RequestedPartition = OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition
 Topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 Answer = Topic.EpochEndOffset
 
 
 @api(OffsetForLeaderEpochRequest)
 def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
-    """Answer for each partition, as often as it is asked about."""
+    """Looks up the end offset for each partition. A partition that is requested twice has two results."""
     return OffsetForLeaderEpochResponse(
         topics=[
-            Topic(topic=topic.topic, partitions=[answer(topic.topic, asked, context) for asked in topic.partitions])
+            Topic(
+                topic=topic.topic,
+                partitions=[answer(topic.topic, requested, context) for requested in topic.partitions],
+            )
             for topic in request.topics
         ]
     )
 
 
-def answer(topic: str, asked: Asked, context: Context) -> Answer:
+def answer(topic: str, requested: RequestedPartition, context: Context) -> Answer:
     try:
-        partition = context.broker.partition(topic, asked.partition)
-        partition.check_leader(asked.current_leader_epoch)
-        leader_epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+        partition = context.broker.partition(topic, requested.partition)
+        partition.check_leader(requested.current_leader_epoch)
+        leader_epoch, end_offset = partition.log.end_offset_for_epoch(requested.leader_epoch)
     except KafkaError as error:
-        return Answer(partition=asked.partition, error_code=error.code)
-    return Answer(partition=asked.partition, leader_epoch=leader_epoch, end_offset=end_offset)
+        return Answer(partition=requested.partition, error_code=error.code)
+    return Answer(partition=requested.partition, leader_epoch=leader_epoch, end_offset=end_offset)

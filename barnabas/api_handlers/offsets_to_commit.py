@@ -41,15 +41,15 @@ class RequestedOffsets(NamedTuple):
 
     def results(self, errors: Iterable[KafkaError | None]) -> Results:
         """Returns the error codes of all partitions, given the error of each of :attr:`offsets`."""
-        left = map(code_of, errors)
+        remaining = map(code_of, errors)
         return merged(
             self.refused,
-            [(key, [(each.partition, next(left)) for each in of_topic]) for key, of_topic in self.existing],
+            [(key, [(each.partition, next(remaining)) for each in of_topic]) for key, of_topic in self.existing],
         )
 
 
 def look_up(topics: Sequence[RequestTopic], image: MetadataImage, *, by_id: bool) -> RequestedOffsets:
-    """Finds out which partitions exist, before the group is requested."""
+    """Separates the partitions that exist from those that do not."""
     requested = RequestedOffsets([], [])
     for topic in topics:
         found, missing = _topic(topic, image, by_id)

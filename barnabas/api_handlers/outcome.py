@@ -5,7 +5,7 @@ Knows nothing of any API.
 
 from barnabas.errors import NONE, InvalidProducerEpoch, KafkaError, ProducerFenced, RequestTimedOut
 
-NOT_ASKED = -(1 << 31)
+NOT_REQUESTED = -(1 << 31)
 """The value of authorized operations that the request did not ask for."""
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 3, 4, 5, 6, 7, 8
@@ -18,13 +18,13 @@ def bits(*operations: int) -> int:
 
 
 TOPIC_OPERATIONS = bits(READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
-"""All operations on a topic (``AclEntry.supportedOperations``). Without an authorizer everybody may do all of them."""
+"""All operations on a topic (``AclEntry.supportedOperations``). Without an authorizer all are allowed."""
 
 CLUSTER_OPERATIONS = bits(CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE)
 
 
 def out_of_time(timeout_ms: int) -> KafkaError | None:
-    """Returns the error where a client gives the controller no time, which then does nothing (``QuorumController``)."""
+    """Returns the error if a request gives the controller no time. It then does nothing (``QuorumController``)."""
     return RequestTimedOut() if timeout_ms <= 0 else None
 
 
@@ -44,10 +44,10 @@ def coordinators_code(error: type[KafkaError] | None, version: int, *, fenced_si
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """Returns the text with which the error was raised; None where there is no text, or no error."""
+    """Returns the text with which the error was raised; None if there is no text, or no error."""
     return str(error) if error is not None and error.args else None
 
 
 def text_of(error: KafkaError | None) -> str | None:
-    """Returns the error's text, Kafka's for its code if it was raised with none; None where there is no error."""
+    """Returns the text of the error, or the default text of its code; None if there is no error."""
     return None if error is None else str(error)

@@ -1,6 +1,6 @@
-"""How this node answers the requests that nodes in the same process send it: by the handlers that answer clients.
+"""Handles the requests that nodes in the same process send to this node, with the handlers that serve clients.
 
-Knows nothing of any API, nor of which node asks.
+Knows nothing of any API, nor of the sender.
 """
 
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def join(peers: InProcessPeers, broker: Broker) -> None:
-    """Lets the broker answer requests of its peers, as if they came by the listener for brokers, or else its first."""
+    """Connects the broker to its peers. Their requests have the inter-broker listener, or else the first listener."""
     listeners = [endpoint.name for endpoint in broker.config.advertised_listeners]
     wanted = broker.config.inter_broker_listener_name
     listener = wanted if wanted in listeners else listeners[0]
@@ -30,12 +30,12 @@ def join(peers: InProcessPeers, broker: Broker) -> None:
 
 
 def newest_version(request: Request) -> int:
-    """Returns the newest version in which this broker answers such a request, whatever it tells its clients."""
+    """Returns the newest version of such a request that this broker supports, whatever it advertises to clients."""
     return APIS[request.api_key].versions.last
 
 
 def answer(broker: Broker, session: Session, request: Request, version: int, done: Done) -> None:
-    """Answers a request by its handler; NETWORK_EXCEPTION where a client's connection would be closed."""
+    """Handles a request. The error is NETWORK_EXCEPTION where a client's connection would be closed."""
     context = Context(broker, session, api_version=version, time_ms=broker.clock.time_ms())
     try:
         response = APIS[request.api_key].handle(request, context)
@@ -46,7 +46,9 @@ def answer(broker: Broker, session: Session, request: Request, version: int, don
         done(None, NetworkException)
         return
     except Exception:
-        logger.exception("A bug of ours, met by %s version %s: %r", type(request).__name__, version, request)
+        logger.exception(
+            "Unexpected error in the handler of %s version %s: %r", type(request).__name__, version, request
+        )
         response = error_response(request, UnknownServerError(), version)
     if isinstance(response, Later):
         response.then(lambda resolved: done(resolved, None))

@@ -1,8 +1,8 @@
 """Produce (API key 0): appends a batch of records to each partition.
 
 Knows nothing of files, and of what is in a batch only what its header says. Rules of Apache Kafka's ``KafkaApis`` and
-``ReplicaManager.appendRecords``; an answer is due when the replicas that ``acks`` asks for have the batch, which on one
-node is at once.
+``ReplicaManager.appendRecords``. The response is sent once the replicas that ``acks`` demands have the
+batch, which is at once with one replica.
 """
 
 from collections.abc import Sequence
@@ -69,27 +69,31 @@ BATCHES_SINCE = 3
 ZSTD_SINCE = 7
 """The first version that may use zstd (KIP-110)."""
 
-LEADER_IS_TOLD = 10
+NAMES_LEADER = 10
 """The first version whose NOT_LEADER_OR_FOLLOWER names the leader (KIP-951)."""
 
-NOT_TOLD_LOG_START = (
+WITHOUT_LOG_START = (
     UnknownTopicOrPartition, UnknownTopicId, NotLeaderOrFollower, MessageTooLarge, RecordListTooLarge, CorruptMessage,
     KafkaStorageError, InvalidRequiredAcks, InvalidTopicException, NotEnoughReplicas, NotOneBatch,
     UnsupportedCompressionType, TransactionalIdAuthorizationFailed, UnknownCodec,
 )  # fmt: skip
-"""Errors that are answered without the log start offset (``ReplicaManager.appendToLocalLog``)."""
+"""Errors whose result has no log start offset (``ReplicaManager.appendToLocalLog``)."""
 
 
 @api(ProduceRequest)
 def produce(
     request: ProduceRequest, context: Context, before: Before | None = None
 ) -> ProduceResponse | Later[ProduceResponse] | None:
-    """Appends the batch of each partition, and answers when all of them are as safe as ``acks`` demands.
+    """Appends the batch of each partition. Responds once all of them are as safe as ``acks`` demands.
 
-    What begins a transaction on its partition has its coordinator asked first: ``before`` is what that came to.
+    A batch that begins a transaction on its partition is verified with the coordinator first.
+
+    :param before: the result of that verification; None if there was none
     """
     broker, version = context.broker, context.api_version
-    now_ms = context.time_ms if before is None else broker.clock.time_ms()  # the coordinator may have answered later
+    now_ms = (
+        context.time_ms if before is None else broker.clock.time_ms()
+    )  # the coordinator's response may have taken time
     failure: KafkaError | None = None
     responses = []
     unsafe: list[Unsafe] = []
@@ -110,18 +114,18 @@ def produce(
         before = None
     for topic in topics:
         answers = []
-        for asked in topic.partition_data:
+        for requested in topic.partition_data:
             try:
-                if before is not None and (refusal := before(place_of(topic, asked.index, broker))) is not None:
+                if before is not None and (refusal := before(place_of(topic, requested.index, broker))) is not None:
                     raise refusal
-                answer = append(topic, asked, request, context, now_ms, unsafe)
+                answer = append(topic, requested, request, context, now_ms, unsafe)
             except KafkaError as error:
                 failure = error
-                if before is not None and before(place_of(topic, asked.index, broker)) is error:
-                    answer = refused_before(asked.index, error)
+                if before is not None and before(place_of(topic, requested.index, broker)) is error:
+                    answer = refused_before(requested.index, error)
                 else:
-                    answer = refused(asked.index, error, broker, topic)
-                if version >= LEADER_IS_TOLD and isinstance(error, NotLeaderOrFollower):
+                    answer = refused(requested.index, error, broker, topic)
+                if version >= NAMES_LEADER and isinstance(error, NotLeaderOrFollower):
                     find_leader(answer, broker, topic)
             answers.append(answer)
         responses.append(
@@ -132,7 +136,7 @@ def produce(
             raise CloseConnection(f"a produce request with acks=0 failed: {failure}")
         return None
     response = ProduceResponse(responses=responses)
-    if failure is not None and version >= LEADER_IS_TOLD:
+    if failure is not None and version >= NAMES_LEADER:
         name_leaders(response, broker, context.session.listener)
     return when_safe(response, unsafe, request.acks, context) if unsafe else response
 
@@ -161,7 +165,7 @@ def once_each(topics: Sequence[ProduceRequest.TopicProduceData]) -> list[Produce
 
 def append(
     topic: ProduceRequest.TopicProduceData,
-    asked: ProduceRequest.TopicProduceData.PartitionProduceData,
+    requested: ProduceRequest.TopicProduceData.PartitionProduceData,
     request: ProduceRequest,
     context: Context,
     now_ms: int,
@@ -169,32 +173,32 @@ def append(
 ) -> Answer:
     """Validates the batch of one partition, and appends it. An answer that has to wait is added to ``unsafe``, too.
 
-    :raises KafkaError: what is wrong with the batch, or with asking us
+    :raises KafkaError: the batch is invalid, or this broker is not the leader
     """
     broker, acks, version = context.broker, request.acks, context.api_version
     if acks not in (-1, 0, 1):
         raise InvalidRequiredAcks
     name = topic_name(topic, context)
-    place = (name, asked.index)
-    partition = broker.partitions.get(place) or broker.partition(name, asked.index)
+    place = (name, requested.index)
+    partition = broker.partitions.get(place) or broker.partition(name, requested.index)
     if name in INTERNAL and context.client_id != ADMIN_CLIENT:
         raise InvalidTopicException(f"{name} is for the broker itself to write to")
     log = partition.log
     if not partition.leads or log.is_offline:
         partition.check_leader()
-    if asked.records is None:
+    if requested.records is None:
         raise InvalidRecord("there is no batch of records")
     if version < BATCHES_SINCE:
-        batch = converted(asked.records, partition.produce_policy, now_ms)
+        batch = converted(requested.records, partition.produce_policy, now_ms)
         if batch is None:
-            return Answer(index=asked.index, base_offset=-1)
+            return Answer(index=requested.index, base_offset=-1)
     else:
         batch = validate_produced(
-            asked.records, partition.produce_policy, now_ms, place, allows_zstd=version >= ZSTD_SINCE
+            requested.records, partition.produce_policy, now_ms, place, allows_zstd=version >= ZSTD_SINCE
         )
     appended = partition.append(batch, now_ms, acks=acks)
     answer = Answer(
-        index=asked.index,
+        index=requested.index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=log.log_start_offset,
@@ -213,7 +217,7 @@ def converted(records: Buffer, policy: ProducePolicy, now_ms: int) -> RecordBatc
 
 
 def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, context: Context) -> Later[ProduceResponse]:
-    """Returns a promise of the response for the time when all of this is safe. A partition that fails has its error."""
+    """Returns the response once all batches are safe. A partition whose batch is lost has an error."""
     later: Later[ProduceResponse] = Later()
     broker, version, listener = context.broker, context.api_version, context.session.listener
     waiting = len(unsafe)
@@ -222,7 +226,7 @@ def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, contex
         nonlocal waiting
         if error is not None:
             answer.error_code, answer.base_offset = error.code, -1
-            if version >= LEADER_IS_TOLD and error is NotLeaderOrFollower:
+            if version >= NAMES_LEADER and error is NotLeaderOrFollower:
                 set_leader(answer, partition)
                 name_leaders(response, broker, listener)
         waiting -= 1
@@ -254,7 +258,7 @@ def refused_before(index: int, error: KafkaError) -> Answer:
 
 def refused(index: int, error: KafkaError, broker: Broker, topic: ProduceRequest.TopicProduceData) -> Answer:
     answer = Answer(index=index, error_code=error.code, base_offset=-1)
-    if not isinstance(error, NOT_TOLD_LOG_START):
+    if not isinstance(error, WITHOUT_LOG_START):
         name = topic.name or broker.topic_name(topic.topic_id)
         partition = broker.partitions.get((name or "", index))
         answer.log_start_offset = partition.log.log_start_offset if partition is not None else -1

@@ -1,4 +1,4 @@
-"""The transactional part of Produce: which batches need the transaction coordinator's word first.
+"""The transactional part of Produce: verifies batches with the transaction coordinator before they are appended.
 
 Knows nothing of how a batch is appended. Rules of Apache Kafka's ``ReplicaManager.handleProduceAppend`` (KIP-890).
 """
@@ -50,8 +50,8 @@ class Unverified(NamedTuple):
 def any_transactional(topics: Topics) -> bool:
     """Returns whether a first batch of some partition is transactional (``RequestUtils.hasTransactionalRecords``)."""
     for topic in topics:
-        for asked in topic.partition_data:
-            records = asked.records
+        for requested in topic.partition_data:
+            records = requested.records
             if (
                 records
                 and len(records) >= HEADER_SIZE
@@ -68,7 +68,7 @@ def everything(error: KafkaError) -> Before:
 
 
 def nothing(place: TopicPartition) -> None:
-    """Refuses nothing: the coordinator has answered."""
+    """Refuses no partition: the coordinator has verified all."""
 
 
 def unverified(topics: Topics, context: Context) -> Unverified | None:
@@ -85,14 +85,14 @@ def unverified(topics: Topics, context: Context) -> Unverified | None:
         name = topic.name or broker.topic_name(topic.topic_id) or ""
         if name in INTERNAL and context.client_id != ADMIN_CLIENT:
             continue
-        for asked in topic.partition_data:
-            records = asked.records
+        for requested in topic.partition_data:
+            records = requested.records
             if not records or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
                 continue
             if not records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
                 continue
             producer_id, producer_epoch, sequence = _PRODUCER.unpack_from(records, PRODUCER_AT)
-            place = TopicPartition(name, asked.index)
+            place = TopicPartition(name, requested.index)
             partition = broker.partitions.get(place)
             if partition is None:
                 absent.append(place)
@@ -113,7 +113,7 @@ def unverified(topics: Topics, context: Context) -> Unverified | None:
 def verified(
     found: Unverified, request: ProduceRequest, context: Context, produce: Produce
 ) -> ProduceResponse | Later[ProduceResponse] | None:
-    """Produces once the coordinator has answered, which is mostly at once."""
+    """Produces once the coordinator has responded, which is usually at once."""
     broker, version = context.broker, context.api_version
     operation = Operation.DEFAULT_ERROR
     patience_ms = 0
@@ -122,15 +122,15 @@ def verified(
         patience_ms = broker.config["add.partitions.to.txn.retry.backoff.max.ms"]
     elif version >= ABORTABLE_SINCE:
         operation = Operation.GENERIC_ERROR_SUPPORTED
-    told: list[Errors] = []
+    verdicts: list[Errors] = []
     later: Later[ProduceResponse] | None = None
 
     def done(errors: Errors) -> None:
         if later is None:
-            told.append(errors)
+            verdicts.append(errors)
         else:
             refusals = {**errors, **{place: UnknownTopicOrPartition() for place in found.absent}}
-            _go_on(later, lambda: produce(request, context, refusals.get))
+            _produce_later(later, lambda: produce(request, context, refusals.get))
 
     give_up = ensure_in_transaction(
         broker,
@@ -140,8 +140,8 @@ def verified(
         done,
         patience_ms=patience_ms,
     )
-    if told:
-        return produce(request, context, told[0].get if told[0] else nothing)
+    if verdicts:
+        return produce(request, context, verdicts[0].get if verdicts[0] else nothing)
     if request.acks == 0:
         give_up()
         raise CloseConnection("a produce request with acks=0 would have to wait for the transaction coordinator")
@@ -152,14 +152,14 @@ def verified(
 
 
 def _keep_records(request: ProduceRequest) -> None:
-    """Copies the batches: the receive buffer is lent only while the request is served."""
+    """Copies the batches: the receive buffer is reused after the request is served."""
     for topic in request.topic_data:
-        for asked in topic.partition_data:
-            if asked.records is not None:
-                asked.records = memoryview(bytearray(asked.records))
+        for requested in topic.partition_data:
+            if requested.records is not None:
+                requested.records = memoryview(bytearray(requested.records))
 
 
-def _go_on(
+def _produce_later(
     later: Later[ProduceResponse], produce: Callable[[], ProduceResponse | Later[ProduceResponse] | None]
 ) -> None:
     response = produce()

@@ -1,7 +1,7 @@
-"""The APIs that the broker answers, their versions and their handlers. ApiVersions tells this table.
+"""The APIs that the broker supports, their versions and their handlers. ApiVersions returns this table.
 
-Knows nothing of what an API means. The module of a handler is imported when its API is first requested, so that a
-broker starts without those that nobody needs yet.
+Knows nothing of what an API does. The module of a handler is imported with the first request of its API, which makes
+the broker start faster.
 """
 
 import importlib
@@ -16,7 +16,7 @@ H = TypeVar("H", bound=Handler)
 
 
 class Api:
-    """One API that the broker answers.
+    """One API that the broker supports.
 
     >>> heartbeat = APIS[12]
     >>> heartbeat.module, heartbeat.versions
@@ -32,8 +32,8 @@ class Api:
 
     def __init__(self, key: int, module: str, versions: str | Versions) -> None:
         self.key = key
-        self.module = module  #: the module of this package that answers it
-        #: The versions that are answered, and that clients are told.
+        self.module = module  #: the module of this package with its handler
+        #: The versions that are supported, and advertised.
         self.versions = Versions.parse(versions) if isinstance(versions, str) else versions
 
     def __getattr__(self, name: str) -> Any:
@@ -119,17 +119,17 @@ APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}
 
 
 class Promise(NamedTuple):
-    """What clients are told in ApiVersions, and may use."""
+    """The APIs that are advertised to clients."""
 
     apis: Mapping[int, Api] = APIS
-    release: str | None = None  #: the release of Apache Kafka whose APIs these are; None for all that there are
+    release: str | None = None  #: the release of Apache Kafka whose APIs these are; None for all APIs
 
 
 def api(request: type[Request]) -> Callable[[H], H]:
-    """Registers the function below as the handler of ``request``, in the versions that the table has.
+    """Registers the decorated function as the handler of ``request``, in the versions of the table.
 
     The function takes the request and a :class:`~barnabas.api_handlers.context.Context`. It returns the response, a
-    :class:`~barnabas.api_handlers.answering.Later`, or None where the protocol has no answer. A
+    :class:`~barnabas.api_handlers.answering.Later`, or None if the protocol has no response. A
     :class:`~barnabas.errors.KafkaError` that it raises becomes the API's error response.
     """
     promised = APIS[request.api_key].versions
@@ -138,7 +138,7 @@ def api(request: type[Request]) -> Callable[[H], H]:
     )
 
     def register(handle: H) -> H:
-        assert request.api_key not in HANDLERS, f"{request.__name__} is answered twice"
+        assert request.api_key not in HANDLERS, f"{request.__name__} has two handlers"
         HANDLERS[request.api_key] = request, handle
         return handle
 

@@ -1,8 +1,8 @@
-"""Which APIs each release of Apache Kafka told its clients of, and what of that we answer.
+"""The APIs and features that each release of Apache Kafka advertised, and the part of them that this broker supports.
 
-Knows nothing of what any API means, and is not imported unless a broker is to look like an older one.
+Knows nothing of what any API does. It is imported only if ``barnabas.compatible.with`` is set.
 
-Sources: the schemas of the releases' ``ApiVersions``; before 4.0 as a broker with ZooKeeper told them.
+Sources: the ApiVersions response of each release; before 4.0, that of a broker with ZooKeeper.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ CHANGES = {
     "4.3": "35:1-5",
     "4.4": "18:0-5 28:0-6 42:0-3 88:0-1 89:0-1 93:0 94:0",
 }
-"""What each release changed in the one before: the API's key, and its first and last version, or none any more."""
+"""The changes of each release: API keys, each with its first and last version, or ``-`` if it was removed."""
 
 FEATURES = {
     "3.3": "metadata.version:1-7",
@@ -79,14 +79,13 @@ FEATURES = {
     "4.2": "metadata.version:7-29 streams.version:0-1",
     "4.3": "metadata.version:7-30",
 }
-"""The features that each release told clients of, with their levels, where these differ from the one before."""
+"""The changes of each release in the supported features and their levels."""
 
 
 def find(text: str) -> str:
-    """The release that a user means: ``2.8``, ``2.8.1`` and ``0.10`` are 2.8, 2.8 and 0.10.2.
+    """Returns the release that a version number stands for: 2.8 for ``2.8`` and ``2.8.1``, 0.10.2 for ``0.10``.
 
-    Raises:
-        ConfigError: there is none.
+    :raises ConfigError: there is no such release
     """
     words = text.strip().split(".")
     for release in reversed(CHANGES):
@@ -98,12 +97,12 @@ def find(text: str) -> str:
 
 
 def advertised(release: str) -> dict[int, Versions]:
-    """What a broker of that release answered, by API key."""
+    """Returns the versions that a broker of that release advertised, by API key."""
     return {int(key): versions for key, versions in _at(release, CHANGES).items()}
 
 
 def _at(release: str, changes: Mapping[str, str]) -> dict[str, Versions]:
-    """What all changes up to that release come to."""
+    """Returns the result of all changes up to that release."""
     there: dict[str, Versions] = {}
     for each in CHANGES:
         for change in changes.get(each, "").split():
@@ -118,7 +117,7 @@ def _at(release: str, changes: Mapping[str, str]) -> dict[str, Versions]:
 
 
 def narrowed(release: str) -> dict[int, Api]:
-    """What we answer of what that release did."""
+    """Returns the APIs that both that release and this broker support, in the versions that both have."""
     then = advertised(release)
     apis = {}
     for key, api in APIS.items():
@@ -133,13 +132,13 @@ def _common(ours: Versions, theirs: Versions) -> Versions | None:
 
 
 def missing(release: str) -> dict[int, Versions]:
-    """What that release answered and we do not: whole APIs and single versions."""
+    """Returns the APIs of that release that this broker does not support, or not in all versions."""
     then, ours = advertised(release), narrowed(release)
     return {key: versions for key, versions in then.items() if key not in ours or ours[key].versions != versions}
 
 
 def features(release: str, known: Mapping[str, Versions]) -> dict[str, Versions]:
-    """The features that clients of that release's broker are told of: of its levels those that we know, too."""
+    """Returns the features that both that release and this broker support, with the levels that both have."""
     then = _at(release, FEATURES)
     common = {name: _common(levels, then[name]) for name, levels in known.items() if name in then}
     return {name: levels for name, levels in common.items() if levels is not None}

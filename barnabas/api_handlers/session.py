@@ -1,6 +1,6 @@
-"""A client's session: what is known of a client for as long as its connection lasts.
+"""A client's session: what the broker knows of a client while its connection is open.
 
-Knows nothing of sockets, and nothing of the request at hand: that is the context's
+Knows nothing of sockets, nor of the current request, which is part of the context
 (:mod:`barnabas.api_handlers.context`).
 """
 
@@ -14,7 +14,7 @@ OnClose = Callable[[int], object]
 
 
 class Principal(NamedTuple):
-    """Who a client is, as Kafka writes it: ``User:alice``."""
+    """The identity of a client, in Kafka's notation: ``User:alice``."""
 
     type: str
     name: str
@@ -57,19 +57,19 @@ class Session:
         self.security_protocol = security_protocol  #: of that listener: PLAINTEXT, SSL, ...
         self.client_host = client_host  #: the client's address, "127.0.0.1"
         self.principal = principal
-        self.promise = promise  #: the APIs and versions that the client is told, and may use
+        self.promise = promise  #: the APIs and versions that are advertised to the client
         self.number = number  #: connections are numbered from 1 on as they are opened; 0 stands for none
-        self.client_software_name = ""  #: as the client says in ApiVersions (KIP-511); empty until then
+        self.client_software_name = ""  #: from the client's ApiVersions request (KIP-511); empty before
         self.client_software_version = ""
         self._on_close: tuple[OnClose, ...] = ()
 
     def on_close(self, callback: OnClose) -> None:
-        """Calls ``callback`` once when the connection has ended, however often it is registered."""
+        """Calls ``callback`` once when the connection is closed, however often it is registered."""
         if callback not in self._on_close:
             self._on_close += (callback,)
 
     def close(self) -> None:
-        """Ends the session: the connection has been closed, by whichever side."""
+        """Ends the session, after either side has closed the connection."""
         callbacks, self._on_close = self._on_close, ()
         for callback in callbacks:
             callback(self.number)

@@ -25,13 +25,16 @@ def share_acknowledge(
 ) -> ShareAcknowledgeResponse | Later[ShareAcknowledgeResponse]:
     """Acknowledges records of each partition. Responds once the new states are durable."""
     try:
-        return answered(request, context)
+        return handle(request, context)
     except KafkaError as error:
         return ShareAcknowledgeResponse(error_code=error.code, responses=[], node_endpoints=[])
 
 
-def answered(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareAcknowledgeResponse]:
-    """The answer of one that can be answered. :raises KafkaError: it can't be"""
+def handle(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareAcknowledgeResponse]:
+    """Acknowledges the records.
+
+    :raises KafkaError: the request as a whole is refused
+    """
     broker = context.broker
     key = key_of(request.group_id, request.member_id, context)
     shares = broker.share_partitions

@@ -46,13 +46,16 @@ Acknowledged = dict[TopicPartition, KafkaError | None]
 def share_fetch(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
     """Acknowledges records, then acquires others. Responds as soon as there are some."""
     try:
-        return answered(request, context)
+        return handle(request, context)
     except KafkaError as error:
         return refused(error)
 
 
-def answered(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
-    """The answer of one that can be answered. :raises KafkaError: it can't be"""
+def handle(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
+    """Opens, continues or closes the session, and acknowledges and fetches.
+
+    :raises KafkaError: the request as a whole is refused
+    """
     key = key_of(request.group_id, request.member_id, context)
     if request.is_renew_ack and (request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms):
         raise InvalidRequest  # a request that renews locks must not fetch
@@ -122,20 +125,22 @@ class Answering:
         self._epoch = request.share_session_epoch
         self._acknowledged: Acknowledged = {}
         self._fetching: ShareFetching | None = None
-        self._has_gone = False
+        self._is_cancelled = False
         self.later: Later[ShareFetchResponse] = Later()
         self.later.on_cancel = self._stop
-        said, refused = acknowledgements(request.topics, self.broker.image, is_renewal=request.is_renew_ack)
+        acknowledged_batches, refused = acknowledgements(
+            request.topics, self.broker.image, is_renewal=request.is_renew_ack
+        )
 
         def acknowledged(results: Acknowledged) -> None:
             self._acknowledged = results | refused
             self._fetch()
 
-        self.broker.share_partitions.acknowledge(key, said, acknowledged)
+        self.broker.share_partitions.acknowledge(key, acknowledged_batches, acknowledged)
 
     def _stop(self) -> None:
-        """Stops the fetch: the client has disconnected, and nobody would release what it acquires."""
-        self._has_gone = True
+        """Stops the fetch: the client has disconnected, and would never release the records."""
+        self._is_cancelled = True
         if self._fetching is not None:
             self._fetching.stop()
 
@@ -144,21 +149,21 @@ class Answering:
         if self._epoch == FINAL_EPOCH:
             self.broker.share_partitions.close_session(self._session, lambda: self._answer({}))
             return
-        if self._has_gone:
+        if self._is_cancelled:
             return
         if self._request.is_renew_ack:
             self._answer({})
             return
         failed, wanted = self._known()
         request = self._request
-        most = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
+        max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
         self._fetching = ShareFetching(
             self.broker,
             self._key.group_id,
             Wanted(
                 self._key.member_id, request.max_records, request.batch_size, request.share_acquire_mode == RECORD_LIMIT
             ),
-            FetchLimits(request.max_wait_ms, min(request.min_bytes, most), most),
+            FetchLimits(request.max_wait_ms, min(request.min_bytes, max_bytes), max_bytes),
             wanted,
             lambda results: self._answer(failed | results),
         )
@@ -184,16 +189,16 @@ class Answering:
     def _answer(self, fetched: dict[TopicPartition, Fetched]) -> None:
         self._fetching = None  # a reference cycle otherwise: see Later.resolve
         session, acknowledged = self._session, self._acknowledged
-        shown = dict(fetched)
+        included = dict(fetched)
         if self._epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-            shown = {
+            included = {
                 at: each
                 for at, each in fetched.items()
-                if session.must_tell(at, has_records=bool(each.records), has_failed=each.error is not None)
+                if session.must_include(at, has_records=bool(each.records), has_failed=each.error is not None)
             }
         for at in acknowledged:
-            shown.setdefault(at, Fetched())
-        answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in shown.items()}
+            included.setdefault(at, Fetched())
+        answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in included.items()}
         response = ShareFetchResponse(
             acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
             responses=[

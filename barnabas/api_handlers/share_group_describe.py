@@ -5,7 +5,7 @@ Knows nothing of how partitions are assigned.
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.describe_groups import GROUP_OPERATIONS
-from barnabas.api_handlers.outcome import NOT_ASKED
+from barnabas.api_handlers.outcome import NOT_REQUESTED
 from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import InvalidGroupId, KafkaError, UnsupportedVersion
@@ -22,7 +22,7 @@ def share_group_describe(request: ShareGroupDescribeRequest, context: Context) -
         require_protocol(SHARE, context)
     except UnsupportedVersion as error:
         return ShareGroupDescribeResponse(groups=[_refused(group_id, error) for group_id in request.group_ids])
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     return ShareGroupDescribeResponse(
         groups=[_describe(group_id, operations, context) for group_id in request.group_ids]
     )

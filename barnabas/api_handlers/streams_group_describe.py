@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.describe_groups import GROUP_OPERATIONS
-from barnabas.api_handlers.outcome import NOT_ASKED
+from barnabas.api_handlers.outcome import NOT_REQUESTED
 from barnabas.api_handlers.rebalance_protocols import STREAMS, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import GroupIdNotFound, InvalidGroupId, KafkaError
@@ -35,7 +35,7 @@ def streams_group_describe(request: StreamsGroupDescribeRequest, context: Contex
         require_protocol(STREAMS, context)
     except KafkaError as error:
         return Response(groups=[_refused(group_id, error) for group_id in request.group_ids])
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     return Response(
         groups=[
             _described(group_id, request, context, operations) if group_id else _refused(group_id, InvalidGroupId())

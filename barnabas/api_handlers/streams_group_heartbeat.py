@@ -23,7 +23,7 @@ Response = StreamsGroupHeartbeatResponse
 Subtopology = StreamsGroupTopologyValue.Subtopology
 
 TAKES_OFFSETS = 1
-"""From this version on (Kafka 4.4) a request may have offsets of tasks. Kafka 4.3 refuses them."""
+"""The first version (Kafka 4.4) in which a request may have offsets of tasks. Kafka 4.3 refuses them."""
 
 
 @api(StreamsGroupHeartbeatRequest)
@@ -61,7 +61,7 @@ def _names(subtopology: Request.Topology.Subtopology) -> list[str]:
     return [*subtopology.source_topics, *subtopology.repartition_sink_topics, *(each.name for each in made)]
 
 
-# ---------------------------------------------------------------- there
+# ---------------------------------------------------------------- the request
 
 
 def _ask(request: Request, context: Context) -> Heartbeat:
@@ -137,7 +137,7 @@ def _task_ids(tasks: Sequence[Request.TaskIds] | None) -> list[tuple[str, Sequen
     return None if tasks is None else [(each.subtopology_id, each.partitions) for each in tasks]
 
 
-# ---------------------------------------------------------------- and back
+# ---------------------------------------------------------------- the response
 
 
 def _response(result: HeartbeatResult) -> Response:
@@ -150,9 +150,9 @@ def _response(result: HeartbeatResult) -> Response:
         heartbeat_interval_ms=result.heartbeat_interval_ms,
         task_offset_interval_ms=0,
         status=[Response.Status(status_code=each.status, status_detail=each.detail) for each in result.status],
-        active_tasks=_told(active),
-        standby_tasks=_told(standby),
-        warmup_tasks=_told(warmup),
+        active_tasks=_task_ids(active),
+        standby_tasks=_task_ids(standby),
+        warmup_tasks=_task_ids(warmup),
         topology_description_required=result.wants_description,
         endpoint_information_epoch=result.endpoint_epoch,
         partitions_by_user_endpoint=None
@@ -161,7 +161,7 @@ def _response(result: HeartbeatResult) -> Response:
     )
 
 
-def _told(tasks: Tasks | None) -> list[Response.TaskIds] | None:
+def _task_ids(tasks: Tasks | None) -> list[Response.TaskIds] | None:
     if tasks is None:
         return None
     return [Response.TaskIds(subtopology_id=each, partitions=sorted(tasks[each])) for each in sorted(tasks)]

@@ -24,9 +24,9 @@ def submit(
     context: Context,
     respond: Callable[[Any], R],
 ) -> R | Later[R]:
-    """Submits the command, and returns the response that ``respond`` makes of its result, or a later one.
+    """Submits the command, and returns what ``respond`` returns for its result, at once or later.
 
-    A command that is refused or lost as a whole is answered by the API's error response.
+    If the command is refused or lost, the response is the error response of the API.
     """
     later: Later[R] = Later()
     version = context.api_version

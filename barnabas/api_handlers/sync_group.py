@@ -11,15 +11,15 @@ from barnabas.errors import InconsistentGroupProtocol
 from barnabas.groups.messages import Sync, SyncResult
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-TELLS_PROTOCOL = 5
-"""From this version on the request must have the protocol type and name (KIP-559)."""
+REQUIRES_PROTOCOL = 5
+"""The first version whose request must have the protocol type and name (KIP-559)."""
 
 
 @api(SyncGroupRequest)
 def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse | Later[SyncGroupResponse]:
     """Responds with the assignment once the leader has sent it."""
-    tells_protocol = request.protocol_type is not None and request.protocol_name is not None
-    if context.api_version >= TELLS_PROTOCOL and not tells_protocol:
+    has_protocol = request.protocol_type is not None and request.protocol_name is not None
+    if context.api_version >= REQUIRES_PROTOCOL and not has_protocol:
         return _response(SyncResult.refused(InconsistentGroupProtocol()))
     later: Later[SyncGroupResponse] = Later()
     sync = Sync(

@@ -1,6 +1,6 @@
-"""UpdateFeatures (API key 57): the finalized levels of features go up and down.
+"""UpdateFeatures (API key 57): changes the finalized levels of features.
 
-Knows nothing of which level can follow on which: the controller does.
+Knows nothing of which changes are allowed: the controller decides.
 """
 
 from barnabas.api_handlers.answering import Later
@@ -14,19 +14,18 @@ from barnabas.wire.messages.update_features import UpdateFeaturesRequest, Update
 Result = UpdateFeaturesResponse.UpdatableFeatureResult
 
 DONE = "NONE"
-"""What Apache Kafka says where nothing is wrong: the name of that error."""
+"""The error message of a result without an error, as in Apache Kafka."""
 
 
 @api(UpdateFeaturesRequest)
 def update_features(
     request: UpdateFeaturesRequest, context: Context
 ) -> UpdateFeaturesResponse | Later[UpdateFeaturesResponse]:
-    """All or none. Of a feature that is named twice the last level counts.
+    """Updates all features, or none. Of two levels for the same feature the last one counts.
 
-    Version 0 cannot lower anything: what it has instead of an upgrade type Apache Kafka's controllers do not look at.
-    The time that a client gives is not looked at either.
+    Version 0 cannot downgrade: Apache Kafka's controller ignores ``AllowDowngrade``. It ignores the timeout, too.
     """
-    asked = {
+    updates = {
         each.feature: FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
         for each in request.feature_updates
     }
@@ -37,4 +36,4 @@ def update_features(
         ]
         return UpdateFeaturesResponse(error_code=NONE, error_message=None, results=results)
 
-    return submit(UpdateFeatures(list(asked.values()), request.validate_only), request, context, respond)
+    return submit(UpdateFeatures(list(updates.values()), request.validate_only), request, context, respond)

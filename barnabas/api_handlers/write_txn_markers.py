@@ -1,6 +1,8 @@
-"""WriteTxnMarkers (API key 27): transactions end on the partitions that this broker leads (KIP-98, KIP-1228).
+"""WriteTxnMarkers (API key 27): writes the markers of transactions to the partitions that this broker leads (KIP-98,
+KIP-1228).
 
-Knows nothing of how a marker is written. A coordinator asks for it, and an admin who ends a transaction that hangs.
+Knows nothing of how a marker is written. Transaction coordinators send this request, and an admin client that aborts a
+hanging transaction.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,50 +17,50 @@ from barnabas.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartition
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
-Asked = WriteTxnMarkersRequest.WritableTxnMarker
+WritableTxnMarker = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 TopicResult = Result.WritableTxnMarkerTopicResult
 PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
 
 Outcomes = dict[int, dict[TopicPartition, type[KafkaError] | None]]
-"""By producer id; of a partition that is there twice the later stands."""
+"""Errors by producer id and partition. Of two for the same partition the last one counts."""
 
 
 @api(WriteTxnMarkersRequest)
 def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse | Later[WriteTxnMarkersResponse]:
-    """Write each marker to its partitions; answered when all of them are safe."""
+    """Writes each marker to its partitions. Responds once all of them are safe."""
     broker = context.broker
     outcomes: Outcomes = {}
     later: Later[WriteTxnMarkersResponse] = Later()
     written = 0
 
-    def take(producer_id: int, errors: PartitionErrors) -> None:
+    def collect(producer_id: int, errors: PartitionErrors) -> None:
         nonlocal written
         outcomes.setdefault(producer_id, {}).update(errors)
         written += 1
         if written == len(request.markers):
             later.resolve(response(outcomes))
 
-    for asked in request.markers:
-        places = [TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partition_indexes]
-        is_one = asked.producer_id != NO_PRODUCER_ID and asked.producer_epoch != NO_PRODUCER_EPOCH
-        if not is_one and any(place in broker.partitions for place in places):
+    for requested in request.markers:
+        places = [TopicPartition(topic.name, index) for topic in requested.topics for index in topic.partition_indexes]
+        has_producer = requested.producer_id != NO_PRODUCER_ID and requested.producer_epoch != NO_PRODUCER_EPOCH
+        if not has_producer and any(place in broker.partitions for place in places):
             return failed(request.markers)
         marker = Marker(
-            asked.producer_id,
-            asked.producer_epoch,
-            asked.coordinator_epoch,
-            asked.transaction_result,
-            asked.transaction_version,
+            requested.producer_id,
+            requested.producer_epoch,
+            requested.coordinator_epoch,
+            requested.transaction_result,
+            requested.transaction_version,
         )
-        write_markers(broker, marker, list(dict.fromkeys(places)), partial(take, asked.producer_id))
+        write_markers(broker, marker, list(dict.fromkeys(places)), partial(collect, requested.producer_id))
     return later if request.markers else WriteTxnMarkersResponse(markers=[])
 
 
-def failed(markers: Iterable[Asked]) -> WriteTxnMarkersResponse:
-    """No batch can be made of one of the markers: Apache Kafka then fails them all, also those that it has written."""
+def failed(markers: Iterable[WritableTxnMarker]) -> WriteTxnMarkersResponse:
+    """Returns the response if one marker has no producer. Apache Kafka then fails all markers, even written ones."""
     return WriteTxnMarkersResponse(
         markers=[
             Result(

@@ -35,10 +35,10 @@ class SessionPartition:
 
     __slots__ = ("asked", "high_watermark", "log_start_offset", "topic", "topic_id")
 
-    def __init__(self, topic: str, topic_id: bytes, asked: RequestedPartition) -> None:
+    def __init__(self, topic: str, topic_id: bytes, requested: RequestedPartition) -> None:
         self.topic = topic
         self.topic_id = topic_id
-        self.asked = asked
+        self.requested = requested
         # As of the last response; -1 before the first one, and after an error
         self.high_watermark = -1
         self.log_start_offset = -1

@@ -35,7 +35,7 @@ class ShareSession:
         #: Whether the member is still to be told something of a partition, even if it is nothing.
         self.partitions: dict[TopicPartition, bool] = dict.fromkeys(partitions, False)
 
-    def must_tell(self, at: TopicPartition, *, has_records: bool, has_failed: bool) -> bool:
+    def must_include(self, at: TopicPartition, *, has_records: bool, has_failed: bool) -> bool:
         """Whether an answer says anything of the partition; keeps in mind that it did."""
         is_owed = self.partitions.get(at, False)
         if at in self.partitions:

@@ -89,17 +89,17 @@ def test_what_is_told(sessions):
     session = sessions.open(ANNA, [AT], 1)
     session.partitions[OTHER] = True  # added later: owed a word
     tell = {"has_records": False, "has_failed": False}
-    assert not session.must_tell(AT, **tell)
-    assert session.must_tell(OTHER, **tell)
-    assert not session.must_tell(OTHER, **tell)
-    assert session.must_tell(AT, has_records=False, has_failed=True)
-    assert session.must_tell(AT, **tell), "that it is well again"
-    assert not session.must_tell(AT, **tell)
+    assert not session.must_include(AT, **tell)
+    assert session.must_include(OTHER, **tell)
+    assert not session.must_include(OTHER, **tell)
+    assert session.must_include(AT, has_records=False, has_failed=True)
+    assert session.must_include(AT, **tell), "that it is well again"
+    assert not session.must_include(AT, **tell)
 
 
 def test_what_gave_records_comes_last(sessions):
     session = sessions.open(ANNA, [AT, OTHER], 1)
-    assert session.must_tell(AT, has_records=True, has_failed=False)
+    assert session.must_include(AT, has_records=True, has_failed=False)
     assert list(session.partitions) == [OTHER, AT]
-    session.must_tell((b"x" * 16, 0), has_records=True, has_failed=False)
+    session.must_include((b"x" * 16, 0), has_records=True, has_failed=False)
     assert list(session.partitions) == [OTHER, AT]
