@@ -1,8 +1,8 @@
 """OffsetCommit (API key 8): a group commits offsets.
 
-Knows nothing of who may commit. Partitions that do not exist are refused before the group is asked. Apache Kafka 4 has
-dropped versions 0 and 1. Here they are the commits of a simple consumer and of a member. Version 0 stored offsets in
-ZooKeeper, and Kafka 3 without ZooKeeper refused it; here they are stored like all others.
+Knows nothing of who may commit. Partitions that do not exist are refused before the group checks the commit. Apache
+Kafka 4 has dropped versions 0 and 1. Here they are the commits of a simple consumer and of a member. Version 0 stored
+offsets in ZooKeeper, and Kafka 3 without ZooKeeper refused it; here they are stored like all others.
 """
 
 from barnabas.api_handlers.answering import Later

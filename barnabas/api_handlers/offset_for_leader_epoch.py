@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (API key 23): the end offset of a leader epoch, by which a replica or consumer detects truncation.
+"""OffsetForLeaderEpoch (API key 23): the end offset of a leader epoch, by which clients detect a truncation.
 
 Knows nothing of how leader epochs are stored. Rules of Apache Kafka's ``ReplicaManager.lastOffsetForLeaderEpoch``
 (KIP-101, KIP-279, KIP-320).

@@ -108,7 +108,7 @@ class Answering:
         "_context",
         "_epoch",
         "_fetching",
-        "_has_gone",
+        "_is_cancelled",
         "_key",
         "_request",
         "_session",

@@ -150,9 +150,9 @@ def _response(result: HeartbeatResult) -> Response:
         heartbeat_interval_ms=result.heartbeat_interval_ms,
         task_offset_interval_ms=0,
         status=[Response.Status(status_code=each.status, status_detail=each.detail) for each in result.status],
-        active_tasks=_task_ids(active),
-        standby_tasks=_task_ids(standby),
-        warmup_tasks=_task_ids(warmup),
+        active_tasks=_assigned_tasks(active),
+        standby_tasks=_assigned_tasks(standby),
+        warmup_tasks=_assigned_tasks(warmup),
         topology_description_required=result.wants_description,
         endpoint_information_epoch=result.endpoint_epoch,
         partitions_by_user_endpoint=None
@@ -161,7 +161,7 @@ def _response(result: HeartbeatResult) -> Response:
     )
 
 
-def _task_ids(tasks: Tasks | None) -> list[Response.TaskIds] | None:
+def _assigned_tasks(tasks: Tasks | None) -> list[Response.TaskIds] | None:
     if tasks is None:
         return None
     return [Response.TaskIds(subtopology_id=each, partitions=sorted(tasks[each])) for each in sorted(tasks)]

@@ -1,7 +1,7 @@
 """StreamsGroupTopologyDescriptionUpdate (API key 93): a member describes its topology (KIP-1331).
 
 Knows nothing of topologies. Apache Kafka passes the description to a plug-in. Here it is stored in memory with the
-group, and members are asked for it again after a restart.
+group, and members have to send it again after a restart.
 """
 
 from barnabas.api_handlers.context import Context

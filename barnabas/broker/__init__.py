@@ -1,4 +1,4 @@
-"""The broker: puts metadata, logs, partitions, groups and sessions together, and is what a handler asks.
+"""The broker: combines metadata, logs, partitions, groups and sessions, and provides them to the handlers.
 
 Knows nothing of requests, responses or sockets.
 """

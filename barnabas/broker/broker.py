@@ -67,18 +67,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
-"""How long a fetch session is safe from others that want its place; Apache Kafka has no config for it."""
+"""How long a fetch session is not evicted in favour of another. Apache Kafka has no config for it."""
 
 
-ASSIGNMENTS_AT_ONCE = 2250
-"""Partitions whose directories are told in one go (``AssignReplicasToDirsRequestBuilder``)."""
+MAX_ASSIGNMENTS = 2250
+"""The most partitions in one command (``AssignReplicasToDirsRequestBuilder``)."""
 
 
 REGISTERED = logged("the registration of this broker")
 
 
 class Broker:
-    """A node that is broker and controller at once: :meth:`open`, :meth:`register`, :meth:`close`."""
+    """A node that is both broker and controller. Call :meth:`open`, :meth:`register` and finally :meth:`close`."""
 
     supported_features: Mapping[str, Versions] = {
         name: Versions(feature.first, feature.last) for name, feature in SUPPORTED.items()
@@ -133,8 +133,10 @@ class Broker:
         )
         self.producer_ids = ProducerIds(lambda done: self.controller.submit(AllocateProducerIds(self.node_id), done))
         self.nodes = Nodes(lambda: self.image.brokers)
-        self.connection_numbers = itertools.count(1)  #: a connection takes one when it is opened, by any listener
-        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called when it can't go on, with the reason
+        self.connection_numbers = itertools.count(1)  #: numbers the connections of all listeners
+        self.on_fatal: Callable[[str], object] = lambda reason: (
+            None
+        )  #: called with the reason when the broker has to stop
         self._is_registered = False
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
@@ -144,15 +146,15 @@ class Broker:
     # ------------------------------------------------------------ life
 
     def open(self) -> None:
-        """Open, and where need be recover, metadata, logs and groups.
+        """Opens metadata, logs and coordinators, and recovers logs after an unclean shutdown.
 
-        :raises LogDirectoryError: a directory is in use, or another node's
-        :raises MetadataLogError: the metadata log cannot be read, or is a quorum's
+        :raises LogDirectoryError: a directory is in use, or belongs to another node
+        :raises MetadataLogError: the metadata log cannot be read, or belongs to a quorum of several voters
         """
         self.cluster_id = self.log_manager.start(self.node_id)
         try:
             self.metadata = self._open_metadata()
-            self._take_dynamic_configs()
+            self._apply_dynamic_configs()
             log_single_node_defaults(self.config)
             image = self.image
             self.log_manager.open_all(
@@ -173,9 +175,9 @@ class Broker:
             raise
 
     def register(self, ports: Mapping[str, int], done: Done = REGISTERED) -> None:
-        """Registers this node under its addresses, and starts to lead and to coordinate.
+        """Registers and unfences this node, and starts the coordinators.
 
-        :param ports: the bound ports by the names of their listeners
+        :param ports: the bound ports by listener name
         :param done: called when the registration is committed and the coordinators have started
         """
         endpoints = [
@@ -191,7 +193,7 @@ class Broker:
         if not directories:
             raise LogDirectoryError("None of the log directories can be used any more")
         incarnation_id = random_uuid(self.random.randbytes)
-        # Without a listener for controllers, the controller is reached as the broker is.
+        # Without a controller listener, the controller has the address of the broker.
         voters = self.config.controller_listeners or [endpoints[0]._replace(name=self.config.controller_listener_name)]
         self._as_controller = RegisterController(self.node_id, incarnation_id, voters)
         self.controller.submit(self._as_controller, logged("the registration of this controller"))
@@ -226,7 +228,7 @@ class Broker:
         done(None, None)
 
     def close(self) -> None:
-        """Records the controlled shutdown, flushes everything, and leaves the directories as a clean stop does."""
+        """Records the controlled shutdown, flushes and closes the logs, and marks the shutdown as clean."""
         self._is_registered = False
         if self._share_partitions is not None:
             self._share_partitions.close()
@@ -274,7 +276,7 @@ class Broker:
         return metadata
 
     def forget_share_partitions(self) -> None:
-        """Drops what share groups have acquired, and their sessions."""
+        """Drops the share partitions, with their acquired records, and the share sessions."""
         if self._share_partitions is not None:
             self._share_partitions.close()
             self._share_partitions = None
@@ -284,10 +286,10 @@ class Broker:
     # ------------------------------------------------------------ following the metadata
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
-        """Brings this node in line with a new committed image."""
+        """Applies a new committed image to this node."""
         all_changed = any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs)
         if all_changed or self.config.single_node != is_single_node(image, self.node_id):
-            self._take_dynamic_configs()
+            self._apply_dynamic_configs()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.coordinators.on_image(delta)
         if self._share_partitions is not None:
@@ -298,7 +300,7 @@ class Broker:
             self._record_directories(None if METADATA_VERSION in delta.features else delta)
 
     def _amend_registrations(self) -> None:
-        """Records what a lower metadata.version had no place for."""
+        """Records the fields of the registrations that a lower metadata.version did not have."""
         if self.node_id not in self.image.controllers:
             self.controller.submit(self._as_controller, logged("the registration of this controller"))
         log_dirs = [directory.directory_id for directory in self.log_manager.online_directories]
@@ -307,26 +309,26 @@ class Broker:
     def _record_directories(self, delta: MetadataDelta | None = None) -> None:
         """Records which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
 
-        Of the partitions that ``delta`` has changed, or of all. What the metadata has already is not recorded again.
+        Limited to the partitions that ``delta`` has changed, if given. Recorded assignments are not recorded again.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
         self.controller.submit(CordonLogDirs(self.node_id, cordoned), logged("the cordoned log directories"))
         misplaced = self.hosting.misplaced(self.image, delta)
-        for at in range(0, len(misplaced), ASSIGNMENTS_AT_ONCE):
-            assignments = misplaced[at : at + ASSIGNMENTS_AT_ONCE]
+        for at in range(0, len(misplaced), MAX_ASSIGNMENTS):
+            assignments = misplaced[at : at + MAX_ASSIGNMENTS]
             self.controller.submit(
                 AssignReplicasToDirs(self.node_id, assignments), logged("the log directories of partitions")
             )
 
     def _directory_failed(self, directory: LogDirectory) -> None:
-        # Not at once: this may be in the middle of a change to the metadata.
-        self.scheduler.call_later(0, self._go_on_without, directory)
+        # Later, since this may be called during a change of the metadata.
+        self.scheduler.call_later(0, self._handle_offline, directory)
 
-    def _go_on_without(self, directory: LogDirectory) -> None:
-        """Records the failure of a directory, and goes on with the others; without the metadata log, or any, stops."""
+    def _handle_offline(self, directory: LogDirectory) -> None:
+        """Records the failure of a directory. Stops if it was the last one, or has the metadata log."""
         online = self.log_manager.online_directories
         if not self._is_registered:
-            return  # while it is opened, it registers what is left; and nothing matters once it is closed
+            return  # the registration will have the remaining directories, or the broker is closed
         if not online:
             self.on_fatal(f"the last log directory, {directory.path}, is offline")
         elif self.metadata.log.is_offline:
@@ -338,7 +340,7 @@ class Broker:
             )
 
     def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
-        """Records that a log is about to be in that directory.
+        """Records that a log will be in that directory.
 
         :raises KafkaError: the controller refuses it, or the record cannot be written
         """
@@ -352,18 +354,18 @@ class Broker:
         if refused:
             raise refused[0]
 
-    def _take_dynamic_configs(self) -> None:
+    def _apply_dynamic_configs(self) -> None:
         """Applies the dynamic configs: those of this broker, then those of all brokers, then the static ones."""
         image = self.image
-        for_all, for_me = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
+        of_all, of_this = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
         single_node = is_single_node(image, self.node_id)
-        self.config = self.config.with_single_node(single_node).with_dynamic(for_all, for_me)
+        self.config = self.config.with_single_node(single_node).with_dynamic(of_all, of_this)
         self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
         self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
 
-    # ------------------------------------------------------------ what handlers ask
+    # ------------------------------------------------------------ for handlers
 
     @property
     def image(self) -> MetadataImage:
@@ -380,7 +382,7 @@ class Broker:
 
     @property
     def finalized_features(self) -> Mapping[str, int]:
-        """The features of the cluster and their levels, among them the quorum's own where it has been raised."""
+        """The finalized features and their levels, with ``kraft.version`` if its level is not 0."""
         raised = self.quorum.kraft.version
         return {**self.image.features, KRAFT_VERSION: raised} if raised else self.image.features
 
@@ -398,7 +400,7 @@ class Broker:
 
     @property
     def persister(self) -> "Persister":
-        """What share groups and share partitions ask the share coordinator by."""
+        """Sends the requests of share groups and share partitions to the share coordinator."""
         if self._persister is None:
             from barnabas.broker.persister import Persister
 
@@ -407,7 +409,7 @@ class Broker:
 
     @property
     def share_partitions(self) -> "SharePartitions":
-        """What share groups make of the partitions that this node leads."""
+        """The share partitions that this node leads."""
         if self._share_partitions is None:
             from barnabas.broker.share_partitions import SharePartitions
 
@@ -415,10 +417,10 @@ class Broker:
         return self._share_partitions
 
     def partition(self, topic: str, index: int) -> Partition:
-        """The partition, which this node hosts.
+        """Returns a partition that this node hosts.
 
-        :raises UnknownTopicOrPartition: there is none such
-        :raises KafkaStorageError: there is, but its log directory is out of order
+        :raises UnknownTopicOrPartition: it does not exist
+        :raises KafkaStorageError: its log directory is offline
         """
         partition = self.partitions.get((topic, index))
         if partition is None:
@@ -426,6 +428,6 @@ class Broker:
         return partition
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name of the topic with that id, None when there is none."""
+        """Returns the name of the topic with that id, None if there is none."""
         topic = self.image.topics_by_id.get(topic_id)
         return None if topic is None else topic.name

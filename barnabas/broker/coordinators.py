@@ -1,4 +1,4 @@
-"""The coordinators of a node: which there are, and how they follow the leadership of their internal topics.
+"""The coordinators of a node. Elects and resigns their shards as the leadership of the internal topics changes.
 
 Knows nothing of what they coordinate.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Coordinators:
-    """The runtimes of one node. That of the share coordinator is made when it is first needed."""
+    """The runtimes of one node. The runtime of the share coordinator is created on first use."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Coordinators:
         return self._share
 
     def _runtimes(self) -> Iterator[CoordinatorRuntime[Any]]:
-        """In the order in which they need each other: share groups have share state, transactions have groups."""
+        """Yields the runtimes, each after those that it uses: groups use share state, transactions use groups."""
         if self._share is not None:
             yield self._share
         yield self.groups
@@ -56,7 +56,7 @@ class Coordinators:
     # ------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Loads the shards of the partitions that this node leads, and follows the metadata from here on."""
+        """Loads the shards of the partitions that this node leads, and follows the metadata from now on."""
         if SHARE_GROUP_STATE in self._node.image.topics_by_name:
             _ = self.share
         self._has_started = True
@@ -71,7 +71,7 @@ class Coordinators:
         return {index: each.leader_epoch for index, each in sorted(partitions.items()) if each.leader == node_id}
 
     def stop(self) -> None:
-        """Gives all shards up."""
+        """Resigns all shards."""
         self._has_started = False
         for runtime in self._runtimes():
             runtime.stop()

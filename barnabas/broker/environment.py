@@ -1,6 +1,6 @@
-"""What the parts of a node need of it: its settings, its time, the image, the controller, and the hosted partitions.
+"""The environment of the parts of a node: settings, clock, image, controller and hosted partitions.
 
-Knows nothing of who provides it: :class:`~barnabas.broker.broker.Broker` does, and a part is handed no more than this.
+Knows nothing of its implementation, :class:`~barnabas.broker.broker.Broker`.
 """
 
 from random import Random
@@ -14,14 +14,14 @@ from barnabas.config import BrokerConfig
 
 
 class NodeEnvironment(Protocol):
-    """One node, as far as its parts need it."""
+    """One node."""
 
     @property
     def node_id(self) -> int: ...
 
     @property
     def config(self) -> BrokerConfig:
-        """The configs as they are now."""
+        """The current configs."""
 
     @property
     def clock(self) -> Clock: ...

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): the broker remembers what a consumer reads, and a request only tells what changes.
+"""Fetch sessions (KIP-227): the broker remembers what a client fetches, and a request has only what changes.
 
 Knows nothing of logs. What a client requests of a partition is kept as it came. The rules are those of Apache
 Kafka's ``FetchSession`` and ``FetchManager``: a session has an epoch that goes up by one with each request; a cache of
@@ -33,7 +33,7 @@ class RequestedPartition(Protocol):
 class SessionPartition:
     """A partition of a session: what to read, and what the last response said."""
 
-    __slots__ = ("asked", "high_watermark", "log_start_offset", "topic", "topic_id")
+    __slots__ = ("high_watermark", "log_start_offset", "requested", "topic", "topic_id")
 
     def __init__(self, topic: str, topic_id: bytes, requested: RequestedPartition) -> None:
         self.topic = topic
@@ -59,7 +59,7 @@ class FetchSession:
         self.epoch = 1
 
     def served(self, key: Key) -> None:
-        """Moves a partition that gave data behind the others, so that none starves."""
+        """Moves a partition that returned records behind the others, so that none starves."""
         self.partitions[key] = self.partitions.pop(key)
 
 
@@ -91,9 +91,9 @@ class FetchSessions:
     def continue_(self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int) -> FetchSession:
         """Returns the session of this request, and raises its epoch for the next one.
 
-        :raises FetchSessionIdNotFound: it was evicted, or never was
-        :raises InvalidFetchSessionEpoch: a request was lost, or came twice
-        :raises FetchSessionTopicIdError: it began with names and goes on with ids, or the other way round
+        :raises FetchSessionIdNotFound: it was evicted, or never existed
+        :raises InvalidFetchSessionEpoch: a request was lost or duplicated
+        :raises FetchSessionTopicIdError: it was created with names, and the request has ids, or vice versa
         """
         session = self._sessions.pop(session_id, None)
         if session is None:

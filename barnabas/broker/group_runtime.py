@@ -1,6 +1,6 @@
 """Runs the group coordinator over ``__consumer_offsets``.
 
-Knows nothing of requests, nor of what the records say.
+Knows nothing of requests, nor of the contents of the records.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ NO_PRODUCER = Producer(-1, -1)
 
 
 class GroupRuntime(CoordinatorRuntime[GroupShard]):
-    """The shards of the group coordinator, and the coordinator in front of them."""
+    """The shards of the group coordinator, and the coordinator itself."""
 
     def __init__(self, node: NodeEnvironment, persister: Callable[[], Persister]) -> None:
         super().__init__(CONSUMER_OFFSETS, runtime_environment(node, CONSUMER_OFFSETS, "offsets.load.buffer.size"))
@@ -90,7 +90,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         producer: Producer | None = None,
         appended: Callable[[], object] | None = None,
     ) -> None:
-        """Appends the records of a group as one batch, of the producer's transaction where there is one."""
+        """Appends the records of a group as one batch, in the producer's transaction if there is one."""
         now_ms = self._node.clock.time_ms()
         of_producer = producer or NO_PRODUCER
         batch = build_batch(
@@ -112,15 +112,14 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
     def transaction_ended(self, index: int, producer_id: int, is_commit: bool) -> None:
         """Applies a marker that was just appended to that partition, once it is safe.
 
-        It ends all that the producer wrote before, whatever the epoch: the log takes no marker of an older one
-        (KIP-890).
+        It ends the producer's transaction whatever its epoch: the log refuses markers of older epochs (KIP-890).
         """
         self.when_safe(index, lambda shard: shard.replay_end_marker(producer_id, is_commit))
 
     # ------------------------------------------------------------ metadata
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Drops the offsets of deleted topics, and tells groups which topics have changed."""
+        """Drops the offsets of deleted topics, and notifies groups of changed topics."""
         deleted = {topic.name for topic in delta.deleted_topics.values()}
         if deleted:
             self.for_all(lambda shard: shard.topics_deleted(deleted))

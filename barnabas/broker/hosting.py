@@ -1,6 +1,6 @@
-"""The partitions that this node hosts: created, led, configured and dropped as the metadata image says.
+"""The partitions that this node hosts: created, configured and removed as the metadata image says.
 
-Knows nothing of clients; it turns what the metadata image says into logs and :class:`Partition` objects.
+Knows nothing of clients: it creates logs and :class:`Partition` objects from the metadata image.
 """
 
 import logging
@@ -30,7 +30,7 @@ class Hosting:
         self._node_id = node_id
         self._log_manager = log_manager
 
-    # ------------------------------------------------------------ from the image as a whole
+    # ------------------------------------------------------------ the whole image
 
     def topic_config(self, topic: str, image: MetadataImage, config: BrokerConfig) -> TopicConfig:
         """Returns the effective config of a topic."""
@@ -59,7 +59,7 @@ class Hosting:
     def misplaced(self, image: MetadataImage, delta: MetadataDelta | None = None) -> list[tuple[bytes, int, bytes]]:
         """Returns topic id, partition and actual directory id of replicas that the metadata has in another directory.
 
-        Of what ``delta`` has changed, or of everything; not of what is about to be there.
+        Limited to the partitions that ``delta`` has changed, if given. Leaves out a replica that is arriving there.
         """
         manager, found = self._log_manager, []
         changed = delta.partitions if delta is not None else image.topics_by_id.keys()
@@ -85,12 +85,12 @@ class Hosting:
         for topic in image.topics_by_id.values():
             self._host(topic, topic.partitions, image, config)
 
-    # ------------------------------------------------------------ from what has changed
+    # ------------------------------------------------------------ changes
 
     def follow(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig, *, all_changed: bool) -> None:
         """Applies a change of the metadata. ``all_changed``: the broker's defaults have changed."""
         for topic in delta.deleted_topics.values():
-            self._give_up(topic)
+            self._remove(topic)
         for topic_id, indexes in delta.partitions.items():
             self._host(image.topics_by_id[topic_id], indexes, image, config)
         changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE} & image.topics_by_name.keys()
@@ -119,7 +119,7 @@ class Hosting:
                         is_new=of_image.partition_epoch == 0,
                     )
                 except KafkaStorageError as error:
-                    logger.error("%s-%d can't be hosted: %s", topic.name, index, error)
+                    logger.error("Cannot host %s-%d: %s", topic.name, index, error)
                     continue
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy)
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
@@ -137,7 +137,7 @@ class Hosting:
                 self._log_manager.update_config(partition.log, topic_config)
                 partition.produce_policy = policy
 
-    def _give_up(self, topic: TopicImage) -> None:
+    def _remove(self, topic: TopicImage) -> None:
         for index in topic.partitions:
             partition = self.partitions.get((topic.name, index))
             if partition is not None and partition.topic_id == topic.id:

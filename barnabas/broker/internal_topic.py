@@ -1,6 +1,6 @@
-"""An internal topic as its coordinator's runtime uses it: its creation, and which partition keeps a key.
+"""An internal topic of a coordinator: creates it, and finds the partition of a key.
 
-Knows nothing of what the records say.
+Knows nothing of the contents of its records.
 """
 
 import logging
@@ -18,7 +18,7 @@ from barnabas.log_limit import LogLimit
 logger = logging.getLogger(__name__)
 
 BASE_SEQUENCE = 0
-"""Of the batches of the group and the share coordinator, with a producer id or without."""
+"""The base sequence of all batches of the group and the share coordinator."""
 
 
 def with_instances(written: Callable[[KafkaError | None], object]) -> Done:
@@ -29,7 +29,7 @@ def with_instances(written: Callable[[KafkaError | None], object]) -> Done:
 def runtime_environment(node: NodeEnvironment, topic: str, load_buffer_size: str) -> Environment:
     """Returns what the runtime of that internal topic needs.
 
-    :param load_buffer_size: the name of the config with the bytes to read at a time
+    :param load_buffer_size: the name of the config with the number of bytes to read at once
     """
     internal = InternalTopic(node, topic)
     return Environment(
@@ -43,7 +43,7 @@ def runtime_environment(node: NodeEnvironment, topic: str, load_buffer_size: str
 
 
 class InternalTopic:
-    """One of them."""
+    """One internal topic."""
 
     def __init__(self, node: NodeEnvironment, name: str) -> None:
         self._node = node
@@ -51,7 +51,7 @@ class InternalTopic:
         self._creation_failures = LogLimit(node.clock)
 
     def create(self, done: Callable[[KafkaError | None], object]) -> None:
-        """Creates the topic if there is none, and calls ``done`` when it is there; COORDINATOR_NOT_AVAILABLE if not."""
+        """Creates the topic if there is none, and calls ``done`` when it exists, or with COORDINATOR_NOT_AVAILABLE."""
         node, name = self._node, self._name
         if name in node.image.topics_by_name:
             done(None)
@@ -69,7 +69,7 @@ class InternalTopic:
         node.controller.submit(CreateTopics([new_internal_topic(name, node.config)]), created)
 
     def partition_of(self, key: str) -> int:
-        """Returns the index of the partition that keeps ``key``, or will once the topic exists."""
+        """Returns the index of the partition of ``key``, even before the topic exists."""
         topic = self._node.image.topics_by_name.get(self._name)
         if topic is not None:
             return partition_of(key, len(topic.partitions))

@@ -1,6 +1,6 @@
-"""Which node to ask: the leader of a partition, or the coordinator of a key.
+"""Finds the leader of a partition, or the coordinator of a key.
 
-Knows nothing of what is asked.
+Knows nothing of the requests to it.
 """
 
 from barnabas.cluster.image import MetadataImage
@@ -8,7 +8,7 @@ from barnabas.groups.java_hash import partition_of
 
 
 def leader_of(image: MetadataImage, topic: str, index: int) -> int | None:
-    """Returns the id of the broker that leads the partition; None if nobody does, or if the broker is not up."""
+    """Returns the id of the broker that leads the partition; None if there is none, or if it is fenced."""
     partition = image.partition(topic, index)
     if partition is None:
         return None
@@ -17,6 +17,6 @@ def leader_of(image: MetadataImage, topic: str, index: int) -> int | None:
 
 
 def coordinator_of(image: MetadataImage, topic: str, key: str) -> int | None:
-    """Returns the id of the broker that leads the partition of an internal topic that keeps ``key``; None as above."""
+    """Returns the id of the broker that leads the partition of ``key`` in an internal topic; None as above."""
     found = image.topics_by_name.get(topic)
     return None if found is None else leader_of(image, topic, partition_of(key, len(found.partitions)))

@@ -1,6 +1,6 @@
 """Sends the markers of transactions to the leaders of their partitions.
 
-Knows nothing of why a transaction ends, nor of when a marker is sent again. Model: Apache Kafka's
+Knows nothing of why a transaction ends, nor of when a marker is retried. Model: Apache Kafka's
 ``TransactionMarkerChannelManager``.
 """
 
@@ -26,17 +26,17 @@ Done = Callable[[PartitionErrors], object]
 
 
 class MarkerSender:
-    """One node's. :meth:`send` is the ``SendMarkers`` of its transaction coordinator."""
+    """The marker sender of one node. :meth:`send` is the ``SendMarkers`` of its transaction coordinator."""
 
     def __init__(self, peers: Peers, image: Callable[[], MetadataImage]) -> None:
         self._peers = peers
         self._image = image
 
     def send(self, marker: Marker, partitions: Sequence[TopicPartition], done: Done) -> None:
-        """Sends the marker to each leader, and calls ``done`` with what each has answered, as it answers.
+        """Sends the marker to each leader, and calls ``done`` with the errors of each response as it arrives.
 
-        UNKNOWN_TOPIC_OR_PARTITION is the error of a partition that the metadata does not know; it needs no marker. All
-        others that have no leader, or whose leader cannot be reached, have an error that calls for another try.
+        UNKNOWN_TOPIC_OR_PARTITION is the error of a partition that the metadata does not know; it needs no marker. A
+        partition without a leader, or whose leader cannot be reached, has a retriable error.
         """
         image = self._image()
         brokers = image.brokers
@@ -82,7 +82,7 @@ class MarkerSender:
     def _error(self, partition: TopicPartition, code: int) -> type[KafkaError] | None:
         error = error_of(code)
         if error is UnknownTopicOrPartition and self._image().partition(*partition) is not None:
-            # The leader's disk has failed, or its metadata is behind: the partition may hold the transaction open.
+            # The leader's log directory is offline, or its metadata is stale: the transaction may still be open there.
             return KafkaStorageError
         return error
 

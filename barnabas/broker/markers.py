@@ -1,6 +1,6 @@
-"""Markers: the control batches by which a transaction ends on the partitions that it wrote to.
+"""Transaction markers: the control batches that end a transaction on its partitions.
 
-Knows nothing of what the coordinator makes of it. Bytes and rules of Apache Kafka's ``EndTransactionMarker`` and
+Knows nothing of the transaction coordinator. Format and rules of Apache Kafka's ``EndTransactionMarker`` and
 ``KafkaApis.handleWriteTxnMarkersRequest`` (KIP-98, KIP-1228).
 """
 
@@ -22,7 +22,7 @@ from barnabas.transactions.messages import Marker, PartitionErrors, TopicPartiti
 
 
 class Node(Protocol):
-    """What is needed of this node."""
+    """The part of the broker that is used here."""
 
     @property
     def clock(self) -> Clock: ...
@@ -48,11 +48,11 @@ def _template(kind: ControlRecordType) -> bytes:
 
 
 _TEMPLATES: Final = {True: _template(ControlRecordType.COMMIT), False: _template(ControlRecordType.ABORT)}
-"""Markers of no producer, by whether they commit. There is a marker in each transaction, and few bytes differ."""
+"""Encoded markers without a producer, by whether they commit. Copying one is faster than encoding it."""
 
 
 def end_marker(marker: Marker, now_ms: int) -> RecordBatch:
-    """Returns the control batch of the marker: one record, of the producer, without a sequence."""
+    """Returns the control batch of the marker, which has one record and no sequence."""
     data = bytearray(_TEMPLATES[marker.is_commit])
     _VARYING.pack_into(data, _VARYING_AT, now_ms, now_ms, marker.producer_id, marker.producer_epoch)
     _VALUE.pack_into(data, len(data) - _VALUE_END - _VALUE.size, VALUE_VERSION, marker.coordinator_epoch)
@@ -66,10 +66,10 @@ def write_markers(
     partitions: Sequence[TopicPartition],
     done: Callable[[PartitionErrors], object],
 ) -> None:
-    """Append the marker to each of these partitions, and tell what each made of it: at once, or when the disk has it.
+    """Appends the marker to each of these partitions, and calls ``done`` with the errors once all of them are safe.
 
-    The batch is built once, and stamped for each. Errors: UnknownTopicOrPartition where there is none, or its disk has
-    failed; what :meth:`ProducerState.check` and :meth:`ProducerState.check_end` refuse.
+    UNKNOWN_TOPIC_OR_PARTITION: the partition is not hosted, or its log directory is offline. Other errors are those of
+    :meth:`ProducerState.check` and :meth:`ProducerState.check_end`.
     """
     now_ms = node.clock.time_ms()
     batch = end_marker(marker, now_ms)
@@ -81,7 +81,7 @@ def write_markers(
             errors[place] = UnknownTopicOrPartition
             continue
         if place.topic == CONSUMER_OFFSETS and not node.coordinators.groups.is_active(place.partition):
-            errors[place] = NotLeaderOrFollower  # its group coordinator is being loaded: the sender tries again
+            errors[place] = NotLeaderOrFollower  # its group coordinator is still loading, and the sender retries
             continue
         try:
             last_offset = _append(partition, marker, batch, now_ms)
@@ -100,17 +100,17 @@ def write_markers(
 
 
 def _append(partition: Partition, marker: Marker, batch: RecordBatch, now_ms: int) -> int:
-    """The marker's offset. :raises KafkaError: the partition does not take it"""
+    """Appends the marker to one partition, and returns its offset. :raises KafkaError: it is refused"""
     partition.check_leader()
     if marker.producer_id >= 0:
         if marker.transaction_version < 0:
-            raise UnknownServerError("a marker has to say which generation of transactions it is of")
+            raise UnknownServerError("The marker has no transaction version")
         partition.log.producers.check_end(marker.producer_id, marker.producer_epoch, marker.transaction_version)
     if partition.produce_policy.log_append_time:
         batch = RecordBatch.parse(bytearray(batch.buffer))
         batch.retime(now_ms, log_append_time=True)
     last_offset = partition.append(batch, now_ms, acks=ACKS_ALL).last_offset
-    if marker.transaction_version < BUMPS_EPOCH:  # its epoch does not say which transaction it has ended
+    if marker.transaction_version < BUMPS_EPOCH:  # the epoch does not identify the transaction
         partition.log.producers.verifications.pop(marker.producer_id, None)
     return last_offset
 

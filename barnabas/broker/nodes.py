@@ -1,6 +1,6 @@
-"""The brokers of the cluster, as clients of each listener are told of them.
+"""The brokers of the cluster, with their endpoints for each listener.
 
-Knows nothing of responses. What is told is built when it is first asked for, and again after a broker has changed.
+Knows nothing of responses. Results are cached until a broker changes.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ class Node(NamedTuple):
 class Nodes:
     """The nodes of the newest image.
 
-    :param brokers: returns the brokers of that image; an image in which none has changed has the same mapping
+    :param brokers: returns the brokers of the newest image: the same mapping as long as no broker has changed
     """
 
     def __init__(self, brokers: Callable[[], Mapping[int, BrokerImage]]) -> None:
@@ -46,9 +46,9 @@ class Nodes:
         return found
 
     def described(self, listener: str, describe: Callable[[Node], T], *, include_fenced: bool = False) -> list[T]:
-        """Returns what ``describe`` makes of each of these nodes. The list is kept, and must not be changed.
+        """Returns the result of ``describe`` for each of these nodes. The list is cached, and must not be changed.
 
-        :param describe: a function that is there once: it is what the list is kept by
+        :param describe: a module-level function, since it is the key of the cache
         """
         self._forget_old()
         found = self._described.get((listener, include_fenced, describe))

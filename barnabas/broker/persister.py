@@ -1,6 +1,6 @@
-"""The state of share partitions, as group coordinators and leaders of partitions reach it: asks share coordinators.
+"""The persister of share partition state: sends requests to the share coordinators.
 
-Knows nothing of how a share coordinator keeps the state. Model: Apache Kafka's ``DefaultStatePersister`` and
+Knows nothing of how a share coordinator stores the state. Model: Apache Kafka's ``DefaultStatePersister`` and
 ``PersisterStateManager`` (KIP-932).
 """
 
@@ -47,23 +47,23 @@ from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateR
 logger = logging.getLogger(__name__)
 
 SHARE = 2
-"""The kind of key that FindCoordinator is asked about."""
+"""The type of the key in FindCoordinator."""
 
 RETRIED = frozenset({
     CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator, UnknownTopicOrPartition,
     NetworkException, RequestTimedOut,
 })  # fmt: skip
-"""Errors after which the coordinator is looked for again."""
+"""Errors after which the coordinator is looked up again, and the request retried."""
 
 ATTEMPTS = 5
 BACKOFF_S, LONGEST_BACKOFF_S, JITTER = 1.0, 30.0, 0.2
-"""Before the n-th retry ``BACKOFF_S`` times two to the n-th, give or take the jitter."""
+"""The delay before the n-th retry is ``BACKOFF_S`` times two to the n-th, plus or minus the jitter."""
 
 NO_EPOCH = -1
 
 
 class Node(Protocol):
-    """What is needed of this node."""
+    """The part of the broker that is used here."""
 
     @property
     def node_id(self) -> int: ...
@@ -82,13 +82,13 @@ class Node(Protocol):
 
 
 class Rpc(NamedTuple):
-    """One of the five requests. They name partitions alike, and differ in what they say of them."""
+    """One of the five requests. They all list partitions by topic, with different fields."""
 
     request: Any
     topic: Any
     partition: Any
     state: Callable[[Any], SharePartitionState]
-    """What the response says of a partition."""
+    """Returns the state in the result of a partition."""
 
 
 def _no_state(result: Any) -> SharePartitionState:
@@ -130,23 +130,23 @@ class Call:
         self.rpc = rpc
         self.group_id = group_id
         self.partitions = partitions
-        """What the request says of each."""
+        """The fields of the request for each partition."""
         self._outcomes: Outcomes = {}
         self._done = done
 
     def key(self, partition: TopicPartition) -> str:
-        """Returns the key whose coordinator keeps the state."""
+        """Returns the key of the share partition's coordinator."""
         return coordinator_key(SharePartitionKey(self.group_id, *partition))
 
     def settle(self, partition: TopicPartition, outcome: Outcome) -> None:
-        """Takes the outcome of one partition; the last one is followed by the call's own."""
+        """Stores the outcome of one partition. After the last one the call is done."""
         self._outcomes[partition] = outcome
         if len(self._outcomes) == len(self.partitions):
             self._done({each: self._outcomes[each] for each in self.partitions})
 
 
 class Attempt(NamedTuple):
-    """The partitions of a call that have no outcome yet, and how often they have been asked about."""
+    """The partitions of a call that have no outcome yet, and the number of this attempt."""
 
     call: Call
     partitions: Sequence[TopicPartition]
@@ -158,7 +158,7 @@ class Attempt(NamedTuple):
 
 
 class Persister:
-    """One node's. Every call has one callback, which gets the outcome of each partition, at once or later."""
+    """The persister of one node. Each call has one callback, which gets the outcomes of all partitions, maybe later."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -225,7 +225,7 @@ class Persister:
         self._call(DELETE, group_id, wanted, partial(self._changed, group_id, done))
 
     def close(self) -> None:
-        """Retries nothing any more. Calls that wait for a retry are not called back."""
+        """Stops retrying. The callbacks of calls that wait for a retry are not called."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
@@ -234,7 +234,7 @@ class Persister:
         self.on_change(group_id, outcomes)
         done(outcomes)
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ requests
 
     def _call(self, rpc: Rpc, group_id: str, partitions: Mapping[TopicPartition, Any], done: Done) -> None:
         if partitions:
@@ -243,7 +243,7 @@ class Persister:
             done({})
 
     def _ask(self, attempt: Attempt) -> None:
-        """Asks the coordinators that the metadata knows, and looks for the others."""
+        """Sends requests to the coordinators that the metadata has, and looks up the others."""
         image, call = self._node.image, attempt.call
         by_node: dict[int, list[TopicPartition]] = {}
         unknown: dict[str, TopicPartition] = {}
@@ -260,7 +260,7 @@ class Persister:
             self._channel(node_id, call.rpc).send(attempt.of(partitions))
 
     def _find_coordinators(self, attempt: Attempt, keys: Mapping[str, TopicPartition]) -> None:
-        """Asks a broker for the coordinators of these keys, which creates the internal topic if there is none."""
+        """Looks up the coordinators of these keys, which creates the internal topic if there is none."""
         request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=list(keys))
         self._node.peers.send(self._node.node_id, request, partial(self._found, attempt, keys))
 
@@ -292,7 +292,7 @@ class Persister:
         return channel
 
     def _settle(self, attempt: Attempt, outcomes: Outcomes) -> None:
-        """Passes outcomes on to the call, but for errors that call for another attempt."""
+        """Passes outcomes on to the call. Retriable errors cause another attempt instead."""
         call, retried = attempt.call, []
         for partition, outcome in outcomes.items():
             if type(outcome.error) in RETRIED and attempt.number < ATTEMPTS:
@@ -319,7 +319,7 @@ class Persister:
 class Channel:
     """Requests of one kind to one node, one at a time, so that writes of a share partition keep their order.
 
-    What comes while a request is under way is sent together, as far as it is of one group.
+    While a request is in flight, others are queued; those of the same group are then sent as one.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class Channel:
         self._is_busy = False
 
     def send(self, attempt: Attempt) -> None:
-        """Sends the attempt's request, after those that were here before."""
+        """Sends the request of the attempt, after those in the queue."""
         self._queue.append(attempt)
         self._send_next()
 
@@ -356,7 +356,7 @@ class Channel:
         self._send(request, partial(self._received, attempts))
 
     def _take(self) -> list[Attempt]:
-        """Takes the first attempt, and the others of its group, no partition twice: a later one must not overtake."""
+        """Takes the first attempt, and the others of its group, no partition twice, since the order has to be kept."""
         if len(self._queue) == 1:
             return [self._queue.popleft()]
         group_id = self._queue[0].call.group_id

@@ -1,6 +1,6 @@
-"""The ids that this broker gives to producers: taken from blocks that the controller allocates.
+"""The producer ids that this broker assigns, from blocks that the controller allocates.
 
-Knows nothing of transactions. Apache Kafka's ``RPCProducerIdManager``.
+Knows nothing of transactions. Corresponds to Apache Kafka's ``RPCProducerIdManager``.
 """
 
 import logging
@@ -12,7 +12,7 @@ from barnabas.errors import CoordinatorLoadInProgress, KafkaError
 logger = logging.getLogger(__name__)
 
 PREFETCH_AT = 0.9
-"""The next block is asked for when this part of the current one is used (``PID_PREFETCH_THRESHOLD``)."""
+"""The next block is requested when this fraction of the current one is used (``PID_PREFETCH_THRESHOLD``)."""
 
 Block = tuple[int, int]
 """The first id, and the number of ids."""
@@ -27,17 +27,17 @@ class ProducerIds:
         self._left = 0
         self._prefetch_below = 0
         self._next: Block | None = None
-        self._is_asking = False
+        self._is_requested = False
         self._waiting: list[Callable[[KafkaError | None], object]] = []
 
     def next(self) -> int:
         """Returns an id that no other producer of the cluster has had.
 
-        :raises CoordinatorLoadInProgress: the next block has not arrived yet; it has been asked for
+        :raises CoordinatorLoadInProgress: the next block has been requested, and has not arrived yet
         """
         self._take_next_block()
         if self._left <= self._prefetch_below and self._next is None:
-            self._ask()
+            self._request()
             self._take_next_block()
         if not self._left:
             raise CoordinatorLoadInProgress("The next block of producer ids has not arrived yet")
@@ -51,20 +51,20 @@ class ProducerIds:
             self._prefetch_below = round(count * (1 - PREFETCH_AT))
 
     def when_available(self, callback: Callable[[KafkaError | None], object]) -> None:
-        """Calls back when :meth:`next` has an id, or with the error for which no block can be had."""
+        """Calls back when :meth:`next` has an id, or with the error of the allocation."""
         if self._left or self._next is not None:
             callback(None)
         else:
             self._waiting.append(callback)
-            self._ask()
+            self._request()
 
-    def _ask(self) -> None:
-        if not self._is_asking:
-            self._is_asking = True
+    def _request(self) -> None:
+        if not self._is_requested:
+            self._is_requested = True
             self._allocate(self._answered)
 
     def _answered(self, block: Block | None, error: KafkaError | None) -> None:
-        self._is_asking = False
+        self._is_requested = False
         if error is None:
             self._next = block
         else:

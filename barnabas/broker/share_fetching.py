@@ -1,9 +1,9 @@
-"""One member's fetch of share partitions: read and acquired at once, or as soon as there is something to acquire.
+"""One member's fetch of share partitions: reads and acquires records, at once or when there are enough to acquire.
 
 Knows nothing of requests and responses. Rules of Apache Kafka's ``DelayedShareFetch`` and ``ShareFetchUtils``: a fetch
-that finds too little waits; a batch that is appended, a record that is released, a lock that ends wakes it. A share
-partition that this fetch is the first to read is taken in when its state has been read, and the fetch is answered with
-the partitions that were taken in by the time these are enough: often with one, however many it names.
+that finds too little waits for appended batches, released records and expired locks. A share partition that is new to
+the broker is included once its state has been read. The fetch ends as soon as the included partitions have enough
+records: a first fetch often returns only one of its partitions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ from barnabas.share.partition import SharePartition
 
 
 class Node(Protocol):
-    """What is needed of this node."""
+    """The part of the broker that is used here."""
 
     @property
     def scheduler(self) -> Scheduler: ...
@@ -32,20 +32,20 @@ class Node(Protocol):
     def share_partitions(self) -> SharePartitions: ...
 
 
-FIRST_READ, MORE = 65_536, 16
-"""How many bytes are read before it is known whether there are enough records in them, and how many times that next."""
+FIRST_READ_BYTES, READ_GROWTH = 65_536, 16
+"""The size of the first read, and the factor by which each further read is larger until there are enough records."""
 
 
 class Fetched(NamedTuple):
-    """What a member is told of one partition."""
+    """The result of the fetch of one partition."""
 
-    records: bytes | memoryview = b""  #: whole batches of the log, with all that was acquired in them
+    records: bytes | memoryview = b""  #: whole batches of the log, with all acquired records
     acquired: Sequence[Acquired] = ()
     error: KafkaError | None = None
 
 
 class FetchLimits(NamedTuple):
-    """How much is wanted, and how long it may take."""
+    """The limits of a fetch."""
 
     max_wait_ms: int
     min_bytes: int
@@ -57,7 +57,7 @@ Done = Callable[[Results], object]
 
 
 class ShareFetching:
-    """A fetch under way. :meth:`start` it once; ``done`` is called once, unless it is :meth:`stop` ped."""
+    """A fetch in progress. Call :meth:`start` once. ``done`` is called once, unless :meth:`stop` is called before."""
 
     def __init__(
         self,
@@ -72,27 +72,27 @@ class ShareFetching:
         self._group_id = group_id
         self._wanted = wanted
         self._limits = limits
-        self._asked = partitions
+        self._requested = partitions
         self._done = done
         self._isolation_level = node.share_partitions.of_group(group_id).isolation_level
-        self._led: dict[TopicPartition, CachedSharePartition] = {}
-        self._loading: list[TopicPartition] = []  #: partitions that this fetch is the first to read, not taken in yet
+        self._cached: dict[TopicPartition, CachedSharePartition] = {}
+        self._loading: list[TopicPartition] = []  #: new share partitions that are not included yet
         self._results: Results = {}
         self._delayed: DelayedShareFetch | None = None
 
     def start(self) -> None:
-        """Lead what is to be read, and answer if that can be done already."""
+        """Finds or creates the share partitions. Finishes at once if there is enough to acquire."""
         share_partitions = self._node.share_partitions
-        for at in self._asked:
+        for at in self._requested:
             known = share_partitions.find(self._group_id, at)
             try:
-                self._led[at] = share_partitions.lead(self._group_id, at)
+                self._cached[at] = share_partitions.lead(self._group_id, at)
             except KafkaError as error:
                 self._results[at] = Fetched(error=error)
             else:
                 if known is None or known.share is None:
                     self._loading.append(at)
-        if not self._led or self._limits.max_bytes == 0 or self._wanted.max_records == 0:
+        if not self._cached or self._limits.max_bytes == 0 or self._wanted.max_records == 0:
             self._finish()
         elif self._is_enough():
             self._read()
@@ -100,18 +100,18 @@ class ShareFetching:
             self.expire()
         else:
             self._delayed = DelayedShareFetch(
-                self, self._node.scheduler, self._led.values(), self._isolation_level, self._limits.max_wait_ms
+                self, self._node.scheduler, self._cached.values(), self._isolation_level, self._limits.max_wait_ms
             )
 
     # ------------------------------------------------------------ waiting
 
     def try_complete(self) -> None:
-        """Answers if there is enough to answer with, or nothing to wait for."""
+        """Finishes if there is enough to acquire, or nothing to wait for."""
         if self._is_enough():
             self._read()
 
     def expire(self) -> None:
-        """Answers with what there is: the time is up."""
+        """Finishes with the records that there are, since the wait is over."""
         self._loading.clear()
         self._drop_failed()
         self._read()
@@ -126,72 +126,72 @@ class ShareFetching:
         self.stop()
         self._done(self._results)
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ checking
 
     def _drop_failed(self) -> None:
-        """Some may have turned out not to be led here."""
-        for at, led in list(self._led.items()):
-            if led.error is not None:
-                self._results[at] = Fetched(error=led.error)
-                del self._led[at]
+        """Moves the share partitions that have failed to the results."""
+        for at, cached in list(self._cached.items()):
+            if cached.error is not None:
+                self._results[at] = Fetched(error=cached.error)
+                del self._cached[at]
 
     def _acquirable(self) -> dict[TopicPartition, CachedSharePartition]:
         return {
-            at: led
-            for at, led in self._led.items()
-            if led.share is not None and at not in self._loading and led.share.can_acquire()
+            at: cached
+            for at, cached in self._cached.items()
+            if cached.share is not None and at not in self._loading and cached.share.can_acquire()
         }
 
     def _is_enough(self) -> bool:
-        """Whether there is enough to answer with, or nothing to wait for. Takes in partitions until there is."""
-        while not (is_enough := self._taken_in_is_enough()) and self._take_in():
+        """Returns whether to finish now. Includes loaded share partitions until there is enough."""
+        while not (is_enough := self._included_is_enough()) and self._include_next():
             pass
         return is_enough
 
-    def _take_in(self) -> bool:
-        """Takes in the first partition that has been loaded since; returns whether there was one."""
+    def _include_next(self) -> bool:
+        """Includes the first share partition that has been loaded since, and returns whether there was one."""
         for at in self._loading:
-            if at not in self._led or self._led[at].share is not None:
+            if at not in self._cached or self._cached[at].share is not None:
                 self._loading.remove(at)
                 return True
         return False
 
-    def _taken_in_is_enough(self) -> bool:
+    def _included_is_enough(self) -> bool:
         self._drop_failed()
-        if not self._led:
+        if not self._cached:
             return True
         acquirable = self._acquirable()
         if not acquirable:
             return False
-        size, most = 0, self._limits.max_bytes // len(acquirable)
-        for led in acquirable.values():
+        size, max_bytes = 0, self._limits.max_bytes // len(acquirable)
+        for cached in acquirable.values():
             try:
-                size += self._available(led, most)
+                size += self._available(cached, max_bytes)
             except KafkaError:
-                return True  # which reading will tell
+                return True  # the read has the same error
         return size >= self._limits.min_bytes
 
-    def _available(self, led: CachedSharePartition, most: int) -> int:
-        """How many bytes there are to read: exactly where it matters. :raises KafkaError: reading fails"""
-        partition, offset = led.partition, _share(led).next_fetch_offset()
-        partition.check_leader(led.leader_epoch)
+    def _available(self, cached: CachedSharePartition, max_bytes: int) -> int:
+        """Returns the bytes that can be read; a mere 1 if ``min.bytes`` is at most 1. :raises KafkaError: it fails"""
+        partition, offset = cached.partition, _share(cached).next_fetch_offset()
+        partition.check_leader(cached.leader_epoch)
         up_to = partition.readable_up_to(self._isolation_level)
-        if offset < partition.log.log_start_offset or most < 0:
+        if offset < partition.log.log_start_offset or max_bytes < 0:
             return self._limits.min_bytes
         if offset >= up_to:
             return 0
         if self._limits.min_bytes <= 1:
             return 1
-        return min(partition.log.bytes_between(offset, up_to), most)
+        return min(partition.log.bytes_between(offset, up_to), max_bytes)
 
     # ------------------------------------------------------------ reading
 
     def _read(self) -> None:
         acquirable = self._acquirable()
         left, minimum_one = self._wanted.max_records, True
-        for at, led in acquirable.items():
+        for at, cached in acquirable.items():
             try:
-                fetched = self._read_one(led, left, self._limits.max_bytes // len(acquirable), minimum_one)
+                fetched = self._read_one(cached, left, self._limits.max_bytes // len(acquirable), minimum_one)
             except KafkaError as error:
                 fetched = Fetched(error=error)
             left -= sum(each.last_offset - each.first_offset + 1 for each in fetched.acquired)
@@ -199,19 +199,19 @@ class ShareFetching:
             self._results[at] = fetched
         self._finish()
 
-    def _read_one(self, led: CachedSharePartition, max_records: int, max_bytes: int, minimum_one: bool) -> Fetched:
-        partition, share = led.partition, _share(led)
-        partition.check_leader(led.leader_epoch)
+    def _read_one(self, cached: CachedSharePartition, max_records: int, max_bytes: int, minimum_one: bool) -> Fetched:
+        partition, share = cached.partition, _share(cached)
+        partition.check_leader(cached.leader_epoch)
         offset = share.next_fetch_offset()
         if offset < partition.log.log_start_offset:
             share.log_start_moved(partition.log.log_start_offset)
-            return Fetched()  # the next fetch finds what there is
+            return Fetched()  # the next fetch starts at the new log start offset
         up_to = partition.readable_up_to(self._isolation_level)
         if max_bytes < 0:
             raise UnknownServerError(f"{max_bytes} bytes cannot be read")
-        if offset >= up_to or max_records <= 0:  # a group may have been set to begin beyond the end: that is no error
+        if offset >= up_to or max_records <= 0:  # a start offset may be set above the end: no error
             return Fetched()
-        data, read = self._data(led, offset, up_to, max_records, max_bytes, minimum_one)
+        data, read = self._data(cached, offset, up_to, max_records, max_bytes, minimum_one)
         if not read:
             return Fetched()
         acquired = acquire(share, self._wanted._replace(max_records=max_records), offset, read)
@@ -221,23 +221,23 @@ class ShareFetching:
         return Fetched(_slice(data, read, acquired), acquired) if acquired else Fetched()
 
     def _data(
-        self, led: CachedSharePartition, offset: int, up_to: int, max_records: int, max_bytes: int, minimum_one: bool
+        self, cached: CachedSharePartition, offset: int, up_to: int, max_records: int, max_bytes: int, minimum_one: bool
     ) -> tuple[bytes, list[RecordBatch]]:
-        """Batches of the log from ``offset`` on; of those that nobody has had no more than can be acquired."""
-        partition, share = led.partition, _share(led)
+        """Returns batches from ``offset`` on; of those never delivered, no more than can be acquired."""
+        partition, share = cached.partition, _share(cached)
         room = share.limits().record_locks - share.in_flight_count
         enough = share.next_offset + max(min(max_records, room), 0)
-        size = min(max_bytes, FIRST_READ)
+        size = min(max_bytes, FIRST_READ_BYTES)
         while True:
             data = partition.read(offset, size, up_to=up_to, minimum_one=minimum_one)
             read = until(enough, data)
             if size == max_bytes or (read and read[-1].next_offset >= min(enough, up_to)):
                 return data, read
-            size = min(size * MORE, max_bytes)
+            size = min(size * READ_GROWTH, max_bytes)
 
 
 class DelayedShareFetch(DelayedFetch):
-    """A share fetch that waits for its share partitions, too: for their state, and for what is released in them."""
+    """A share fetch that waits for its share partitions, too: for their state, and for released records."""
 
     __slots__ = ("_fetching", "_share_partitions")
 
@@ -270,7 +270,7 @@ class DelayedShareFetch(DelayedFetch):
 
 
 def until(offset: int, data: bytes) -> list[RecordBatch]:
-    """The batches up to the one that reaches that offset."""
+    """Returns the batches up to the one that reaches that offset."""
     read = []
     for batch in batches(data):
         read.append(batch)
@@ -279,13 +279,13 @@ def until(offset: int, data: bytes) -> list[RecordBatch]:
     return read
 
 
-def _share(led: CachedSharePartition) -> SharePartition:
-    assert led.share is not None, "only what has been read back is acquirable"
-    return led.share
+def _share(cached: CachedSharePartition) -> SharePartition:
+    assert cached.share is not None, "only a loaded share partition is acquirable"
+    return cached.share
 
 
 def _slice(data: bytes, read: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> bytes | memoryview:
-    """The batches from the first to the last that something was acquired of."""
+    """Returns the batches from the first to the last with acquired records."""
     first, last = acquired[0].first_offset, acquired[-1].last_offset
     start = end = 0
     for batch in read:
@@ -300,15 +300,15 @@ def _slice(data: bytes, read: Sequence[RecordBatch], acquired: Sequence[Acquired
 
 
 def aborted_batches(read: Sequence[RecordBatch], aborted: Sequence[AbortedTransaction]) -> list[RecordBatch]:
-    """The batches whose records belong to transactions that were aborted; their markers are not among them."""
-    to_come = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+    """Returns the batches of aborted transactions, without their markers."""
+    upcoming = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
     producers: set[int] = set()
     found = []
     for batch in read:
         if not batch.has_producer_id:
             continue
-        while to_come and to_come[-1].first_offset <= batch.last_offset:
-            producers.add(to_come.pop().producer_id)
+        while upcoming and upcoming[-1].first_offset <= batch.last_offset:
+            producers.add(upcoming.pop().producer_id)
         if batch.is_control:
             marker = marker_of(batch)
             if marker is not None and marker.is_abort:

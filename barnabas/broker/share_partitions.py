@@ -1,7 +1,7 @@
-"""The share partitions that this node leads: made when a member first reads them, kept as long as they are of use.
+"""The share partitions that this node leads: created by the first fetch of a group, and dropped when they are fenced.
 
-Knows nothing of requests. Rules of Apache Kafka's ``SharePartitionManager``: whoever leads a partition leads what share
-groups make of it; the state is read from, and written to, the share coordinator, which tells when somebody newer leads.
+Knows nothing of requests. Rules of Apache Kafka's ``SharePartitionManager``: the leader of a partition leads its share
+partitions; it reads and writes their state through the share coordinator, which fences earlier leaders.
 """
 
 import logging
@@ -36,12 +36,12 @@ from barnabas.share.partition import Acknowledgement, Done, Limits, SharePartiti
 
 logger = logging.getLogger(__name__)
 
-MOST_LIMITS = 1000
-"""Of so many groups the settings are kept at hand: whoever asks may name any group."""
+MAX_CACHED_LIMITS = 1000
+"""The number of groups whose settings are cached: a client may name any group."""
 
 NOT_HOSTED = UnknownTopicOrPartition.message
 
-ERRORS_OF_THE_PERSISTER: dict[type[KafkaError], type[KafkaError]] = {
+PERSISTER_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
     NotCoordinator: CoordinatorNotAvailable,
     CoordinatorNotAvailable: CoordinatorNotAvailable,
     CoordinatorLoadInProgress: CoordinatorNotAvailable,
@@ -50,17 +50,17 @@ ERRORS_OF_THE_PERSISTER: dict[type[KafkaError], type[KafkaError]] = {
     FencedLeaderEpoch: NotLeaderOrFollower,
     FencedStateEpoch: NotLeaderOrFollower,
 }
-"""What a member is told when its state could not be kept; of anything else, UNKNOWN_SERVER_ERROR."""
+"""Errors for members, by error of the persister. All others become UNKNOWN_SERVER_ERROR."""
 
 FENCING = (NotLeaderOrFollower, GroupIdNotFound, UnknownTopicOrPartition)
-"""Errors after which what is known here of a share partition is worth nothing."""
+"""Errors after which the cached share partition is dropped."""
 
 Results = dict[TopicPartition, KafkaError | None]
 ResultsDone = Callable[[Results], object]
 
 
 class GroupLimits(NamedTuple):
-    """What a share group is set to, as far as its partitions go by it."""
+    """The settings of a share group that its share partitions use."""
 
     limits: Limits
     isolation_level: int
@@ -69,7 +69,7 @@ class GroupLimits(NamedTuple):
 
 
 class CachedSharePartition:
-    """A share partition whose partition this node leads: its state is being read, is there, or is out of use."""
+    """A share partition of a partition that this node leads: loading, active or fenced."""
 
     __slots__ = ("error", "group_id", "leader_epoch", "partition", "share", "state_epoch", "waiters")
 
@@ -79,17 +79,17 @@ class CachedSharePartition:
         self.leader_epoch = partition.leader_epoch
         self.state_epoch = 0
         self.share: SharePartition | None = None  #: None until its state has been read
-        self.error: KafkaError | None = None  #: why it never will be, or what fenced it
-        self.waiters: dict[Callable[[], object], None] = {}  #: whoever waits for records of it, longest first
+        self.error: KafkaError | None = None  #: the error with which loading failed, or that fenced it
+        self.waiters: dict[Callable[[], object], None] = {}  #: callbacks of waiting fetches, longest first
 
     def wake(self) -> None:
-        """There may be something to acquire."""
+        """Calls the waiting fetches: there may be records to acquire."""
         for waiter in list(self.waiters):
             waiter()
 
 
 class Node(NodeEnvironment, Protocol):
-    """What is needed of this node."""
+    """The part of the broker that is used here."""
 
     @property
     def persister(self) -> Persister: ...
@@ -99,24 +99,24 @@ class Node(NodeEnvironment, Protocol):
 
 
 class SharePartitions:
-    """All of a broker, with the sessions of those who read them."""
+    """All share partitions and share sessions of a broker."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self.sessions = ShareSessions(lambda: node.config["group.share.max.share.sessions"])
         self._deadlines = Deadlines(node.clock, node.scheduler)
-        self._led: dict[tuple[str, bytes, int], CachedSharePartition] = {}
+        self._cached: dict[tuple[str, bytes, int], CachedSharePartition] = {}
         self._group_limits: dict[str, GroupLimits] = {}
-        node.persister.on_change = self.begun_anew
+        node.persister.on_change = self.on_reset
 
     def of_group(self, group_id: str) -> GroupLimits:
-        """What the group is set to, now."""
+        """Returns the current settings of the group."""
         found = self._group_limits.get(group_id)
         if found is None:
             settings = GroupSettings(self._node.config, self._node.image.configs_of(GROUP_RESOURCE, group_id))
             lock_ms: int = settings["share.record.lock.duration.ms"]
             is_committed = settings["share.isolation.level"] == "read_committed"
-            if len(self._group_limits) >= MOST_LIMITS:
+            if len(self._group_limits) >= MAX_CACHED_LIMITS:
                 self._group_limits.clear()
             found = self._group_limits[group_id] = GroupLimits(
                 Limits(
@@ -134,60 +134,60 @@ class SharePartitions:
     # ------------------------------------------------------------ leading
 
     def find(self, group_id: str, at: TopicPartition) -> CachedSharePartition | None:
-        """What is led of the group's, if any member has read it. Locks that are due have ended by then."""
+        """Returns the share partition, if it is cached. Releases records whose locks are due first."""
         self._deadlines.run_due()
-        return self._led.get((group_id, *at))
+        return self._cached.get((group_id, *at))
 
     def lead(self, group_id: str, at: TopicPartition) -> CachedSharePartition:
-        """What is to be read. Its state is asked for when it is new: see ``share`` and ``error``, and wait.
+        """Returns the share partition. The state of a new one is read first: until then its ``share`` is None.
 
         :raises KafkaError: this node does not lead the partition
         """
         self._deadlines.run_due()
         key = (group_id, *at)
-        led = self._led.get(key)
-        if led is None:
+        cached = self._cached.get(key)
+        if cached is None:
             name = self._node.topic_name(at[0])
             if name is None:
                 raise UnknownTopicOrPartition
             partition = self._node.partition(name, at[1])
             partition.check_leader()
-            led = self._led[key] = CachedSharePartition(group_id, partition)
-            self._node.persister.read(group_id, *at, led.leader_epoch, partial(self._read, key, led))
-        return led
+            cached = self._cached[key] = CachedSharePartition(group_id, partition)
+            self._node.persister.read(group_id, *at, cached.leader_epoch, partial(self._read, key, cached))
+        return cached
 
-    def _read(self, key: tuple[str, bytes, int], led: CachedSharePartition, outcomes: Outcomes) -> None:
-        """The state has come, or not."""
-        if led.error is not None:
+    def _read(self, key: tuple[str, bytes, int], cached: CachedSharePartition, outcomes: Outcomes) -> None:
+        """Handles the response of the persister to the read."""
+        if cached.error is not None:
             return
         try:
             outcome = outcomes[key[1:]]
             error = translated(outcome, "read")
             if error is not None:
                 raise error
-            led.state_epoch = outcome.state.state_epoch
+            cached.state_epoch = outcome.state.state_epoch
             start_offset = outcome.state.start_offset
             if start_offset == UNKNOWN_START_OFFSET:
-                start_offset = self._first_offset(led)
-            led.share = SharePartition(
+                start_offset = self._first_offset(cached)
+            cached.share = SharePartition(
                 outcome.state,
                 start_offset,
-                limits=lambda: self.of_group(led.group_id).limits,
+                limits=lambda: self.of_group(cached.group_id).limits,
                 clock=self._node.clock,
                 deadlines=self._deadlines,
-                write=partial(self._write, key, led),
-                changed=led.wake,
+                write=partial(self._write, key, cached),
+                changed=cached.wake,
             )
         except ValueError as error:
-            logger.error("The state of %s of share group %s makes no sense: %s", led.partition, led.group_id, error)
-            self._give_up(key, UnknownServerError())
+            logger.error("Invalid state of %s of share group %s: %s", cached.partition, cached.group_id, error)
+            self._drop(key, UnknownServerError())
         except KafkaError as error:
-            self._give_up(key, error)
-        led.wake()
+            self._drop(key, error)
+        cached.wake()
 
-    def _first_offset(self, led: CachedSharePartition) -> int:
-        """Where a group begins that has never read the partition. :raises OffsetNotAvailable: there is no such place"""
-        log, reset = led.partition.log, self.of_group(led.group_id).auto_offset_reset
+    def _first_offset(self, cached: CachedSharePartition) -> int:
+        """Returns the start offset of a new share partition. :raises OffsetNotAvailable: no record is new enough"""
+        log, reset = cached.partition.log, self.of_group(cached.group_id).auto_offset_reset
         if reset == "earliest":
             return log.log_start_offset
         if reset == "latest":
@@ -201,7 +201,7 @@ class SharePartitions:
     def _write(
         self,
         key: tuple[str, bytes, int],
-        led: CachedSharePartition,
+        cached: CachedSharePartition,
         start_offset: int,
         delivery_complete_count: int,
         batches: Sequence[StateBatch],
@@ -209,127 +209,129 @@ class SharePartitions:
     ) -> None:
         def written(outcomes: Outcomes) -> None:
             error = translated(outcomes[key[1:]], "write")
-            if isinstance(error, FENCING) and self._led.get(key) is led:
-                self._give_up(key, error)
+            if isinstance(error, FENCING) and self._cached.get(key) is cached:
+                self._drop(key, error)
             done(error)
 
         self._node.persister.write(
-            *key, led.state_epoch, led.leader_epoch, start_offset, delivery_complete_count, batches, written
+            *key, cached.state_epoch, cached.leader_epoch, start_offset, delivery_complete_count, batches, written
         )
 
-    def _give_up(self, key: tuple[str, bytes, int], error: KafkaError) -> None:
-        """What is known of it is not to be used any more; who comes next reads its state anew."""
-        led = self._led.pop(key, None)
-        if led is not None:
-            led.error = error
-            if led.share is not None:
-                led.share.fence()
-            led.wake()
+    def _drop(self, key: tuple[str, bytes, int], error: KafkaError) -> None:
+        """Drops and fences a share partition. The next fetch reads its state again."""
+        cached = self._cached.pop(key, None)
+        if cached is not None:
+            cached.error = error
+            if cached.share is not None:
+                cached.share.fence()
+            cached.wake()
 
-    # ------------------------------------------------------------ what members say
+    # ------------------------------------------------------------ members
 
     def acknowledge(
-        self, key: SessionKey, said: Mapping[TopicPartition, Sequence[Acknowledgement]], done: ResultsDone
+        self, key: SessionKey, acknowledged: Mapping[TopicPartition, Sequence[Acknowledgement]], done: ResultsDone
     ) -> None:
-        """Take in what a member says of several partitions; ``done`` gets what became of each."""
-        asks: dict[TopicPartition, Callable[[Done], object]] = {}
-        for at, acknowledgements in said.items():
-            led = self.find(key.group_id, at)
-            if led is None or led.share is None:
-                asks[at] = lambda done: done(UnknownTopicOrPartition(NOT_HOSTED))
+        """Applies the acknowledgements of a member, and calls ``done`` with the results by partition."""
+        calls: dict[TopicPartition, Callable[[Done], object]] = {}
+        for at, acknowledgements in acknowledged.items():
+            cached = self.find(key.group_id, at)
+            if cached is None or cached.share is None:
+                calls[at] = lambda done: done(UnknownTopicOrPartition(NOT_HOSTED))
             else:
-                asks[at] = partial(led.share.acknowledge, key.member_id, acknowledgements)
-        _together(asks, done)
+                calls[at] = partial(cached.share.acknowledge, key.member_id, acknowledgements)
+        _together(calls, done)
 
     def close_session(self, session: ShareSession, done: Callable[[], object]) -> None:
-        """Its member has had enough. What is known of the group stays until the member's connection ends, too."""
+        """Closes a session. The share partitions of the group stay until the member's connection is closed, too."""
         self.sessions.close(session)
-        if all(group_id != session.key.group_id for group_id, _, _ in self._led):
+        if all(group_id != session.key.group_id for group_id, _, _ in self._cached):
             self.sessions.detach(session)
         self._release(session, done)
 
     def _release(self, session: ShareSession, done: Callable[[], object] = lambda: None) -> None:
-        """The session is closed: what its member holds of the partitions in there is for others."""
-        asks: dict[TopicPartition, Callable[[Done], object]] = {}
+        """Releases the records that the member of a closed session has acquired."""
+        calls: dict[TopicPartition, Callable[[Done], object]] = {}
         for at in session.partitions:
-            led = self.find(session.key.group_id, at)
-            if led is not None and led.share is not None:
-                asks[at] = partial(led.share.release, session.key.member_id)
-        _together(asks, lambda results: done())
+            cached = self.find(session.key.group_id, at)
+            if cached is not None and cached.share is not None:
+                calls[at] = partial(cached.share.release, session.key.member_id)
+        _together(calls, lambda results: done())
 
-    # ------------------------------------------------------------ the end of things
+    # ------------------------------------------------------------ dropping
 
     def disconnected(self, connection: int) -> None:
-        """A client has gone: so have its sessions; and with the last of a group all that is known of it here."""
+        """Ends the sessions of a closed connection. With a group's last session its share partitions are dropped."""
         opened = self.sessions.disconnected(connection)
         for session, has_ended in opened:
             if has_ended:
                 self._release(session)
         for group_id in {session.key.group_id for session, _ in opened}:
             if not self.sessions.has_members(group_id):
-                self._forget(group_id)
+                self._drop_group(group_id)
 
-    def begun_anew(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """What was known of these is of a state that is no more: their group's offsets have been altered or deleted."""
+    def on_reset(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Drops share partitions whose offsets have been altered or deleted."""
         for at in partitions:
-            self._give_up((group_id, *at), NotLeaderOrFollower())
+            self._drop((group_id, *at), NotLeaderOrFollower())
 
-    def _forget(self, group_id: str) -> None:
-        """Nobody reads for the group any more; whoever comes reads what was kept of it."""
-        for key in [key for key in self._led if key[0] == group_id]:
-            self._give_up(key, NotLeaderOrFollower())
+    def _drop_group(self, group_id: str) -> None:
+        """Drops the share partitions of a group. The next fetch reads their state again."""
+        for key in [key for key in self._cached if key[0] == group_id]:
+            self._drop(key, NotLeaderOrFollower())
 
     def on_image(self, delta: MetadataDelta) -> None:
-        """Leadership, topics and settings may be other ones now."""
+        """Drops the settings and share partitions that the change of the metadata makes stale."""
         if delta.configs:
             self._group_limits.clear()
         if SHARE_VERSION in delta.features and not self._node.image.features.get(SHARE_VERSION):
-            self._give_up_all()
-        for key, led in list(self._led.items()):
+            self._drop_all()
+        for key, cached in list(self._cached.items()):
             _, topic_id, index = key
-            is_gone = topic_id in delta.deleted_topics
-            if is_gone or index in delta.partitions.get(topic_id, ()):
-                is_ours = not is_gone and led.partition.leads and led.partition.leader_epoch == led.leader_epoch
-                if not is_ours:
-                    self._give_up(key, UnknownTopicOrPartition() if is_gone else NotLeaderOrFollower())
+            is_deleted = topic_id in delta.deleted_topics
+            if is_deleted or index in delta.partitions.get(topic_id, ()):
+                is_current = (
+                    not is_deleted and cached.partition.leads and cached.partition.leader_epoch == cached.leader_epoch
+                )
+                if not is_current:
+                    self._drop(key, UnknownTopicOrPartition() if is_deleted else NotLeaderOrFollower())
 
     def close(self) -> None:
-        """No lock ends any more, and nobody is waited for."""
+        """Stops all timers, and drops all share partitions and sessions."""
         self._deadlines.close()
-        self._give_up_all()
+        self._drop_all()
 
-    def _give_up_all(self) -> None:
-        for key in list(self._led):
-            self._give_up(key, NotLeaderOrFollower())
+    def _drop_all(self) -> None:
+        for key in list(self._cached):
+            self._drop(key, NotLeaderOrFollower())
         self.sessions.clear()
 
 
 def translated(outcome: Outcome, operation: str) -> KafkaError | None:
-    """Returns what a member is told of the share coordinator's answer (``SharePartition.fetchPersisterError``)."""
+    """Returns the error for the member, by the persister's outcome (``SharePartition.fetchPersisterError``)."""
     if outcome.error is None:
         return None
-    return ERRORS_OF_THE_PERSISTER.get(type(outcome.error), UnknownServerError)(
+    return PERSISTER_ERRORS.get(type(outcome.error), UnknownServerError)(
         f"Error in {operation} state RPC. {outcome.error}"
     )
 
 
-def _together(asks: Mapping[TopicPartition, Callable[[Done], object]], done: ResultsDone) -> None:
-    """Ask all, and call ``done`` when all have answered."""
+def _together(calls: Mapping[TopicPartition, Callable[[Done], object]], done: ResultsDone) -> None:
+    """Runs all calls, and calls ``done`` with the results once all of them are done."""
     results: Results = {}
 
-    def answered(at: TopicPartition, error: KafkaError | None) -> None:
+    def finished(at: TopicPartition, error: KafkaError | None) -> None:
         results[at] = error
-        if len(results) == len(asks):
+        if len(results) == len(calls):
             done(results)
 
-    if not asks:
+    if not calls:
         done({})
-    for at, ask in asks.items():
-        ask(partial(answered, at))
+    for at, call in calls.items():
+        call(partial(finished, at))
 
 
 def duration_ms(text: str) -> int:
-    """A span of time as ISO 8601 writes it, days the longest unit (``java.time.Duration``).
+    """Returns the milliseconds of an ISO 8601 duration, of days at most (``java.time.Duration``).
 
     >>> duration_ms("P1DT2H3M4.5S")
     93784500

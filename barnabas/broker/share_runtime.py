@@ -1,6 +1,6 @@
 """Runs the share coordinator over ``__share_group_state``.
 
-Knows nothing of requests, nor of what the records say.
+Knows nothing of requests, nor of the contents of the records.
 """
 
 import logging
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class ShareRuntime(CoordinatorRuntime[ShareShard]):
-    """The shards of the share coordinator, and the coordinator in front of them."""
+    """The shards of the share coordinator, and the coordinator itself."""
 
     def __init__(self, node: NodeEnvironment) -> None:
         environment = runtime_environment(node, SHARE_GROUP_STATE, "share.coordinator.load.buffer.size")

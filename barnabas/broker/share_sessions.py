@@ -1,8 +1,8 @@
-"""Share sessions (KIP-932): what a member of a share group reads is remembered, so that it need only say what changes.
+"""Share sessions (KIP-932): the broker remembers what a member fetches, and a request has only what changes.
 
 Knows nothing of logs, records or requests. The rules are those of Apache Kafka's ``ShareSession``,
 ``ShareSessionCache`` and ``SharePartitionManager``: a session belongs to a member of a group and to the connection on
-which it was opened; its epoch goes up by one with each request; none is evicted for another.
+which it was opened; its epoch goes up by one with each request; no session is evicted.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,14 +17,14 @@ MAX_EPOCH = 2**31 - 1
 
 
 class SessionKey(NamedTuple):
-    """Whose session it is."""
+    """The member that a session belongs to."""
 
     group_id: str
     member_id: str
 
 
 class ShareSession:
-    """What one member reads, in the order in which it said so."""
+    """The session of one member. Its partitions are in the order in which they are fetched."""
 
     __slots__ = ("connection", "epoch", "key", "partitions")
 
@@ -32,17 +32,17 @@ class ShareSession:
         self.key = key
         self.connection = connection
         self.epoch = 1
-        #: Whether the member is still to be told something of a partition, even if it is nothing.
+        #: The partitions, and whether the next response must include them even without records.
         self.partitions: dict[TopicPartition, bool] = dict.fromkeys(partitions, False)
 
     def must_include(self, at: TopicPartition, *, has_records: bool, has_failed: bool) -> bool:
-        """Whether an answer says anything of the partition; keeps in mind that it did."""
-        is_owed = self.partitions.get(at, False)
+        """Returns whether the response must include the partition, and updates the session for the next one."""
+        is_due = self.partitions.get(at, False)
         if at in self.partitions:
-            if has_records:  # it comes last next time
+            if has_records:  # it becomes the last
                 del self.partitions[at]
             self.partitions[at] = has_failed
-        return is_owed or has_records or has_failed
+        return is_due or has_records or has_failed
 
 
 class ShareSessions:
@@ -53,20 +53,20 @@ class ShareSessions:
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._of_connection: dict[int, dict[SessionKey, ShareSession]] = {}
         self._of_group: dict[str, int] = {}
-        """How many each group has."""
+        """The number of sessions of each group."""
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def get(self, key: SessionKey) -> ShareSession:
-        """:raises ShareSessionNotFound: there is none"""
+        """Returns the member's session. :raises ShareSessionNotFound: there is none"""
         session = self._sessions.get(key)
         if session is None:
             raise ShareSessionNotFound
         return session
 
     def open(self, key: SessionKey, partitions: Iterable[TopicPartition], connection: int) -> ShareSession:
-        """A new session, in place of the one that the member had. :raises ShareSessionLimitReached: there are enough"""
+        """Opens a session, in place of the member's previous one. :raises ShareSessionLimitReached: no slot is free"""
         self.remove(key)
         if len(self._sessions) >= self._slots():
             raise ShareSessionLimitReached
@@ -76,10 +76,10 @@ class ShareSessions:
         return session
 
     def continue_(self, key: SessionKey, epoch: int) -> ShareSession:
-        """The session that a request goes on with; its epoch is raised for the next one.
+        """Returns the session of this request, and raises its epoch for the next one.
 
-        :raises ShareSessionNotFound: it was closed, or never was
-        :raises InvalidShareSessionEpoch: a request was lost, or came twice
+        :raises ShareSessionNotFound: it was closed, or never existed
+        :raises InvalidShareSessionEpoch: a request was lost or duplicated
         """
         session = self.get(key)
         if session.epoch != epoch:
@@ -88,7 +88,7 @@ class ShareSessions:
         return session
 
     def remove(self, key: SessionKey) -> ShareSession | None:
-        """Close the member's session, if there is one."""
+        """Removes the member's session, if there is one, and returns it."""
         session = self._sessions.pop(key, None)
         if session is not None:
             self._of_group[key.group_id] -= 1
@@ -97,20 +97,20 @@ class ShareSessions:
         return session
 
     def close(self, session: ShareSession) -> None:
-        """The session ends; not another that its member has opened since."""
+        """Closes the session, but not one that its member has opened since."""
         if self._sessions.get(session.key) is session:
             self.remove(session.key)
 
     def detach(self, session: ShareSession) -> None:
-        """The end of its connection means nothing to it: a connection may open and close any number of sessions."""
+        """Forgets the connection of a closed session: a connection may open and close any number of sessions."""
         opened = self._of_connection.get(session.connection, {})
         if opened.get(session.key) is session:
             del opened[session.key]
 
     def disconnected(self, connection: int) -> list[tuple[ShareSession, bool]]:
-        """A connection has ended: the sessions that were opened on it, and which of them end with it.
+        """Returns the sessions that were opened on a closed connection, and whether each of them ends with it.
 
-        A member that has opened another session since, on another connection, keeps that.
+        A session that its member has since opened on another connection does not end.
         """
         opened = self._of_connection.pop(connection, {})
         return [
@@ -119,11 +119,11 @@ class ShareSessions:
         ]
 
     def has_members(self, group_id: str) -> bool:
-        """Whether any member of the group has a session here."""
+        """Returns whether any member of the group has a session on this broker."""
         return group_id in self._of_group
 
     def clear(self) -> None:
-        """End them all."""
+        """Removes all sessions."""
         self._sessions.clear()
         self._of_connection.clear()
         self._of_group.clear()

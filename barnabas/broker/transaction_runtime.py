@@ -1,6 +1,6 @@
 """Runs the transaction coordinator over ``__transaction_state``.
 
-Knows nothing of requests, nor of what the records say.
+Knows nothing of requests, nor of the contents of the records.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ FEATURE = "transaction.version"
 
 
 class TransactionRuntime(CoordinatorRuntime[TransactionShard]):
-    """The shards of the transaction coordinator, and the coordinator in front of them."""
+    """The shards of the transaction coordinator, and the coordinator itself."""
 
     def __init__(self, node: NodeEnvironment, send_markers: SendMarkers, next_producer_id: Callable[[], int]) -> None:
         environment = runtime_environment(node, TRANSACTION_STATE, "transaction.state.log.load.buffer.size")

@@ -1,6 +1,6 @@
-"""Makes sure that a transaction has its partitions before they take its records: asks the transaction coordinator.
+"""Adds partitions to a transaction, or verifies them, with the transaction coordinator before records are appended.
 
-Knows nothing of the requests that bring the records, nor of how these are written. Model: Apache Kafka's
+Knows nothing of the requests with the records, nor of how these are appended. Model: Apache Kafka's
 ``AddPartitionsToTxnManager`` and ``ReplicaManager.maybeSendPartitionsToTransactionCoordinator`` (KIP-890).
 """
 
@@ -46,7 +46,7 @@ Errors = Mapping[TopicPartition, KafkaError | None]
 
 
 class Operation(Enum):
-    """What a write asks for (Kafka's ``TransactionSupportedOperation``); the version of its request decides."""
+    """The operation for a write (Kafka's ``TransactionSupportedOperation``). The version of its request decides."""
 
     DEFAULT_ERROR = "the partition has to be in the transaction; the client knows INVALID_TXN_STATE"
     GENERIC_ERROR_SUPPORTED = "the partition has to be in the transaction; the client knows TRANSACTION_ABORTABLE"
@@ -54,11 +54,11 @@ class Operation(Enum):
 
 
 UNREACHABLE = (NetworkException, CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator)
-"""Errors that an old client does not expect of a write; it gets one that it retries without asking for metadata."""
+"""Errors that clients do not expect of a write. They get NOT_ENOUGH_REPLICAS, and retry without a metadata update."""
 
 
 class Node(Protocol):
-    """What is needed of this node."""
+    """The part of the broker that is used here."""
 
     @property
     def config(self) -> BrokerConfig: ...
@@ -91,10 +91,10 @@ def ensure_in_transaction(
     """Asks the coordinator about the partitions whose logs do not know the transaction, then calls ``done``.
 
     A partition without an error may be written to, as long as ``done`` does so before it returns. ``done`` is called at
-    once if there is nothing to ask or the answer is there. Returns a function that cancels the call of ``done``.
+    once if no request is needed or the response is immediate. Returns a function that cancels the call of ``done``.
 
-    :param partitions: with the sequence of the first record for each, where a producer gave it one
-    :param patience_ms: how long to ask again while the transaction before is being ended (CONCURRENT_TRANSACTIONS)
+    :param partitions: the partitions, or a mapping from them to the sequences of their first records
+    :param patience_ms: how long to retry while the previous transaction is being completed (CONCURRENT_TRANSACTIONS)
     """
     if operation is not Operation.ADD_PARTITION and not node.config[VERIFICATION]:
         done({})
@@ -107,7 +107,7 @@ def ensure_in_transaction(
 
 
 class AddPartitionsToTxn:
-    """What one write asks of the coordinator, which may take several requests."""
+    """The verification of one write, which may take several requests."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class AddPartitionsToTxn:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """Asks no more, and does not call ``done``."""
+        """Stops retrying, and does not call ``done``."""
         self._is_cancelled = True
 
     def ask(self) -> None:
@@ -158,7 +158,7 @@ class AddPartitionsToTxn:
             node.peers.send(coordinator, _request(producer, self._verifications, is_verification), self._received)
 
     def _begin_verification(self, place: TopicPartition, sequence: int) -> Verification | None:
-        """Returns None where the log knows the transaction.
+        """Returns None if the transaction is ongoing in the log.
 
         :raises KafkaError: this node does not lead the partition
         """
@@ -178,7 +178,7 @@ class AddPartitionsToTxn:
             self._answered_alike(NetworkException if error is RequestTimedOut else error)
             return
         if response.error_code:
-            # Whether this broker may ask is not the client's business.
+            # The client must not see an authorization error of this broker.
             refusal = error_of(response.error_code)
             self._answered_alike(InvalidTxnState if refusal is ClusterAuthorizationFailed else refusal)
             return
@@ -207,7 +207,7 @@ class AddPartitionsToTxn:
         self._done(self._errors)
 
     def _check_verified(self) -> None:
-        """Refuses partitions where the transaction has ended since the coordinator was asked."""
+        """Refuses partitions whose transaction has ended since the request was sent."""
         producer_id, producer_epoch = self._producer.producer_id, self._producer.producer_epoch
         for place in self._sequences:
             if self._errors.get(place) is not None:
@@ -215,7 +215,7 @@ class AddPartitionsToTxn:
             try:
                 producers = self._node.partition(*place).log.producers
             except KafkaError:
-                continue  # which the write finds, too
+                continue  # the write has the same error
             try:
                 producers.check_verified(producer_id, producer_epoch, self._verifications.get(place))
             except InvalidTxnState as error:

@@ -6,8 +6,8 @@ import pytest
 
 from barnabas.api_handlers.share_answers import are_valid
 from barnabas.api_handlers.share_fetch import Answering
-from barnabas.broker.share_fetching import FIRST_READ, ShareFetching
-from barnabas.broker.share_partitions import MOST_LIMITS
+from barnabas.broker.share_fetching import FIRST_READ_BYTES, ShareFetching
+from barnabas.broker.share_partitions import MAX_CACHED_LIMITS
 from barnabas.cluster.commands import SAFE_DOWNGRADE, DeleteTopics, FeatureUpdate, UpdateFeatures
 from barnabas.cluster.partition import Partition
 from barnabas.errors import (
@@ -86,7 +86,7 @@ def test_what_comes_again_takes_no_reading_of_all_that_follows(node, reads):
     node.acknowledge(1, (0, 0, 0, [RELEASE]))
     reads.clear()
     assert acquired(node.fetch(2, max_records=2)) == {0: [(0, 0, 2), (2, 2, 1)]}
-    assert len(reads) == 1 and reads[0] <= FIRST_READ < node.partition.log.size
+    assert len(reads) == 1 and reads[0] <= FIRST_READ_BYTES < node.partition.log.size
 
 
 def test_the_first_fetch_is_answered_with_the_first_partition_that_is_loaded(node):
@@ -132,7 +132,7 @@ def test_a_large_batch_behind_another_partition_s_is_read(node):
     answer = node.fetch(1, max_records=20_000, batch_size=20_000)
     assert acquired(answer) == {0: [(0, 0, 1)], 1: [(0, 9999, 1)]}
     (large,) = (each for each in answer.responses[0].partitions if each.partition_index == 1)
-    assert len(large.records) > FIRST_READ
+    assert len(large.records) > FIRST_READ_BYTES
 
 
 def test_a_group_may_begin_beyond_the_end(node):
@@ -318,12 +318,12 @@ def test_with_the_last_member_goes_what_is_known_of_a_group(node):
 def test_sessions_that_were_closed_leave_nothing_behind(node):
     """A connection may open and close any number of them, of groups that there are or not."""
     shares = node.broker.share_partitions
-    for number in range(MOST_LIMITS + 2):
+    for number in range(MAX_CACHED_LIMITS + 2):
         group = f"nobody-{number}"
         node.fetch(0, 0, group_id=group, max_wait_ms=0)
         assert node.fetch(-1, group_id=group).error_code == 0
     assert shares.sessions.disconnected(1) == []
-    assert len(shares._group_limits) <= MOST_LIMITS
+    assert len(shares._group_limits) <= MAX_CACHED_LIMITS
 
 
 def test_epochs_come_one_after_the_other(node):
