@@ -32,6 +32,7 @@ from barnabas.errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from barnabas.log.files import NotCached
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID
@@ -81,9 +82,11 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
     except KafkaError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
     answers, size, is_complete = reading.read()
+    if reading.not_cached:
+        return Loading(reading, request.max_wait_ms).later
     if is_complete or size >= reading.min_bytes or request.max_wait_ms <= 0:
         return reading.answer(answers)
-    return Waiting(reading, reading.min_bytes - size, request.max_wait_ms).later
+    return Waiting(reading, reading.min_bytes - size, request.max_wait_ms, Later()).later
 
 
 def message_sets(version: int, partitions: int) -> "MessageSets":
@@ -117,8 +120,8 @@ class Reading:
     """A fetch request in progress: its partitions, limits and session."""
 
     __slots__ = (
-        "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker", "is_incremental",
-        "isolation_level", "max_bytes", "min_bytes", "session", "wanted",
+        "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker",
+        "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "session", "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -126,6 +129,8 @@ class Reading:
         self._context = context
         self._version = context.api_version
         self._has_waited = False
+        self._cached_only = True
+        self.not_cached: list[NotCached] = []
         replica = request.replica_id if self._version < REPLICA_STATE else request.replica_state.replica_id
         self._is_follower = replica >= 0
         self.isolation_level = request.isolation_level
@@ -183,19 +188,28 @@ class Reading:
 
     # ------------------------------------------------------------ reading
 
+    def read_loaded(self) -> tuple[list[PartitionAnswer], int, bool]:
+        """Does what :meth:`read` does after :attr:`not_cached` was loaded. Waits for the disk if it is needed again."""
+        self._cached_only = False
+        return self.read()
+
     def read_again(self) -> list[PartitionAnswer]:
         """Reads again after the wait. All partitions were found when it began."""
-        self._has_waited = True
+        self._has_waited, self._cached_only = True, False
         return self.read()[0]
 
     def read(self) -> tuple[list[PartitionAnswer], int, bool]:
-        """Returns the answers, their number of bytes, and whether waiting is pointless."""
+        """Returns the answers, their number of bytes, and whether waiting is pointless.
+
+        If the records of some partitions are not in the page cache, :attr:`not_cached` says which, and the answers are
+        of no use.
+        """
         answers: list[PartitionAnswer] = []
         missing: list[PartitionAnswer] = []
         left, size, is_complete = self.max_bytes, 0, not self.wanted
         minimum_one, message_sets = self._version >= MINIMUM_ONE_SINCE, self._message_sets
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
-        is_follower = self._is_follower
+        is_follower, cached_only = self._is_follower, self._cached_only
         for key, want in self.wanted.items():
             requested = want.requested
             try:
@@ -218,10 +232,17 @@ class Reading:
                 if offset == up_to:
                     records = b""
                 elif message_sets is None:
-                    records = partition.read(offset, limit, up_to=up_to, minimum_one=minimum_one)
+                    records = partition.read(
+                        offset, limit, up_to=up_to, minimum_one=minimum_one, cached_only=cached_only
+                    )
                 else:
                     records = message_sets.read(partition, offset, limit, up_to=up_to, minimum_one=minimum_one)
                 aborted = aborted_in(log, offset, records) if isolation_level else None
+            except NotCached as part:
+                self.not_cached.append(part)
+                left = max(left - part.size, 0)
+                minimum_one = False
+                continue
             except KafkaError as error:
                 want.high_watermark = -1
                 comes_last = isinstance(error, MISSING) and not self._has_waited
@@ -345,18 +366,44 @@ def diverged(partition: Partition, requested: RequestedPartition) -> PartitionDa
     )
 
 
+class Loading:
+    """A fetch of records that are not in the page cache. A thread loads them, so that the loop does not wait."""
+
+    __slots__ = ("_max_wait_ms", "_reading", "later")
+
+    def __init__(self, reading: Reading, max_wait_ms: int) -> None:
+        self._reading: Reading | None = reading
+        self._max_wait_ms = max_wait_ms
+        self.later: Later[FetchResponse] = Later()
+        self.later.on_cancel = self._cancel
+        reading.broker.log_manager.load(reading.not_cached, self._loaded)
+
+    def _cancel(self) -> None:
+        self._reading = None
+
+    def _loaded(self) -> None:
+        reading = self._reading
+        if reading is None:
+            return
+        answers, size, is_complete = reading.read_loaded()
+        if is_complete or size >= reading.min_bytes or self._max_wait_ms <= 0:
+            self.later.resolve(reading.answer(answers))
+        else:
+            Waiting(reading, reading.min_bytes - size, self._max_wait_ms, self.later)
+
+
 class Waiting(DelayedFetch):
     """A fetch that found less than ``min.bytes``."""
 
     __slots__ = ("_missing", "_reading", "later")
 
-    def __init__(self, reading: Reading, missing: int, max_wait_ms: int) -> None:
+    def __init__(self, reading: Reading, missing: int, max_wait_ms: int, later: Later[FetchResponse]) -> None:
         hosted = reading.hosted
         partitions = [partition for key in reading.wanted if (partition := hosted.get(key)) is not None]
         super().__init__(reading.broker.scheduler, partitions, reading.isolation_level, max_wait_ms)
         self._reading = reading
         self._missing = missing
-        self.later: Later[FetchResponse] = Later()
+        self.later = later
         self.later.on_cancel = self.stop
 
     def advanced(self, size: int) -> None:

@@ -94,6 +94,7 @@ class Broker:
         random: Random,
         background: Background,
         peers: Peers,
+        reader: Background | None = None,
         new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
         features: Mapping[str, int] | None = None,
     ) -> None:
@@ -113,6 +114,7 @@ class Broker:
             clock=clock,
             scheduler=scheduler,
             background=background,
+            reader=reader,
             settings=LogSettings.from_config(config),
             cleaner_settings=CleanerSettings.from_config(config),
             new_cleaner_worker=new_cleaner_worker,

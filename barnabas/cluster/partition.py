@@ -264,10 +264,11 @@ class Partition:
         log = self.log
         return log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
 
-    def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool) -> bytes:
+    def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool, cached_only: bool = False) -> bytes:
         """Returns whole batches from the one that holds ``offset``, as the log has them; none at ``up_to``.
 
         :raises OffsetOutOfRange: before the log start offset, or beyond ``up_to``
+        :raises NotCached: with ``cached_only`` when the read would wait for the disk
         """
         log = self.log
         if not log.log_start_offset <= offset <= up_to:
@@ -276,7 +277,9 @@ class Partition:
             raise OffsetOutOfRange(
                 f"offset {offset} of {self.topic}-{self.index} is not within {log.log_start_offset} and {up_to}"
             )
-        return log.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one) if offset < up_to else b""
+        if offset == up_to:
+            return b""
+        return log.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one, cached_only=cached_only)
 
     # ------------------------------------------------------------ watermarks
 

@@ -19,6 +19,9 @@ from barnabas.clock import Clock, SystemClock
 Data = bytes | bytearray | memoryview
 
 _APPENDING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+_NOWAIT: int | None = getattr(os, "RWF_NOWAIT", None)  # only Linux has it
+_PROBE = [bytearray(1)]
+_LOAD_SIZE = 1 << 20
 
 
 class Space(NamedTuple):
@@ -28,6 +31,14 @@ class Space(NamedTuple):
     usable: int
 
 
+class NotCached(Exception):
+    """A read would wait for the disk. :meth:`Files.load` reads the bytes into the page cache."""
+
+    def __init__(self, path: str, size: int, at: int) -> None:
+        super().__init__(path, size, at)
+        self.path, self.size, self.at = path, size, at
+
+
 class File(Protocol):
     """An open file that is appended to and read at any position."""
 
@@ -35,6 +46,10 @@ class File(Protocol):
 
     def pread(self, size: int, at: int) -> bytes:
         """Returns up to ``size`` bytes from position ``at``; fewer at the end of the file."""
+        ...
+
+    def is_cached(self, size: int, at: int) -> bool:
+        """Returns False if a read of these bytes would wait for the disk. Only the last byte is probed."""
         ...
 
     def write(self, data: Data) -> None:
@@ -81,6 +96,10 @@ class Files(Protocol):
 
     def read(self, path: str) -> bytes:
         """Returns the whole content."""
+        ...
+
+    def load(self, path: str, size: int, at: int) -> None:
+        """Reads ``size`` bytes from position ``at`` into the page cache, in any thread."""
         ...
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
@@ -165,6 +184,17 @@ class DiskFile:
             pieces.append(data)
             got += len(data)
         return b"".join(pieces) if len(pieces) > 1 else pieces[0]
+
+    def is_cached(self, size: int, at: int) -> bool:
+        if _NOWAIT is None:
+            return True
+        try:
+            os.preadv(self._fd if self._fd >= 0 else self._reopen(), _PROBE, at + size - 1, _NOWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:  # the file system does not support the flag; or the read will raise the same error
+            return True
+        return True
 
     def write(self, data: Data) -> None:
         fd = self._fd if self._fd >= 0 else self._reopen()
@@ -267,6 +297,15 @@ class DiskFiles:
         finally:
             os.close(fd)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def load(self, path: str, size: int, at: int) -> None:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            buffer, end = memoryview(bytearray(min(size, _LOAD_SIZE))), at + size
+            while at < end and (got := os.preadv(fd, [buffer[: end - at]], at)):
+                at += got
+        finally:
+            os.close(fd)
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
         temporary = path + ".tmp"
@@ -392,6 +431,9 @@ class MemoryFile:
     def pread(self, size: int, at: int) -> bytes:
         return bytes(memoryview(self.content)[at : at + size])
 
+    def is_cached(self, size: int, at: int) -> bool:
+        return True
+
     def write(self, data: Data) -> None:
         self.content += data
         self.modified_ms = self._clock.time_ms()
@@ -434,6 +476,9 @@ class MemoryFiles:
 
     def read(self, path: str) -> bytes:
         return bytes(self.open(path).content)
+
+    def load(self, path: str, size: int, at: int) -> None:
+        """Does nothing."""
 
     def write_atomically(self, path: str, data: bytes, *, sync: bool) -> None:
         directory, name = self._place(path)

@@ -16,7 +16,7 @@ from barnabas.log.background import Background, Inline
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.cleaner import CleanerSettings, LogCleaner
 from barnabas.log.cleaner_workers import CleanerWorker, InlineWorker
-from barnabas.log.files import Files
+from barnabas.log.files import Files, NotCached
 from barnabas.log.housekeeping import METADATA_TOPIC, Housekeeping, LogSettings
 from barnabas.log.index_cache import IndexCache
 from barnabas.log.log_directory import (
@@ -68,6 +68,7 @@ class LogManager:
 
     :param scheduler: runs periodic work; without one there is none, and delayed work is done at once
     :param background: runs work outside of the event loop's thread; without one it is done in it
+    :param reader: runs :meth:`load` in the same way; it does not wait for the fsyncs in ``background``
     :param new_cleaner_worker: creates what runs the jobs of the cleaner; without one they run inline
     """
 
@@ -79,6 +80,7 @@ class LogManager:
         clock: Clock,
         scheduler: Scheduler | None = None,
         background: Background | None = None,
+        reader: Background | None = None,
         settings: LogSettings | None = None,
         cleaner_settings: CleanerSettings | None = None,
         new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
@@ -91,6 +93,7 @@ class LogManager:
         self.logs = self.registry.logs  #: the current logs, by partition
         self.clock = clock
         self._random_bytes = random_bytes
+        self._reader = reader if reader is not None else Inline()
         self._on_directory_failure = on_directory_failure
         self._index_cache = IndexCache()
         self._services: dict[LogDirectory, LogServices] = {}
@@ -296,6 +299,20 @@ class LogManager:
         log.release()
         return log
 
+    # ------------------------------------------------------------ reading
+
+    def load(self, ranges: Sequence[NotCached], done: Callable[[], object]) -> None:
+        """Reads parts of segments into the page cache in the background, then calls ``done``.
+
+        An error is ignored: the log raises it again when the part is read.
+        """
+
+        def load() -> None:
+            for each in ranges:
+                self.files.load(each.path, each.size, each.at)
+
+        self._reader.run(load, lambda error: done())
+
     # ------------------------------------------------------------ creating and deleting
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
@@ -445,6 +462,7 @@ class LogManager:
         self.moves.stop()
         self.cleaner.stop()
         self.housekeeping.stop()
+        self._reader.close()
         for directory in self.online_directories:
             try:
                 self._close_logs(directory)

@@ -347,12 +347,14 @@ class PartitionLog:
 
     # ------------------------------------------------------------ reading
 
-    def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool) -> bytes:
+    def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool, cached_only: bool = False) -> bytes:
         """Returns whole batches of one segment, from the one that holds ``offset``, all below ``up_to``.
 
         Returns as many as fit into ``max_bytes``; nothing when there are none.
 
         :param minimum_one: return the first batch even if it is larger than ``max_bytes``
+        :param cached_only: do not wait for the disk
+        :raises NotCached: with ``cached_only`` when the batches are not in the page cache
         :raises OffsetOutOfRange: when ``offset`` is before the log start offset or after the log end offset
         :raises CorruptMessage: when the segment is corrupt at that place
         """
@@ -366,7 +368,7 @@ class PartitionLog:
         if offset >= up_to or max_bytes < 0:
             return b""
         try:
-            return self.segments.read(offset, max_bytes, up_to, self.log_end_offset, minimum_one)
+            return self.segments.read(offset, max_bytes, up_to, self.log_end_offset, minimum_one, cached_only)
         except OSError as error:
             raise self._failure(error) from error
 

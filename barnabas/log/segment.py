@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final
 
-from barnabas.log.files import Data, File, Files
+from barnabas.log.files import Data, File, Files, NotCached
 from barnabas.log.index_cache import IndexCache
 from barnabas.log.index_check import (
     Entries,
@@ -47,6 +47,7 @@ SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX
 UNKNOWN: Final = -2
 
 _REMEMBERED: Final = 16
+_RECENT_BYTES: Final = 4 << 20  # the end of the active segment was just written, so it is in the page cache
 
 
 class Segment:
@@ -428,7 +429,15 @@ class Segment:
             position += at
         return size
 
-    def read(self, offset: int, max_bytes: int, up_to: int, end_offset: int, minimum_one: bool) -> bytes | None:
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        up_to: int,
+        end_offset: int,
+        minimum_one: bool,
+        cached_only: bool = False,
+    ) -> bytes | None:
         """Returns whole batches from the one that holds ``offset``, with all offsets below ``up_to``.
 
         Returns as many as fit into ``max_bytes``, possibly none, and None when there are none to return. Usually this
@@ -437,12 +446,18 @@ class Segment:
 
         :param end_offset: where the segment ends
         :param minimum_one: return the first batch even if it is larger than ``max_bytes``
+        :param cached_only: do not wait for the disk
+        :raises NotCached: with ``cached_only`` when the batches are not in the page cache
         """
         start = self.locate(offset)
         limit = self.size if up_to >= end_offset else self.locate(up_to)
         if start >= limit:
             return None
         end = start + max_bytes
+        if cached_only and (not self.active or end < self.size - _RECENT_BYTES):
+            size = min(end, limit) - start
+            if size > 0 and not self.file.is_cached(size, start):
+                raise NotCached(self.file.path, size, start)
         if end >= limit:
             end, next_offset = limit, min(up_to, end_offset)
         else:

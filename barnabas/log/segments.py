@@ -74,14 +74,16 @@ class Segments(Sequence[Segment]):
         """Yields each segment with its end offset."""
         return zip(self._segments, [*self._bases[1:], log_end_offset], strict=True)
 
-    def read(self, offset: int, max_bytes: int, up_to: int, log_end_offset: int, minimum_one: bool) -> bytes:
+    def read(
+        self, offset: int, max_bytes: int, up_to: int, log_end_offset: int, minimum_one: bool, cached_only: bool = False
+    ) -> bytes:
         """Reads as :meth:`Segment.read` does, from the first segment with a batch at ``offset`` or after it."""
         bases = self._bases
         slot = first = len(bases) - 1 if offset >= bases[-1] else max(bisect_right(bases, offset) - 1, 0)
         try:
             while slot < len(bases) and bases[slot] < up_to:
                 end = bases[slot + 1] if slot + 1 < len(bases) else log_end_offset
-                data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one)
+                data = self._segments[slot].read(offset, max_bytes, up_to, end, minimum_one, cached_only)
                 if data is not None:
                     if self._services.checks_reads:
                         check_read(self._segments[first : slot + 1], offset, data)

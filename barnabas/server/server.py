@@ -99,6 +99,7 @@ class Server:
             scheduler=loop,
             random=self._random,
             background=BackgroundThread(loop.call_soon_threadsafe),
+            reader=BackgroundThread(loop.call_soon_threadsafe, "barnabas-reads"),
             # Another process cannot clean files that are in this one's memory.
             new_cleaner_worker=(lambda: ThreadWorker(loop.call_soon_threadsafe))
             if isinstance(self._files, DiskFiles)

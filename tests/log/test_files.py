@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from barnabas.log import files
 from barnabas.log.files import DiskFiles
 
 
@@ -189,3 +190,56 @@ def test_a_failure_names_the_file():
     with pytest.raises(OSError, match=r"'/dev/full'"):
         file.fsync()
     file.close()
+
+
+# ------------------------------------------------------------ the page cache
+
+
+def test_what_was_just_written_is_cached(place):
+    file = place.files.create(f"{place.path}/f")
+    file.write(bytes(10_000))
+    assert file.is_cached(10_000, 0)
+    assert file.is_cached(1, 9_999)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_cached"),
+    [(errno.EAGAIN, False), (errno.EOPNOTSUPP, True), (errno.EIO, True)],
+)
+def test_the_kernel_says_what_is_cached(tmp_path, monkeypatch, error, is_cached):
+    """A file system that cannot say so is read as if everything were cached."""
+    asked = []
+
+    def preadv(fd, buffers, at, flags):
+        asked.append((at, flags))
+        raise OSError(error, os.strerror(error))
+
+    file = DiskFiles().create(f"{tmp_path}/f")
+    monkeypatch.setattr(os, "preadv", preadv)
+    assert file.is_cached(100, 50) is is_cached
+    assert asked == [(149, os.RWF_NOWAIT)]
+
+
+def test_a_system_without_the_flag(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_NOWAIT", None)
+    assert DiskFiles().create(f"{tmp_path}/f").is_cached(100, 0)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 2_500_000, 9_000_000])
+def test_loading(tmp_path, monkeypatch, size):
+    """All bytes are read, up to the end of the file."""
+    path, read = f"{tmp_path}/f", []
+    (tmp_path / "f").write_bytes(bytes(3_000_000))
+    preadv = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, buffers, at: read.append((at, preadv(fd, buffers, at))) or read[-1][1])
+    DiskFiles().load(path, size, 10)
+    end = 10
+    for at, count in read:
+        assert at == end
+        end += count
+    assert end == min(10 + size, 3_000_000)
+
+
+def test_loading_a_deleted_file(place):
+    with pytest.raises(FileNotFoundError):
+        DiskFiles().load(f"{place.path}/missing", 10, 0)

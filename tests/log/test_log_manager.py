@@ -9,7 +9,8 @@ from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.config.topic import TopicConfig
 from barnabas.errors import KafkaStorageError
-from barnabas.log.files import MemoryFiles
+from barnabas.log.background import Inline
+from barnabas.log.files import MemoryFiles, NotCached
 from barnabas.log.housekeeping import LogSettings
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.log_manager import LogManager
@@ -301,6 +302,32 @@ def test_a_corrupt_checkpoint_is_ignored(managers, batch, caplog):
     assert again.get("orders", 0).log_end_offset == 1
     assert "Ignoring a corrupt checkpoint" in caplog.text
     again.close()
+
+
+# ------------------------------------------------------------ reading
+
+
+def test_loading_in_the_background(managers, monkeypatch):
+    waiting, loaded, done = [], [], []
+    reader = Inline()
+    monkeypatch.setattr(reader, "run", lambda *work: waiting.append(work), raising=False)
+    manager = managers.manager(reader=reader)
+    monkeypatch.setattr(managers.files, "load", lambda *range: loaded.append(range), raising=False)
+    manager.load([NotCached("/a", 10, 0), NotCached("/b", 20, 5)], lambda: done.append("done"))
+    assert not loaded and not done
+    ((work, finished),) = waiting
+    work()
+    finished(None)
+    assert loaded == [("/a", 10, 0), ("/b", 20, 5)] and done == ["done"]
+    manager.close()
+
+
+def test_an_error_of_loading_is_left_to_the_read(managers):
+    done = []
+    manager = managers.manager()
+    manager.load([NotCached(f"{managers.root}/a/missing", 10, 0)], lambda: done.append("done"))
+    assert done == ["done"]
+    manager.close()
 
 
 # ------------------------------------------------------------ failures

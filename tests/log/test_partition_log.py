@@ -12,6 +12,8 @@ from barnabas.errors import (
     OutOfOrderSequenceNumber,
     RecordListTooLarge,
 )
+from barnabas.log import segment
+from barnabas.log.files import MemoryFile, NotCached
 from barnabas.log.partition_log import Appended, LogServices
 from barnabas.records.batch import RecordBatch, batches
 
@@ -265,6 +267,24 @@ def test_an_empty_log_has_no_timestamps(tool):
     log = tool.create()
     assert log.offset_for_timestamp(0, up_to=0) is None
     assert log.max_timestamp_offset(0) is None
+
+
+def test_records_that_are_not_cached(memory_tool, monkeypatch):
+    log = memory_tool.create(segment_bytes=200)
+    for _ in range(8):
+        memory_tool.append(log, 1)
+    monkeypatch.setattr(MemoryFile, "is_cached", lambda file, size, at: False)
+    first, active = log.segments[0], log.segments.active
+    with pytest.raises(NotCached) as raised:
+        log.read(1, 1 << 20, up_to=8, minimum_one=True, cached_only=True)
+    at = first.locate(1)
+    assert (raised.value.path, raised.value.at, raised.value.size) == (first.path(".log"), at, first.size - at)
+    assert log.read(1, 1 << 20, up_to=8, minimum_one=True)
+    assert log.read(7, 1 << 20, up_to=8, minimum_one=True, cached_only=True), "the end of the log was just written"
+    monkeypatch.setattr(segment, "_RECENT_BYTES", 0)
+    assert log.read(7, 1 << 20, up_to=8, minimum_one=True, cached_only=True)
+    with pytest.raises(NotCached):
+        log.read(active.base_offset, active.size // 2, up_to=8, minimum_one=True, cached_only=True)
 
 
 # ------------------------------------------------------------ epochs and producers
