@@ -124,8 +124,8 @@ class BrokerConfig:
         return self._values[name]
 
     def default(self, name: str) -> Any:
-        """The value that the config has where nobody sets it."""
-        return self._defaults[name]
+        """Returns the default value: that of a single node only where the config is not set, as Kafka's tools expect."""
+        return _DEFAULTS[name] if self.is_set(name) else self._defaults[name]
 
     def is_set(self, name: str) -> bool:
         """Whether a properties file, the environment, the command line or a dynamic config sets it."""

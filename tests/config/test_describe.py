@@ -233,4 +233,4 @@ def test_the_default_of_a_cluster_of_one_node():
 def test_a_value_that_is_set_on_a_cluster_of_one_node():
     name = "offsets.topic.replication.factor"
     alone = BrokerConfig.from_properties({name: "2"}).with_single_node(True)
-    assert one(describe_broker(alone, [name])) == ("2", 4, True, False, 4, [(name, "2", 4), (name, "1", 5)])
+    assert one(describe_broker(alone, [name])) == ("2", 4, True, False, 4, [(name, "2", 4), (name, "3", 5)])
