@@ -124,7 +124,7 @@ class BrokerConfig:
         return self._values[name]
 
     def default(self, name: str) -> Any:
-        """Returns the default value: that of a single node only where the config is not set, as Kafka's tools expect."""
+        """Returns the default value. A single node has its own ones only for configs that are not set."""
         return _DEFAULTS[name] if self.is_set(name) else self._defaults[name]
 
     def is_set(self, name: str) -> bool:
