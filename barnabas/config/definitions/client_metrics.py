@@ -25,7 +25,7 @@ CONFIGS = (
         [],
         Items(),
         MEDIUM,
-        "Which clients the subscription is for: attribute=pattern, separated by commas.",
+        "The clients of the subscription: attribute=pattern, separated by commas.",
         CLUSTER_WIDE,
     ),
 )

@@ -13,17 +13,17 @@ CONFIGS = (
         ["classic", "consumer", "streams"],
         Items(("consumer", "classic", "share", "streams"), may_be_empty=False),
         MEDIUM,
-        "Which kinds of group are served.",
+        "The group protocols that the broker supports.",
         in_effect=True,
     ),
-    ConfigDef("group.coordinator.threads", INT, 4, at_least(1), HIGH, "Threads of the group coordinator."),
+    ConfigDef("group.coordinator.threads", INT, 4, at_least(1), HIGH, "How many threads run the group coordinator."),
     ConfigDef(
         "group.coordinator.background.threads",
         INT,
         2,
         at_least(1),
         HIGH,
-        "Threads for the group coordinator's long computations.",
+        "How many threads run the long computations of the group coordinator.",
     ),
     ConfigDef(
         "group.coordinator.append.linger.ms",
@@ -31,7 +31,7 @@ CONFIGS = (
         -1,
         at_least(-1),
         MEDIUM,
-        "How long the group coordinator gathers records before it writes them; -1 adapts.",
+        "How long the group coordinator collects records before it writes them; -1 adapts to the load.",
     ),
     ConfigDef(
         "group.coordinator.cached.buffer.max.bytes",
@@ -48,7 +48,7 @@ CONFIGS = (
         5000,
         at_least(1),
         HIGH,
-        "How long a commit of offsets waits for its replicas.",
+        "How long an offset commit waits for its replicas.",
     ),
     ConfigDef(
         "offsets.load.buffer.size",
@@ -56,7 +56,7 @@ CONFIGS = (
         5_242_880,
         at_least(1),
         HIGH,
-        "How much of the offsets topic is read at a time when it is loaded.",
+        "How many bytes of the offsets topic are read at a time when a partition is loaded.",
         in_effect=True,
     ),
     ConfigDef(
@@ -101,7 +101,7 @@ CONFIGS = (
         4096,
         None,
         HIGH,
-        "How long the text beside a committed offset may be.",
+        "The largest metadata string of a committed offset, in characters.",
         in_effect=True,
     ),
     ConfigDef(
@@ -110,7 +110,7 @@ CONFIGS = (
         10_080,
         at_least(1),
         HIGH,
-        "How long offsets outlive the last member of their group.",
+        "How long committed offsets are kept after their group became empty.",
         in_effect=True,
     ),
     ConfigDef(
@@ -119,7 +119,7 @@ CONFIGS = (
         600_000,
         at_least(1),
         HIGH,
-        "How often offsets are looked through for expired ones.",
+        "How often expired offsets are removed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -128,7 +128,7 @@ CONFIGS = (
         6000,
         None,
         MEDIUM,
-        "The shortest session time-out that a classic member may ask for.",
+        "The shortest session time-out that a member of a classic group may request.",
         in_effect=True,
     ),
     ConfigDef(
@@ -137,7 +137,7 @@ CONFIGS = (
         1_800_000,
         None,
         MEDIUM,
-        "The longest session time-out that a classic member may ask for.",
+        "The longest session time-out that a member of a classic group may request.",
         in_effect=True,
     ),
     ConfigDef(
@@ -164,7 +164,7 @@ CONFIGS = (
         45_000,
         at_least(1),
         MEDIUM,
-        "A consumer group's member that was silent for so long is removed.",
+        "How long a member of a consumer group may send no heartbeat before it is removed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -191,7 +191,7 @@ CONFIGS = (
         5000,
         at_least(1),
         MEDIUM,
-        "How often members of a consumer group are told to send heartbeats.",
+        "How often members of a consumer group send heartbeats.",
         in_effect=True,
     ),
     ConfigDef(
@@ -227,7 +227,7 @@ CONFIGS = (
         ["uniform", "range"],
         assignors("uniform", "range"),
         MEDIUM,
-        "The assignors that consumer groups may choose from; the first is the default.",
+        "The assignors that consumer groups may use; the first is the default.",
         in_effect=True,
     ),
     ConfigDef(
@@ -236,7 +236,7 @@ CONFIGS = (
         "bidirectional",
         OneOf(("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), ignore_case=True),
         MEDIUM,
-        "Whether groups may change between the classic and the consumer protocol while in use.",
+        "Whether groups with members may be upgraded to the consumer protocol and downgraded to the classic one.",
         in_effect=True,
     ),
     ConfigDef(
@@ -245,7 +245,7 @@ CONFIGS = (
         1000,
         at_least(0),
         MEDIUM,
-        "The least time between two assignments of a consumer group.",
+        "The shortest time between two assignments of a consumer group.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -283,7 +283,7 @@ CONFIGS = (
         45_000,
         at_least(1),
         MEDIUM,
-        "A streams group's member that was silent for so long is removed.",
+        "How long a member of a streams group may send no heartbeat before it is removed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -310,7 +310,7 @@ CONFIGS = (
         5000,
         at_least(1),
         MEDIUM,
-        "How often members of a streams group are told to send heartbeats.",
+        "How often members of a streams group send heartbeats.",
         in_effect=True,
     ),
     ConfigDef(
@@ -346,7 +346,7 @@ CONFIGS = (
         0,
         at_least(0),
         MEDIUM,
-        "How many standby copies of its state a streams group keeps.",
+        "How many standby replicas a streams group has for each task.",
         in_effect=True,
     ),
     ConfigDef(
@@ -373,7 +373,7 @@ CONFIGS = (
         1000,
         at_least(0),
         MEDIUM,
-        "The least time between two assignments of a streams group.",
+        "The shortest time between two assignments of a streams group.",
         CLUSTER_WIDE,
         in_effect=True,
     ),

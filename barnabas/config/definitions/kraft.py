@@ -13,7 +13,7 @@ CONFIGS = (
         60_000,
         None,
         MEDIUM,
-        "How long a starting broker tries to register with the controller.",
+        "How long a broker tries to register with the controller at startup.",
     ),
     ConfigDef(
         "broker.heartbeat.interval.ms",
@@ -21,7 +21,7 @@ CONFIGS = (
         2000,
         None,
         MEDIUM,
-        "How often a broker tells the controller that it is alive.",
+        "How often a broker sends a heartbeat to the controller.",
     ),
     ConfigDef(
         "broker.session.timeout.ms",
@@ -29,7 +29,7 @@ CONFIGS = (
         9000,
         None,
         MEDIUM,
-        "A broker that was silent for so long is fenced by the controller.",
+        "How long a broker may send no heartbeat before the controller fences it.",
     ),
     ConfigDef(
         "controller.listener.names",
@@ -37,7 +37,7 @@ CONFIGS = (
         None,
         Items(may_be_empty=False),
         HIGH,
-        "Which listeners are the controller's.",
+        "The names of the controller's listeners.",
         in_effect=True,
     ),
     ConfigDef(
@@ -46,7 +46,7 @@ CONFIGS = (
         "GSSAPI",
         None,
         HIGH,
-        "The SASL mechanism by which brokers and controllers reach a controller.",
+        "The SASL mechanism for connections to the controller.",
     ),
     ConfigDef(
         "controller.socket.timeout.ms",
@@ -54,7 +54,7 @@ CONFIGS = (
         30_000,
         None,
         MEDIUM,
-        "How long a connection to the controller may be silent.",
+        "The socket time-out of connections to the controller.",
     ),
     ConfigDef(
         "controller.performance.sample.period.ms",
@@ -80,7 +80,7 @@ CONFIGS = (
         20_971_520,
         at_least(1),
         HIGH,
-        "How much metadata log may grow before a snapshot of it is written.",
+        "How many bytes the metadata log may grow before a snapshot is written.",
         in_effect=True,
     ),
     ConfigDef(
@@ -89,7 +89,7 @@ CONFIGS = (
         3_600_000,
         at_least(0),
         HIGH,
-        "How long after a change a snapshot is written at the latest; 0 goes by size alone.",
+        "The longest time between a change and the next snapshot; 0 disables snapshots by time.",
         in_effect=True,
     ),
     ConfigDef(
@@ -98,7 +98,7 @@ CONFIGS = (
         None,
         None,
         HIGH,
-        "Where the metadata log is kept; by default the first of log.dirs.",
+        "The directory of the metadata log. Default: the first of log.dirs.",
     ),
     ConfigDef(
         "metadata.log.segment.bytes",
@@ -124,7 +124,7 @@ CONFIGS = (
         104_857_600,
         None,
         HIGH,
-        "How large metadata log and snapshots may be before old ones go.",
+        "How many bytes the metadata log and its snapshots may have before old ones are deleted.",
         in_effect=True,
     ),
     ConfigDef(
@@ -133,7 +133,7 @@ CONFIGS = (
         604_800_000,
         None,
         HIGH,
-        "How long metadata log and snapshots are kept.",
+        "How long the metadata log and its snapshots are kept.",
         in_effect=True,
     ),
     ConfigDef(
@@ -142,7 +142,7 @@ CONFIGS = (
         500,
         at_least(0),
         LOW,
-        "How often an idle controller writes a no-op record; 0 never.",
+        "How often an idle controller writes a no-op record; 0 disables it.",
     ),
     ConfigDef(
         "internal.metadata.log.segment.bytes",
@@ -150,7 +150,7 @@ CONFIGS = (
         None,
         None,
         LOW,
-        "A metadata segment size below what Kafka allows, for tests.",
+        "A segment size of the metadata log below Kafka's minimum, for tests.",
         internal=True,
     ),
     ConfigDef(
@@ -168,7 +168,7 @@ CONFIGS = (
         60_000,
         None,
         LOW,
-        "How long files of the metadata log outlive their deletion, for tests.",
+        "How long deleted files of the metadata log are kept, for tests.",
         internal=True,
     ),
     ConfigDef(
@@ -177,7 +177,7 @@ CONFIGS = (
         [],
         voters,
         HIGH,
-        "The controllers of a static quorum: id@host:port, separated by commas. Of nobody but this node, so far.",
+        "The controllers of a static quorum: id@host:port, separated by commas. Only this node is supported.",
         in_effect=True,
     ),
     ConfigDef(
@@ -194,7 +194,7 @@ CONFIGS = (
         1000,
         at_least(0),
         HIGH,
-        "How long to wait for votes before a new election starts.",
+        "How long a candidate waits for votes before it starts a new election.",
     ),
     ConfigDef(
         "controller.quorum.fetch.timeout.ms",
@@ -202,7 +202,7 @@ CONFIGS = (
         2000,
         at_least(0),
         HIGH,
-        "How long a controller may hear nothing of its leader before it stands for election.",
+        "How long a controller may fetch nothing from its leader before it becomes a candidate.",
     ),
     ConfigDef(
         "controller.quorum.election.backoff.max.ms",
@@ -218,7 +218,7 @@ CONFIGS = (
         25,
         at_least(0),
         MEDIUM,
-        "How long the quorum's leader gathers records before it writes them.",
+        "How long the leader of the quorum collects records before it writes them.",
     ),
     ConfigDef(
         "controller.quorum.request.timeout.ms",
@@ -226,7 +226,7 @@ CONFIGS = (
         2000,
         at_least(0),
         MEDIUM,
-        "How long a request to another controller waits for its answer.",
+        "How long a controller waits for the response of another one.",
     ),
     ConfigDef(
         "controller.quorum.retry.backoff.ms",
@@ -242,7 +242,7 @@ CONFIGS = (
         False,
         None,
         LOW,
-        "Whether a controller makes itself a voter of the quorum it finds.",
+        "Whether a controller joins the quorum as a voter automatically.",
     ),
     ConfigDef(
         "controller.quorum.fetch.snapshot.max.bytes",
@@ -250,7 +250,7 @@ CONFIGS = (
         1_048_576,
         at_least(1),
         LOW,
-        "The most that one FetchSnapshot answers.",
+        "The largest response to one FetchSnapshot, in bytes.",
     ),
     ConfigDef(
         "controller.quorum.fetch.max.bytes",
@@ -258,6 +258,6 @@ CONFIGS = (
         1_048_576,
         at_least(1),
         LOW,
-        "The most that one fetch of the metadata log answers.",
+        "The largest response to one fetch of the metadata log, in bytes.",
     ),
 )

@@ -96,7 +96,7 @@ CONFIGS = (
         None,
         None,
         LOW,
-        "The Java class that decides what quota a request counts against.",
+        "The Java class that determines the quota of a request.",
     ),
     ConfigDef(
         "leader.replication.throttled.rate",

@@ -1,7 +1,7 @@
 """Configs of our own, which Apache Kafka does not have; they begin with ``barnabas.``.
 
-Knows nothing of values that were set. DescribeConfigs shows one only where it is set: a tool that compares brokers is
-not to stumble over it.
+Knows nothing of values that were set. DescribeConfigs returns one only if it is set, so that tools that
+compare brokers find no unknown configs.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ CONFIGS: Sequence[ConfigDef] = (
         None,
         None,
         LOW,
-        "The release of Apache Kafka, 0.8 to 4.4, that clients take the broker for. Unset: all that it answers.",
+        "The release of Apache Kafka, 0.8 to 4.4, whose API versions are offered. Default: all supported ones.",
         in_effect=True,
         internal=True,
     ),
@@ -25,7 +25,7 @@ CONFIGS: Sequence[ConfigDef] = (
         False,
         None,
         LOW,
-        "Whether the CRC of each batch is checked when it is read; CORRUPT_MESSAGE answers for a damaged one.",
+        "Whether the CRC of each batch is checked when it is read. A damaged batch is answered with CORRUPT_MESSAGE.",
         CLUSTER_WIDE,
         in_effect=True,
         internal=True,

@@ -109,7 +109,12 @@ CONFIGS = (
         internal=True,
     ),
     ConfigDef(
-        "remote.log.manager.thread.pool.size", INT, 2, at_least(1), MEDIUM, "Threads that look after remote segments."
+        "remote.log.manager.thread.pool.size",
+        INT,
+        2,
+        at_least(1),
+        MEDIUM,
+        "How many threads look after remote segments.",
     ),
     ConfigDef(
         "remote.log.manager.copier.thread.pool.size",
@@ -117,7 +122,7 @@ CONFIGS = (
         10,
         at_least(1),
         MEDIUM,
-        "Threads that copy segments to remote storage.",
+        "How many threads copy segments to remote storage.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -126,7 +131,7 @@ CONFIGS = (
         10,
         at_least(1),
         MEDIUM,
-        "Threads that remove expired segments from remote storage.",
+        "How many threads remove expired segments from remote storage.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -135,7 +140,7 @@ CONFIGS = (
         2,
         at_least(1),
         MEDIUM,
-        "Threads by which followers keep up with remote segments.",
+        "How many threads of followers read the metadata of remote segments.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -179,7 +184,7 @@ CONFIGS = (
         10,
         at_least(1),
         MEDIUM,
-        "Threads that read from remote storage.",
+        "How many threads read from remote storage.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -196,7 +201,7 @@ CONFIGS = (
         -2,
         at_least(-2),
         MEDIUM,
-        "How long segments stay on local disk once they are remote; -2 goes by the log's retention time.",
+        "How long segments stay on local disk after they were copied to remote storage; -2 means log.retention.ms.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -205,7 +210,7 @@ CONFIGS = (
         -2,
         at_least(-2),
         MEDIUM,
-        "How much of a log stays on local disk once it is remote; -2 goes by the log's retention size.",
+        "How many bytes stay on local disk after they were copied to remote storage; -2 means log.retention.bytes.",
         CLUSTER_WIDE,
     ),
     ConfigDef(

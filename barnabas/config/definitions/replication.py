@@ -13,7 +13,7 @@ CONFIGS = (
         30_000,
         None,
         HIGH,
-        "A follower that was behind for so long is taken out of the in-sync replicas.",
+        "How long a follower may be behind before it is removed from the in-sync replicas.",
     ),
     ConfigDef(
         "replica.socket.timeout.ms",
@@ -21,7 +21,7 @@ CONFIGS = (
         30_000,
         None,
         HIGH,
-        "How long a follower's request to its leader waits for the answer.",
+        "How long a follower waits for the response of its leader.",
     ),
     ConfigDef(
         "replica.socket.receive.buffer.bytes",
@@ -37,23 +37,29 @@ CONFIGS = (
         1_048_576,
         at_least(0),
         MEDIUM,
-        "The most that a follower fetches of one partition; a first batch is given whole.",
+        "How many bytes a follower fetches of one partition. The first batch is returned whole even if it is larger.",
     ),
-    ConfigDef("replica.fetch.wait.max.ms", INT, 500, None, HIGH, "How long a follower's fetch may wait for data."),
+    ConfigDef("replica.fetch.wait.max.ms", INT, 500, None, HIGH, "How long a fetch of a follower may wait for data."),
     ConfigDef(
-        "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, "How long a follower pauses after a failed fetch."
+        "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, "The pause of a follower after a failed fetch."
     ),
-    ConfigDef("replica.fetch.min.bytes", INT, 1, None, HIGH, "How many bytes a follower's fetch waits for."),
+    ConfigDef("replica.fetch.min.bytes", INT, 1, None, HIGH, "How many bytes a fetch of a follower waits for."),
     ConfigDef(
         "replica.fetch.response.max.bytes",
         INT,
         10_485_760,
         at_least(0),
         MEDIUM,
-        "The most that one answer to a follower's fetch holds.",
+        "The largest response to a fetch of a follower, in bytes.",
     ),
     ConfigDef(
-        "num.replica.fetchers", INT, 1, at_least(1), HIGH, "Threads that fetch from each other broker.", CLUSTER_WIDE
+        "num.replica.fetchers",
+        INT,
+        1,
+        at_least(1),
+        HIGH,
+        "How many threads fetch from each other broker.",
+        CLUSTER_WIDE,
     ),
     ConfigDef(
         "replica.high.watermark.checkpoint.interval.ms",
@@ -61,7 +67,7 @@ CONFIGS = (
         5000,
         None,
         HIGH,
-        "How often high watermarks are written down.",
+        "How often high watermarks are written to a checkpoint file.",
         in_effect=True,
     ),
     ConfigDef(
@@ -70,7 +76,7 @@ CONFIGS = (
         1000,
         None,
         MEDIUM,
-        "How many finished fetches the list of waiting ones gathers before it is tidied.",
+        "After how many completed fetches the purgatory of fetches is purged.",
     ),
     ConfigDef(
         "producer.purgatory.purge.interval.requests",
@@ -78,7 +84,7 @@ CONFIGS = (
         1000,
         None,
         MEDIUM,
-        "How many finished produces the list of waiting ones gathers before it is tidied.",
+        "After how many completed produce requests their purgatory is purged.",
     ),
     ConfigDef(
         "delete.records.purgatory.purge.interval.requests",
@@ -86,7 +92,7 @@ CONFIGS = (
         1,
         None,
         MEDIUM,
-        "How many finished DeleteRecords the list of waiting ones gathers before it is tidied.",
+        "After how many completed DeleteRecords requests their purgatory is purged.",
     ),
     ConfigDef(
         "share.fetch.purgatory.purge.interval.requests",
@@ -94,7 +100,7 @@ CONFIGS = (
         1000,
         None,
         MEDIUM,
-        "How many finished share fetches the list of waiting ones gathers before it is tidied.",
+        "After how many completed share fetches their purgatory is purged.",
     ),
     ConfigDef(
         "auto.leader.rebalance.enable",
@@ -102,7 +108,7 @@ CONFIGS = (
         True,
         None,
         HIGH,
-        "Whether leadership goes back to preferred replicas by itself.",
+        "Whether leadership returns to the preferred replicas automatically.",
     ),
     ConfigDef(
         "leader.imbalance.check.interval.seconds",
@@ -110,7 +116,7 @@ CONFIGS = (
         300,
         at_least(1),
         HIGH,
-        "How often preferred replicas are compared with leaders.",
+        "How often the controller checks whether partitions are led by their preferred replicas.",
     ),
     ConfigDef(
         "unclean.leader.election.interval.ms",
@@ -127,7 +133,7 @@ CONFIGS = (
         False,
         None,
         HIGH,
-        "Whether a replica that is not in sync may become leader, at the price of lost records.",
+        "Whether a replica that is not in sync may become leader, which may lose records.",
         CLUSTER_WIDE,
     ),
     ConfigDef(

@@ -47,7 +47,7 @@ CONFIGS = (
         None,
         None,
         MEDIUM,
-        "The Java class that answers a SASL server's questions.",
+        "The Java class of the callback handler of the SASL server.",
     ),
     ConfigDef(
         "sasl.kerberos.principal.to.local.rules",
@@ -73,7 +73,7 @@ CONFIGS = (
         None,
         None,
         MEDIUM,
-        "The Java class that answers a SASL client's questions.",
+        "The Java class of the callback handler of the SASL client.",
     ),
     ConfigDef("sasl.login.class", CLASS, None, None, MEDIUM, "The Java class that logs the broker in."),
     ConfigDef(
@@ -82,7 +82,7 @@ CONFIGS = (
         None,
         None,
         MEDIUM,
-        "The Java class that answers a login's questions.",
+        "The Java class of the callback handler of the login.",
     ),
     ConfigDef(
         "sasl.kerberos.service.name",
@@ -102,7 +102,7 @@ CONFIGS = (
         0.8,
         None,
         MEDIUM,
-        "The share of a ticket's life after which it is renewed.",
+        "The ratio of a ticket's lifetime after which it is renewed.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -111,7 +111,7 @@ CONFIGS = (
         0.05,
         None,
         MEDIUM,
-        "By what share the renewal of a ticket varies at random.",
+        "The random part of the ticket renewal time, as a ratio.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -120,7 +120,7 @@ CONFIGS = (
         60_000,
         None,
         MEDIUM,
-        "The least time between two Kerberos logins.",
+        "The shortest time between two Kerberos logins.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -129,7 +129,7 @@ CONFIGS = (
         0.8,
         None,
         MEDIUM,
-        "The share of a credential's life after which it is refreshed.",
+        "The ratio of a credential's lifetime after which it is refreshed.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -138,7 +138,7 @@ CONFIGS = (
         0.05,
         None,
         MEDIUM,
-        "By what share the refresh of a credential varies at random.",
+        "The random part of the credential refresh time, as a ratio.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -147,7 +147,7 @@ CONFIGS = (
         60,
         None,
         MEDIUM,
-        "The least time before a credential is refreshed.",
+        "The shortest time before a credential is refreshed.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -156,7 +156,7 @@ CONFIGS = (
         300,
         None,
         MEDIUM,
-        "How long before its end a credential is refreshed at the latest.",
+        "How long before its expiry a credential is refreshed at the latest.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -198,7 +198,7 @@ CONFIGS = (
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
         None,
         MEDIUM,
-        "The Java class that judges tokens.",
+        "The Java class that validates tokens.",
     ),
     ConfigDef("sasl.oauthbearer.scope", STRING, None, None, MEDIUM, "The scope that a token is asked for."),
     ConfigDef(
@@ -289,14 +289,14 @@ CONFIGS = (
     ConfigDef(
         "sasl.oauthbearer.sub.claim.name", STRING, "sub", None, LOW, "The claim of a token that holds its subject."
     ),
-    ConfigDef("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM, "Where tokens are fetched."),
+    ConfigDef("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM, "The URL of the token endpoint."),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.url",
         STRING,
         None,
         None,
         MEDIUM,
-        "Where the keys that verify tokens are fetched.",
+        "The URL of the keys that verify tokens.",
     ),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms",
@@ -328,7 +328,7 @@ CONFIGS = (
         30,
         None,
         LOW,
-        "How far clocks may differ when a token's times are judged.",
+        "The tolerated clock difference when the times of a token are validated.",
     ),
     ConfigDef(
         "sasl.oauthbearer.expected.audience",
@@ -336,7 +336,7 @@ CONFIGS = (
         [],
         Items(),
         HIGH,
-        "The audiences a token must be for; empty takes any.",
+        "The expected audiences of a token; empty accepts any.",
     ),
     ConfigDef(
         "sasl.oauthbearer.expected.issuer",
@@ -344,6 +344,6 @@ CONFIGS = (
         None,
         None,
         HIGH,
-        "The issuer a token must come from; none takes any.",
+        "The expected issuer of a token; if not set, any is accepted.",
     ),
 )

@@ -14,7 +14,7 @@ CONFIGS = (
         "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
         None,
         MEDIUM,
-        "The Java class that tells from a connection who its client is.",
+        "The Java class that determines the principal of a connection.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -129,7 +129,7 @@ CONFIGS = (
         "SunX509",
         None,
         MEDIUM,
-        "The Java algorithm that chooses a key.",
+        "The Java algorithm of the key manager.",
         PER_BROKER,
     ),
     ConfigDef(
@@ -138,7 +138,7 @@ CONFIGS = (
         "PKIX",
         None,
         MEDIUM,
-        "The Java algorithm that judges a certificate.",
+        "The Java algorithm of the trust manager.",
         PER_BROKER,
     ),
     ConfigDef(

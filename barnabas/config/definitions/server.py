@@ -28,7 +28,7 @@ CONFIGS = (
         -1,
         None,
         HIGH,
-        "Kafka's older name for node.id; set one of them, or both to the same number.",
+        "The older name of node.id. If both are set, they must be equal.",
         in_effect=True,
     ),
     ConfigDef(
@@ -37,7 +37,7 @@ CONFIGS = (
         None,
         None,
         MEDIUM,
-        "Which rack, zone or room this broker stands in; replicas are spread over racks.",
+        "The rack of this broker. The replicas of a partition are spread over racks.",
         in_effect=True,
     ),
     ConfigDef(
@@ -46,7 +46,7 @@ CONFIGS = (
         None,
         Items(("broker", "controller"), may_be_empty=False),
         HIGH,
-        "What this process is: a broker, a controller, or both.",
+        "The roles of this process: broker, controller, or both.",
         in_effect=True,
     ),
     ConfigDef(
@@ -55,7 +55,7 @@ CONFIGS = (
         None,
         at_least(0),
         HIGH,
-        "The number by which this node is known in its cluster.",
+        "The id of this node, unique in its cluster.",
         in_effect=True,
     ),
     ConfigDef(
@@ -74,7 +74,7 @@ CONFIGS = (
         None,
         Items(may_be_empty=False, may_be_null=True),
         HIGH,
-        "What clients are told to connect to, where that differs from what listeners binds.",
+        "The addresses that clients connect to, if they differ from listeners.",
         in_effect=True,
     ),
     ConfigDef(
@@ -83,7 +83,7 @@ CONFIGS = (
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         None,
         LOW,
-        "Which security protocol each listener's name stands for.",
+        "The security protocol of each listener name.",
         PER_BROKER,
         in_effect=True,
     ),
@@ -93,7 +93,7 @@ CONFIGS = (
         None,
         None,
         MEDIUM,
-        "The listener by which brokers reach one another; by default the first of security.inter.broker.protocol.",
+        "The listener for connections between brokers. Default: the listener of security.inter.broker.protocol.",
         in_effect=True,
     ),
     ConfigDef(
@@ -102,7 +102,7 @@ CONFIGS = (
         "PLAINTEXT",
         OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
         MEDIUM,
-        "The security protocol between brokers, where inter.broker.listener.name does not say.",
+        "The security protocol between brokers if inter.broker.listener.name is not set.",
         in_effect=True,
     ),
     ConfigDef(
@@ -119,7 +119,7 @@ CONFIGS = (
         102_400,
         None,
         HIGH,
-        "SO_SNDBUF of a client's connection; -1 leaves it to the operating system.",
+        "SO_SNDBUF of connections; -1 uses the default of the operating system.",
         in_effect=True,
     ),
     ConfigDef(
@@ -128,7 +128,7 @@ CONFIGS = (
         102_400,
         None,
         HIGH,
-        "SO_RCVBUF of a client's connection; -1 leaves it to the operating system.",
+        "SO_RCVBUF of connections; -1 uses the default of the operating system.",
         in_effect=True,
     ),
     ConfigDef(
@@ -137,7 +137,7 @@ CONFIGS = (
         104_857_600,
         at_least(1),
         HIGH,
-        "The largest request that is read; a connection that announces a larger one is closed.",
+        "The largest request; a connection that sends a larger one is closed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -155,7 +155,7 @@ CONFIGS = (
         10_000,
         None,
         MEDIUM,
-        "How long the broker's own connections may take to be set up, at the first try.",
+        "How long the broker waits for its own connections to be established, at the first attempt.",
     ),
     ConfigDef(
         "socket.connection.setup.timeout.max.ms",
@@ -163,7 +163,7 @@ CONFIGS = (
         30_000,
         None,
         MEDIUM,
-        "The most that the time for setting up a connection grows to after failures.",
+        "The longest wait for a connection to be established, after repeated failures.",
     ),
     ConfigDef(
         "max.connections.per.ip",
@@ -171,7 +171,7 @@ CONFIGS = (
         MAX_INT,
         at_least(0),
         MEDIUM,
-        "How many connections one address may have.",
+        "How many connections the broker accepts from one IP address.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -191,7 +191,7 @@ CONFIGS = (
         MAX_INT,
         at_least(0),
         MEDIUM,
-        "How many connections the broker takes in all; a listener's own limit has its prefix.",
+        "How many connections the broker accepts in total; with a listener's prefix, on that listener.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -201,7 +201,7 @@ CONFIGS = (
         MAX_INT,
         at_least(0),
         MEDIUM,
-        "How many connections a second the broker accepts.",
+        "How many connections per second the broker accepts.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -210,7 +210,7 @@ CONFIGS = (
         600_000,
         None,
         MEDIUM,
-        "A connection that was silent for so long is closed.",
+        "How long a connection may be idle before it is closed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -227,7 +227,7 @@ CONFIGS = (
         0,
         None,
         MEDIUM,
-        "How long a SASL session lasts before its client must authenticate again; 0 for ever.",
+        "How long a SASL session lasts before its client must authenticate again; 0 sets no limit.",
     ),
     ConfigDef(
         "queued.max.requests",
@@ -235,7 +235,7 @@ CONFIGS = (
         500,
         at_least(1),
         HIGH,
-        "How many requests may wait for a thread before the network stops reading.",
+        "How many requests may be queued before the network threads stop reading.",
     ),
     ConfigDef(
         "queued.max.request.bytes",
@@ -243,23 +243,29 @@ CONFIGS = (
         -1,
         None,
         MEDIUM,
-        "How many bytes of requests may wait before the network stops reading; -1 sets no limit.",
+        "How many bytes of requests may be queued before the network threads stop reading; -1 sets no limit.",
     ),
     ConfigDef(
-        "num.network.threads", INT, 3, at_least(1), HIGH, "Threads that read from and write to sockets.", CLUSTER_WIDE
+        "num.network.threads",
+        INT,
+        3,
+        at_least(1),
+        HIGH,
+        "How many threads read from and write to sockets.",
+        CLUSTER_WIDE,
     ),
-    ConfigDef("num.io.threads", INT, 8, at_least(1), HIGH, "Threads that work on requests.", CLUSTER_WIDE),
+    ConfigDef("num.io.threads", INT, 8, at_least(1), HIGH, "How many threads process requests.", CLUSTER_WIDE),
+    ConfigDef("background.threads", INT, 10, at_least(1), HIGH, "How many threads do background work.", CLUSTER_WIDE),
     ConfigDef(
-        "background.threads", INT, 10, at_least(1), HIGH, "Threads for work that no client waits for.", CLUSTER_WIDE
+        "request.timeout.ms", INT, 30_000, None, HIGH, "How long the broker waits for the response to its own requests."
     ),
-    ConfigDef("request.timeout.ms", INT, 30_000, None, HIGH, "How long the broker's own requests wait for an answer."),
     ConfigDef(
         "message.max.bytes",
         INT,
         1_048_588,
         at_least(0),
         HIGH,
-        "The largest batch of records that a topic takes, compressed, unless max.message.bytes says otherwise.",
+        "The largest record batch that topics accept, after compression. A topic's max.message.bytes overrides it.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -269,7 +275,7 @@ CONFIGS = (
         "producer",
         OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
         HIGH,
-        "The codec that logs are kept in; producer keeps what the producer chose.",
+        "The compression codec of topics; producer keeps the codec of the producer.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -279,7 +285,7 @@ CONFIGS = (
         -1,
         gzip_level,
         MEDIUM,
-        "How hard gzip tries, 1 to 9, where the broker compresses; -1 is the codec's own choice.",
+        "The compression level if compression.type is gzip: 1 to 9, or -1 for the default of the codec.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -289,7 +295,7 @@ CONFIGS = (
         9,
         Between(1, 17),
         MEDIUM,
-        "How hard lz4 tries, 1 to 17, where the broker compresses.",
+        "The compression level if compression.type is lz4: 1 to 17.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -299,7 +305,7 @@ CONFIGS = (
         3,
         Between(-131_072, 22),
         MEDIUM,
-        "How hard zstd tries, -131072 to 22, where the broker compresses.",
+        "The compression level if compression.type is zstd: -131072 to 22.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -309,7 +315,7 @@ CONFIGS = (
         1000,
         at_least(0),
         MEDIUM,
-        "How many incremental fetch sessions are kept; 0 keeps none.",
+        "How many incremental fetch sessions the broker keeps; 0 disables them.",
         in_effect=True,
     ),
     ConfigDef(
@@ -318,7 +324,7 @@ CONFIGS = (
         57_671_680,
         at_least(1024),
         MEDIUM,
-        "The most that one fetch answers, whatever its client asks; a first batch is given whole.",
+        "The largest response to one fetch, in bytes. The first batch is returned whole even if it is larger.",
         in_effect=True,
     ),
     ConfigDef(
@@ -327,7 +333,7 @@ CONFIGS = (
         2000,
         at_least(1),
         MEDIUM,
-        "How many partitions one DescribeTopicPartitions answer lists at most.",
+        "How many partitions one DescribeTopicPartitions response contains at most.",
         in_effect=True,
     ),
     ConfigDef("delete.topic.enable", BOOLEAN, True, None, HIGH, "Whether topics can be deleted.", in_effect=True),
@@ -337,7 +343,7 @@ CONFIGS = (
         True,
         None,
         HIGH,
-        "Whether asking for a topic that is not there makes it.",
+        "Whether a Metadata request for an unknown topic creates it.",
         in_effect=True,
     ),
     ConfigDef(
@@ -346,7 +352,7 @@ CONFIGS = (
         1,
         at_least(1),
         MEDIUM,
-        "How many partitions a topic gets whose creator does not say.",
+        "The default number of partitions of a new topic.",
         in_effect=True,
     ),
     ConfigDef(
@@ -355,7 +361,7 @@ CONFIGS = (
         1,
         None,
         MEDIUM,
-        "How many replicas a topic gets whose creator does not say.",
+        "The default replication factor of a new topic.",
         in_effect=True,
     ),
     ConfigDef(
@@ -364,7 +370,7 @@ CONFIGS = (
         True,
         None,
         MEDIUM,
-        "Whether leaders are moved away before a broker stops.",
+        "Whether a broker hands over its leaderships before it stops.",
     ),
     ConfigDef("create.topic.policy.class.name", CLASS, None, None, LOW, "A Java class that approves new topics."),
     ConfigDef(
@@ -376,7 +382,7 @@ CONFIGS = (
         [],
         Items(),
         LOW,
-        "Names of the providers that ${provider:path:key} in a value may ask.",
+        "The names of config providers, which resolve ${provider:path:key} in values.",
         CLUSTER_WIDE,
     ),
     ConfigDef(
@@ -385,7 +391,7 @@ CONFIGS = (
         "",
         not_null,
         LOW,
-        "The class that decides who may do what; empty lets everybody do everything.",
+        "The class of the authorizer; empty disables authorization.",
     ),
     ConfigDef(
         "unstable.api.versions.enable",
@@ -393,7 +399,7 @@ CONFIGS = (
         False,
         None,
         HIGH,
-        "Whether versions of requests that are still being designed are offered.",
+        "Whether unstable API versions are offered.",
         internal=True,
     ),
     ConfigDef(
@@ -402,7 +408,7 @@ CONFIGS = (
         False,
         None,
         HIGH,
-        "Whether feature levels that are still being designed may be used.",
+        "Whether unstable feature levels may be used.",
         internal=True,
     ),
     ConfigDef(
@@ -411,7 +417,7 @@ CONFIGS = (
         MAX_LONG,
         at_least(0),
         MEDIUM,
-        "How long a start may take before it is given up.",
+        "How long a startup may take before it fails.",
         internal=True,
     ),
     ConfigDef(
@@ -420,6 +426,6 @@ CONFIGS = (
         None,
         None,
         HIGH,
-        "Threads that move replicas from one log directory to another.",
+        "How many threads move replicas from one log directory to another.",
     ),
 )

@@ -13,7 +13,7 @@ CONFIGS = (
         45_000,
         at_least(1),
         MEDIUM,
-        "A share group's member that was silent for so long is removed.",
+        "How long a member of a share group may send no heartbeat before it is removed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -40,7 +40,7 @@ CONFIGS = (
         5000,
         at_least(1),
         MEDIUM,
-        "How often members of a share group are told to send heartbeats.",
+        "How often members of a share group send heartbeats.",
         in_effect=True,
     ),
     ConfigDef(
@@ -77,7 +77,7 @@ CONFIGS = (
         1000,
         at_least(0),
         MEDIUM,
-        "The least time between two assignments of a share group.",
+        "The shortest time between two assignments of a share group.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -115,7 +115,7 @@ CONFIGS = (
         5,
         Between(2, 10),
         MEDIUM,
-        "How often a record is given to a share group before it is archived.",
+        "How many times a record is delivered to a share group before it is archived.",
         in_effect=True,
     ),
     ConfigDef(
@@ -142,7 +142,7 @@ CONFIGS = (
         30_000,
         Between(1000, 3_600_000),
         MEDIUM,
-        "How long a member of a share group keeps a record that it does not acknowledge.",
+        "How long a member of a share group holds the lock of an acquired record.",
         in_effect=True,
     ),
     ConfigDef(
@@ -169,7 +169,7 @@ CONFIGS = (
         2000,
         Between(100, 10_000),
         MEDIUM,
-        "How many records of a partition a share group may have in hand.",
+        "How many records of a partition a share group may have acquired at a time.",
         in_effect=True,
     ),
     ConfigDef(
@@ -263,14 +263,14 @@ CONFIGS = (
         internal=True,
         in_effect=True,
     ),
-    ConfigDef("share.coordinator.threads", INT, 1, at_least(1), MEDIUM, "Threads of the share coordinator."),
+    ConfigDef("share.coordinator.threads", INT, 1, at_least(1), MEDIUM, "How many threads run the share coordinator."),
     ConfigDef(
         "share.coordinator.snapshot.update.records.per.snapshot",
         INT,
         500,
         Between(0, 500),
         MEDIUM,
-        "How many updates the share state gets before a full snapshot is written.",
+        "How many updates of a share partition are written before its next snapshot.",
         in_effect=True,
     ),
     ConfigDef(
@@ -279,7 +279,7 @@ CONFIGS = (
         300_000,
         at_least(1),
         LOW,
-        "How often partitions of the share state that nobody changes get a snapshot.",
+        "How often share partitions without changes get a snapshot.",
         internal=True,
         in_effect=True,
     ),
@@ -289,7 +289,7 @@ CONFIGS = (
         5_242_880,
         at_least(1),
         HIGH,
-        "How much of the share state topic is read at a time when it is loaded.",
+        "How many bytes of the share state topic are read at a time when a partition is loaded.",
         in_effect=True,
     ),
     ConfigDef(
@@ -298,7 +298,7 @@ CONFIGS = (
         -1,
         at_least(-1),
         MEDIUM,
-        "How long the share coordinator gathers records before it writes them; -1 adapts.",
+        "How long the share coordinator collects records before it writes them; -1 adapts to the load.",
     ),
     ConfigDef(
         "share.coordinator.write.timeout.ms",

@@ -22,7 +22,7 @@ CONFIGS = (
         5_242_880,
         at_least(1),
         HIGH,
-        "How much of the transaction state topic is read at a time when it is loaded.",
+        "How many bytes of the transaction state topic are read at a time when a partition is loaded.",
         in_effect=True,
     ),
     ConfigDef(
@@ -58,7 +58,7 @@ CONFIGS = (
         True,
         None,
         LOW,
-        "Whether a transactional write first checks that its partition is in the transaction.",
+        "Whether the broker verifies that the partition of a transactional write is part of the transaction.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -68,7 +68,7 @@ CONFIGS = (
         900_000,
         at_least(1),
         HIGH,
-        "The longest time-out that a transactional producer may ask for.",
+        "The longest time-out that a transactional producer may request.",
         in_effect=True,
     ),
     ConfigDef(
@@ -77,7 +77,7 @@ CONFIGS = (
         10_000,
         at_least(1),
         LOW,
-        "How often transactions are looked through for ones past their time-out.",
+        "How often transactions that have timed out are aborted.",
         in_effect=True,
     ),
     ConfigDef(
@@ -86,7 +86,7 @@ CONFIGS = (
         3_600_000,
         at_least(1),
         LOW,
-        "How often transactional ids are looked through for expired ones.",
+        "How often expired transactional ids are removed.",
         in_effect=True,
     ),
     ConfigDef(
@@ -95,7 +95,7 @@ CONFIGS = (
         False,
         None,
         LOW,
-        "Whether a producer may take part in a two-phase commit of someone else's.",
+        "Whether producers may take part in an external two-phase commit.",
     ),
     ConfigDef(
         "transactional.id.expiration.ms",
@@ -103,7 +103,7 @@ CONFIGS = (
         604_800_000,
         at_least(1),
         HIGH,
-        "How long a transactional id that nobody uses is remembered.",
+        "How long an unused transactional id is kept.",
         in_effect=True,
     ),
     ConfigDef(
@@ -112,7 +112,7 @@ CONFIGS = (
         86_400_000,
         at_least(1),
         LOW,
-        "How long a partition remembers the sequences of a producer that writes no more.",
+        "How long a partition keeps the state of a producer that does not write.",
         CLUSTER_WIDE,
         in_effect=True,
     ),
@@ -132,7 +132,7 @@ CONFIGS = (
         100,
         at_least(0),
         HIGH,
-        "How long a write may go on asking for its partitions to be added to a transaction.",
+        "How long the broker retries to add a partition to a transaction.",
         in_effect=True,
     ),
     ConfigDef(
@@ -141,7 +141,7 @@ CONFIGS = (
         20,
         at_least(1),
         HIGH,
-        "The pause before a write asks again for its partitions to be added to a transaction.",
+        "The pause before the broker tries again to add a partition to a transaction.",
         in_effect=True,
     ),
 )
