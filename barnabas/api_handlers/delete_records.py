@@ -8,7 +8,7 @@ from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import derived, error_shape
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import InvalidTopicException, KafkaError, OffsetOutOfRange, PolicyViolation
 from barnabas.wire.message import Response

@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.metadata import Description
 from barnabas.api_handlers.outcome import TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.image import PartitionImage, TopicImage
+from barnabas.cluster.image.image import PartitionImage, TopicImage
 from barnabas.cluster.topic_names import INTERNAL, is_legal_topic_name
 from barnabas.errors import (
     InvalidRequest,

@@ -19,8 +19,8 @@ from barnabas.broker.fetch_sessions import (
     RequestedPartition,
     SessionPartition,
 )
-from barnabas.cluster.delayed_fetch import DelayedFetch
-from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.cluster.replication.delayed_fetch import DelayedFetch
+from barnabas.cluster.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import (
     FencedLeaderEpoch,
     InconsistentTopicId,
@@ -201,8 +201,7 @@ class Reading:
     def read(self) -> tuple[list[PartitionAnswer], int, bool]:
         """Returns the answers, their number of bytes, and whether waiting is pointless.
 
-        If the records of some partitions are not in the page cache, :attr:`not_cached` says which, and the answers are
-        of no use.
+        The answers are of no use when some records are not in the page cache: see :attr:`not_cached`.
         """
         answers: list[PartitionAnswer] = []
         missing: list[PartitionAnswer] = []
@@ -216,9 +215,7 @@ class Reading:
                 partition = hosted.get(key) or self._find(want)
                 log, offset, epoch = partition.log, requested.fetch_offset, requested.current_leader_epoch
                 if is_follower or epoch >= 0 or not partition.leads or log.is_offline:
-                    partition.check_leader(max(epoch, -1))  # any negative epoch means none
-                    if is_follower:
-                        raise NotLeaderOrFollower("the sender has no replica of this partition")
+                    self._check_leader(partition, epoch)
                 if message_sets is not None:
                     message_sets.check(log)
                 up_to = log.last_stable_offset if isolation_level else log.high_watermark
@@ -270,6 +267,11 @@ class Reading:
             )
             answers.append((key, want, data))
         return answers + missing if missing else answers, size, is_complete
+
+    def _check_leader(self, partition: Partition, epoch: int) -> None:
+        partition.check_leader(max(epoch, -1))  # any negative epoch means none
+        if self._is_follower:
+            raise NotLeaderOrFollower("the sender has no replica of this partition")
 
     def _find(self, want: SessionPartition) -> Partition:
         """Returns a partition that is not hosted under its key: its topic may have been created or deleted since."""

@@ -7,7 +7,7 @@ Knows nothing of how a log looks up a timestamp. Rules of Apache Kafka's ``Repli
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.cluster.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError, UnsupportedVersion
 from barnabas.log.partition_log import PartitionLog
 from barnabas.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.cluster.image import TopicImage
+from barnabas.cluster.image.image import TopicImage
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

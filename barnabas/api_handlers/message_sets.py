@@ -4,7 +4,7 @@ Knows nothing of requests and responses. How much is read follows Apache Kafka 3
 ``LazyDownConversionRecords``, with one more limit, since the conversion blocks the event loop.
 """
 
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.replication.partition import Partition
 from barnabas.errors import CorruptMessage, InvalidRecord, UnsupportedCompressionType
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import batches

@@ -14,10 +14,10 @@ from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
 from barnabas.broker.nodes import Node
-from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
-from barnabas.cluster.image import PartitionImage, TopicImage
+from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
+from barnabas.cluster.controller.topic_decisions import has_online_directory
+from barnabas.cluster.image.image import PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
-from barnabas.cluster.topic_decisions import has_online_directory
 from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL, is_legal_topic_name
 from barnabas.errors import (
     InvalidRequest,

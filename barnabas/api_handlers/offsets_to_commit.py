@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from barnabas.api_handlers.by_topic import Answers, merged
 from barnabas.api_handlers.outcome import code_of
-from barnabas.cluster.image import MetadataImage, TopicImage
+from barnabas.cluster.image.image import MetadataImage, TopicImage
 from barnabas.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
 from barnabas.groups.messages import OffsetToCommit
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest

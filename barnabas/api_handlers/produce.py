@@ -23,7 +23,7 @@ from barnabas.api_handlers.produce_in_transaction import (
 )
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     CloseConnection,

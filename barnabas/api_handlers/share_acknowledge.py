@@ -10,7 +10,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import acknowledgements, key_of, leader_endpoints, leader_of, message_of
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import InvalidShareSessionEpoch, KafkaError
 from barnabas.share.messages import TopicPartition
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse

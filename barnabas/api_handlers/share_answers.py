@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.rebalance_protocols import SHARE, require_protocol
 from barnabas.broker.share_sessions import SessionKey
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import (
     FencedLeaderEpoch,
     InvalidRequest,

@@ -18,7 +18,7 @@ from barnabas.broker.marker_sender import MarkerSender
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.commands import (
+from barnabas.cluster.controller.commands import (
     AllocateProducerIds,
     AmendBroker,
     AssignReplicasToDirs,
@@ -31,15 +31,15 @@ from barnabas.cluster.commands import (
     UnfenceBroker,
     UpdateFeatures,
 )
-from barnabas.cluster.controller import Controller, Done, logged
+from barnabas.cluster.controller.controller import Controller, Done, logged
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
-from barnabas.cluster.image import MetadataDelta, MetadataImage
+from barnabas.cluster.image.image import MetadataDelta, MetadataImage
+from barnabas.cluster.image.snapshot_generator import SnapshotLimits
 from barnabas.cluster.internal_topics import is_single_node, log_single_node_defaults
 from barnabas.cluster.node_metadata import NodeMetadata
-from barnabas.cluster.partition import Partition
 from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
 from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
-from barnabas.cluster.snapshot_generator import SnapshotLimits
+from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.group_runtime import GroupRuntime
 from barnabas.broker.transaction_runtime import TransactionRuntime
-from barnabas.cluster.image import MetadataDelta
+from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
 from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.groups.persister import Persister

@@ -7,9 +7,9 @@ from random import Random
 from typing import Protocol
 
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller import Controller
-from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.controller.controller import Controller
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig
 
 

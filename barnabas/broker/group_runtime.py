@@ -8,8 +8,8 @@ from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
-from barnabas.cluster.commands import CreatedTopic, CreateTopics, NewTopic
-from barnabas.cluster.image import MetadataDelta
+from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
+from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config.dynamic import GROUP_RESOURCE
 from barnabas.config.group import GroupSettings

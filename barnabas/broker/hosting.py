@@ -6,8 +6,8 @@ Knows nothing of clients: it creates logs and :class:`Partition` objects from th
 import logging
 from collections.abc import Iterable
 
-from barnabas.cluster.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.image.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
+from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE

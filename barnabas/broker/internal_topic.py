@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.cluster.commands import CreatedTopic, CreateTopics
+from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics
 from barnabas.cluster.internal_topics import new_internal_topic
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.replication.partition import Partition
 from barnabas.coordinators.environment import Done, Environment
 from barnabas.errors import CoordinatorNotAvailable, KafkaError, TopicAlreadyExists
 from barnabas.groups.java_hash import partition_of

@@ -3,7 +3,7 @@
 Knows nothing of the requests to it.
 """
 
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.groups.java_hash import partition_of
 
 

@@ -7,7 +7,7 @@ Knows nothing of why a transaction ends, nor of when a marker is retried. Model:
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import (
     KafkaError,
     KafkaStorageError,

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from barnabas.broker.coordinators import Coordinators
 from barnabas.clock import Clock
-from barnabas.cluster.partition import ACKS_ALL, Partition
+from barnabas.cluster.replication.partition import ACKS_ALL, Partition
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownServerError, UnknownTopicOrPartition
 from barnabas.log.producer_state import BUMPS_EPOCH

@@ -6,7 +6,7 @@ Knows nothing of responses. Results are cached until a broker changes.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from barnabas.cluster.image import BrokerImage
+from barnabas.cluster.image.image import BrokerImage
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from barnabas.broker.leaders import coordinator_of
 from barnabas.clock import Scheduler, Timer
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
 from barnabas.errors import (
     CoordinatorLoadInProgress,

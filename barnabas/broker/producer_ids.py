@@ -6,7 +6,7 @@ Knows nothing of transactions. Corresponds to Apache Kafka's ``RPCProducerIdMana
 import logging
 from collections.abc import Callable
 
-from barnabas.cluster.controller import Done
+from barnabas.cluster.controller.controller import Done
 from barnabas.errors import CoordinatorLoadInProgress, KafkaError
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 
 from barnabas.broker.share_partitions import CachedSharePartition, SharePartitions
 from barnabas.clock import Scheduler
-from barnabas.cluster.delayed_fetch import DelayedFetch
-from barnabas.cluster.partition import READ_COMMITTED
+from barnabas.cluster.replication.delayed_fetch import DelayedFetch
+from barnabas.cluster.replication.partition import READ_COMMITTED
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.log.transaction_index import AbortedTransaction
 from barnabas.log.transactions import marker_of

@@ -13,8 +13,8 @@ from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.persister import Persister
 from barnabas.broker.share_sessions import SessionKey, ShareSession, ShareSessions
 from barnabas.cluster.features import SHARE_VERSION
-from barnabas.cluster.image import MetadataDelta
-from barnabas.cluster.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
+from barnabas.cluster.image.image import MetadataDelta
+from barnabas.cluster.replication.partition import READ_COMMITTED, READ_UNCOMMITTED, Partition
 from barnabas.config.dynamic import GROUP_RESOURCE
 from barnabas.config.group import GroupSettings
 from barnabas.deadlines import Deadlines

@@ -9,7 +9,7 @@ from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
-from barnabas.cluster.image import MetadataDelta
+from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
 from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.coordinators.shard import ShardContext

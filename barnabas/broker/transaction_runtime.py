@@ -8,7 +8,7 @@ from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.internal_topic import runtime_environment
-from barnabas.cluster.image import MetadataDelta
+from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import TRANSACTION_STATE
 from barnabas.coordinators.runtime import CoordinatorRuntime
 from barnabas.coordinators.shard import ShardContext

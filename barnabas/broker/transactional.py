@@ -11,8 +11,8 @@ from typing import Protocol
 
 from barnabas.broker.leaders import coordinator_of
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.replication.partition import Partition
 from barnabas.cluster.topic_names import TRANSACTION_STATE
 from barnabas.config import BrokerConfig
 from barnabas.errors import (

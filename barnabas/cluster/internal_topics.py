@@ -6,9 +6,9 @@ cluster of one node has one replica of each where nobody sets another number.
 
 import logging
 
-from barnabas.cluster.commands import NewTopic
-from barnabas.cluster.decision import Settings
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.controller.commands import NewTopic
+from barnabas.cluster.controller.decision import Settings
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.config import BrokerConfig
 from barnabas.config.profile import SINGLE_NODE

@@ -9,16 +9,16 @@ from random import Random
 from typing import Any
 
 from barnabas.clock import Clock
-from barnabas.cluster import bootstrap
-from barnabas.cluster.controller import Controller
-from barnabas.cluster.decision import ConfigRules, Settings
+from barnabas.cluster.controller import bootstrap
+from barnabas.cluster.controller.controller import Controller
+from barnabas.cluster.controller.decision import ConfigRules, Settings
+from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION
-from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.loader import MetadataLoader
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.image.loader import MetadataLoader
+from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS, SnapshotGenerator, SnapshotLimits
 from barnabas.cluster.quorum.metadata_log import DIRECTORY, MetadataLog, MetadataLogError
 from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
-from barnabas.cluster.snapshot_generator import DEFAULT_LIMITS, SnapshotGenerator, SnapshotLimits
-from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.log.files import Files
 
 logger = logging.getLogger(__name__)

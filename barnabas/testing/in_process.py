@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from barnabas.cluster.commands import (
+from barnabas.cluster.controller.commands import (
     SET,
     ConfigChange,
     ConfigResource,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from barnabas.broker import Broker
-from barnabas.cluster.commands import (
+from barnabas.cluster.controller.commands import (
     SAFE_DOWNGRADE,
     UPGRADE,
     AlterConfigs,
@@ -16,9 +16,9 @@ from barnabas.cluster.commands import (
     FeatureUpdate,
     UpdateFeatures,
 )
-from barnabas.cluster.controller import logged
+from barnabas.cluster.controller.controller import logged
+from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADATA_VERSION
-from barnabas.cluster.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.errors import KafkaError
 

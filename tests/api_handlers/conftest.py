@@ -9,11 +9,11 @@ from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
-from barnabas.cluster.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
-from barnabas.cluster.decision import Surroundings
-from barnabas.cluster.decisions import decide
-from barnabas.cluster.feature_decisions import bootstrap_records, first_records
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.controller.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
+from barnabas.cluster.controller.decision import Surroundings
+from barnabas.cluster.controller.decisions import decide
+from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint

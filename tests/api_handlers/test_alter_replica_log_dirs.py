@@ -4,8 +4,8 @@ import pytest
 
 from barnabas.api_handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from barnabas.api_handlers.describe_log_dirs import describe_log_dirs
-from barnabas.cluster.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
-from barnabas.cluster.partition import READ_UNCOMMITTED
+from barnabas.cluster.controller.commands import ConfigChange, ConfigResource, DeleteTopics, IncrementalAlterConfigs
+from barnabas.cluster.replication.partition import READ_UNCOMMITTED
 from barnabas.errors import (
     NONE,
     InvalidConfig,

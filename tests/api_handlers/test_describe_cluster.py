@@ -1,7 +1,7 @@
 import pytest
 
 from barnabas.api_handlers.describe_cluster import describe_cluster
-from barnabas.cluster.commands import RegisterBroker
+from barnabas.cluster.controller.commands import RegisterBroker
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from tests.submitting import submitted

@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.metadata import metadata
-from barnabas.cluster.commands import RegisterBroker, UnfenceBroker
+from barnabas.cluster.controller.commands import RegisterBroker, UnfenceBroker
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.metadata_records import FenceBrokerRecord

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster import commands
-from barnabas.cluster.commands import ConfigChange, ConfigResource
+from barnabas.cluster.controller import commands
+from barnabas.cluster.controller.commands import ConfigChange, ConfigResource
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError

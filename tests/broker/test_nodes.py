@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.broker.nodes import Node, Nodes
-from barnabas.cluster.image import BrokerImage
+from barnabas.cluster.image.image import BrokerImage
 from barnabas.config.endpoints import Endpoint
 
 

@@ -6,17 +6,17 @@ from random import Random
 import pytest
 
 from barnabas.clock import ManualClock
-from barnabas.cluster import commands
-from barnabas.cluster.commands import UpdateFeatures
-from barnabas.cluster.decision import Surroundings
-from barnabas.cluster.decisions import decide
-from barnabas.cluster.feature_decisions import bootstrap_records, first_records
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.controller import commands
+from barnabas.cluster.controller.commands import UpdateFeatures
+from barnabas.cluster.controller.decision import Surroundings
+from barnabas.cluster.controller.decisions import decide
+from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS
 from barnabas.cluster.node_metadata import NodeMetadata
 from barnabas.cluster.quorum.metadata_log import DEFAULT_RETENTION, MetadataLog, topic_config
 from barnabas.cluster.quorum.record_batches import decode_batches
 from barnabas.cluster.quorum.sole_voter import Voter
-from barnabas.cluster.snapshot_generator import DEFAULT_LIMITS
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint

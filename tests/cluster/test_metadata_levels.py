@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cluster.commands import (
+from barnabas.cluster.controller.commands import (
     AmendBroker,
     AssignReplicasToDirs,
     CordonLogDirs,
@@ -13,7 +13,7 @@ from barnabas.cluster.commands import (
     RegisterController,
     ShutDownBroker,
 )
-from barnabas.cluster.image import MIGRATING_DIRECTORY
+from barnabas.cluster.image.image import MIGRATING_DIRECTORY
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state
 from barnabas.cluster.quorum.record_batches import Control, decode_batches

@@ -3,8 +3,8 @@ import logging
 
 import pytest
 
-from barnabas.cluster.bootstrap import FILE_NAME as BOOTSTRAP_FILE
-from barnabas.cluster.commands import (
+from barnabas.cluster.controller.bootstrap import FILE_NAME as BOOTSTRAP_FILE
+from barnabas.cluster.controller.commands import (
     AllocateProducerIds,
     CreateTopics,
     DeleteTopics,
@@ -13,11 +13,11 @@ from barnabas.cluster.commands import (
     ShutDownBroker,
     UnfenceBroker,
 )
+from barnabas.cluster.image.snapshot_generator import LONG_TO_READ, SnapshotLimits
 from barnabas.cluster.quorum.metadata_log import MetadataLogError, Retention
 from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state, write_quorum_state
 from barnabas.cluster.quorum.record_batches import decode_batches, encode_batches
 from barnabas.cluster.quorum.snapshots import SnapshotId, decode_snapshot
-from barnabas.cluster.snapshot_generator import LONG_TO_READ, SnapshotLimits
 from barnabas.errors import KafkaStorageError
 from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch

@@ -1,6 +1,6 @@
 import pytest
 
-from barnabas.cluster.commands import (
+from barnabas.cluster.controller.commands import (
     AllocateProducerIds,
     ConfigChange,
     ConfigResource,
@@ -8,9 +8,9 @@ from barnabas.cluster.commands import (
     NewTopic,
     RegisterController,
 )
-from barnabas.cluster.feature_decisions import bootstrap_records
-from barnabas.cluster.image import MetadataImage
-from barnabas.cluster.image_records import records_of_image
+from barnabas.cluster.controller.feature_decisions import bootstrap_records
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.image.records import records_of_image
 from barnabas.cluster.quorum.record_batches import decode_batches, encode_batches
 from barnabas.cluster.quorum.snapshots import (
     KRaftState,

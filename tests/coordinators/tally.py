@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.clock import ManualClock, ManualTimer
-from barnabas.cluster.image import PartitionImage
-from barnabas.cluster.partition import Partition
+from barnabas.cluster.image.image import PartitionImage
+from barnabas.cluster.replication.partition import Partition
 from barnabas.config.topic import TopicConfig
 from barnabas.coordinators.environment import Environment
 from barnabas.coordinators.runtime import CoordinatorRuntime

@@ -3,7 +3,7 @@
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
-from barnabas.cluster.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
+from barnabas.cluster.controller.commands import SET, ConfigChange, ConfigResource, IncrementalAlterConfigs
 from barnabas.config import ConfigError
 from barnabas.config.dynamic import BROKER_RESOURCE, GROUP_RESOURCE
 from barnabas.errors import InvalidConfig, TopicAlreadyExists

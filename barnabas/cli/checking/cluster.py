@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from barnabas.cluster.image import MetadataImage, PartitionImage
+from barnabas.cluster.image.image import MetadataImage, PartitionImage
 from barnabas.cluster.quorum.record_batches import Control, decode_batches
 from barnabas.cluster.quorum.snapshots import decode_snapshot, parse_file_name
 from barnabas.config.dynamic import TOPIC_RESOURCE

@@ -11,7 +11,7 @@ from barnabas.cli.checking import cluster, partitions, quorum, texts
 from barnabas.cli.checking.cluster import Cluster
 from barnabas.cli.checking.findings import ERROR, WARNING, Findings
 from barnabas.cli.checking.partitions import Extent, Known
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 
 LOCK, CLEAN, META = ".lock", ".kafka_cleanshutdown", "meta.properties"
 RECOVERY, STARTS, HIGH, CLEANER = (

@@ -13,7 +13,7 @@ from barnabas.cli.checking.directories import CLEAN, CLEANER, META, RECOVERY
 from barnabas.cli.checking.findings import Findings
 from barnabas.cli.checking.partitions import EPOCHS
 from barnabas.clock import SystemClock
-from barnabas.cluster.image import MetadataImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.quorum.metadata_log import topic_config
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE

@@ -1,0 +1,170 @@
+"""The active controller: turns commands into records of the metadata log, and answers once they are committed.
+
+Knows nothing of requests, or of how the quorum commits. Apache Kafka's ``QuorumController``.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from barnabas.clock import Clock
+from barnabas.cluster.controller.decision import ConfigRules, Decision, Settings, Surroundings
+from barnabas.cluster.controller.decisions import decide
+from barnabas.cluster.features import METADATA_TRANSACTIONS
+from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.quorum.client import CommittedBatch, Leadership, QuorumClient
+from barnabas.cluster.quorum.record_batches import EncodedBatch, encode_batches
+from barnabas.cluster.quorum.snapshots import SnapshotId
+from barnabas.errors import KafkaError, NotController, UnknownServerError
+from barnabas.wire.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+
+logger = logging.getLogger(__name__)
+
+Done = Callable[[Any, KafkaError | None], object]
+"""Called once with a command's result and None, or with None and why the command was refused or lost."""
+
+
+def logged(what: str) -> Done:
+    """Returns a :data:`Done` for a command whose result nobody waits for: it logs the error, if there is one."""
+
+    def done(result: Any, error: KafkaError | None) -> None:
+        if error is not None:
+            logger.warning("Cannot record %s: %s", what, error)
+
+    return done
+
+
+class _Deferred(NamedTuple):
+    """A result that is answered when the log is committed up to ``offset``, inclusive."""
+
+    offset: int
+    result: Any
+    done: Done
+
+
+class Controller:
+    """Decides on the newest state, of which the end may not be committed yet.
+
+    A :class:`~barnabas.cluster.quorum.client.QuorumListener` that comes after the loader of the same node: results are
+    answered when the loader has applied them. ``committed_image`` returns the loader's image, ``activation_records``
+    what a new leader appends first, given that image.
+    """
+
+    def __init__(
+        self,
+        quorum: QuorumClient,
+        *,
+        committed_image: Callable[[], MetadataImage],
+        activation_records: Callable[[MetadataImage], Sequence[Any]],
+        settings: Callable[[], Settings],
+        rules: ConfigRules,
+        random: Random,
+        clock: Clock,
+    ) -> None:
+        self.image = MetadataImage()  #: the newest state, while this node leads
+        self._quorum = quorum
+        self._committed_image = committed_image
+        self._activation_records = activation_records
+        self._settings = settings
+        self._rules = rules
+        self._random = random
+        self._clock = clock
+        self._deferred: deque[_Deferred] = deque()
+
+    # ------------------------------------------------------------ commands
+
+    def submit(self, command: Any, done: Done) -> None:
+        """Decides the command now, and calls ``done`` when its records are committed.
+
+        A command without records is answered when everything that the decision saw is committed. Errors:
+        NOT_CONTROLLER where this node does not lead, or stops leading before the records are committed;
+        KAFKA_STORAGE_ERROR where they cannot be written; and what the decision refuses.
+        """
+        try:
+            result = self._decided(command)
+        except KafkaError as error:
+            done(None, error)
+            return
+        except Exception:
+            logger.exception("A bug of ours, met by the command %r", command)
+            done(None, UnknownServerError())
+            return
+        offset = self._quorum.next_offset - 1
+        if self._committed_image().offset >= offset:
+            done(result, None)
+        elif not self._quorum.is_leader:  # the disk failed as the records were written
+            done(None, NotController())
+        else:
+            self._deferred.append(_Deferred(offset, result, done))
+
+    def _decided(self, command: Any) -> Any:
+        if not self._quorum.is_leader:
+            raise NotController
+        decision = self._decide(command, self._quorum.next_offset)
+        batches = self._encoded(decision.records)
+        if len(batches) > 1 and self.image.metadata_version >= METADATA_TRANSACTIONS:
+            # Decided again, since the record that begins the transaction takes the first offset.
+            decision = self._decide(command, self._quorum.next_offset + 1)
+            batches = self._encoded([BeginTransactionRecord(), *decision.records, EndTransactionRecord()])
+        if decision.raises_kraft_version:
+            self._quorum.upgrade_kraft_version()
+        if batches:
+            self._append(batches)
+        return decision.result
+
+    def _decide(self, command: Any, next_offset: int) -> Decision:
+        kraft_version = self._quorum.kraft.version
+        around = Surroundings(self._settings(), self._rules, self._random, next_offset, kraft_version)
+        return decide(command, self.image, around)
+
+    # ------------------------------------------------------------ the log
+
+    def _encoded(self, records: Sequence[Any]) -> list[EncodedBatch]:
+        version, epoch = self.image.metadata_version, self._quorum.leadership.epoch
+        return list(encode_batches(records, metadata_version=version, timestamp=self._clock.time_ms(), epoch=epoch))
+
+    def _append(self, batches: Sequence[EncodedBatch]) -> None:
+        """Applies the records as well, before the quorum may answer for them."""
+        records = [record for batch in batches for record in batch.records if type(record) not in _FRAMES]
+        after, _ = self.image.apply(records)
+        before, self.image = self.image, after
+        try:
+            self._quorum.append(batches)
+        except KafkaError:
+            self.image = before
+            raise
+
+    def snapshot_loaded(self, snapshot_id: SnapshotId, records: Sequence[Any], timestamp: int) -> None:
+        """A leader never loads a snapshot, and others do not decide."""
+
+    def committed(self, batches: Sequence[CommittedBatch]) -> None:
+        deferred, offset = self._deferred, batches[-1].last_offset
+        while deferred and deferred[0].offset <= offset:
+            _, result, done = deferred.popleft()
+            _call(done, result, None)
+
+    def leadership_changed(self, leadership: Leadership) -> None:
+        """Takes over, or gives up: what was decided and not committed is forgotten, and whoever waits is told."""
+        self.image = self._committed_image()
+        deferred, self._deferred = self._deferred, deque()
+        for each in deferred:
+            _call(each.done, None, NotController())
+        if self._quorum.is_leader and (records := self._activation_records(self.image)):
+            self._append(self._encoded(records))
+
+
+_FRAMES = (BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord)
+
+
+def _call(done: Done, result: Any, error: KafkaError | None) -> None:
+    """Calls back; a bug in one callback must not keep the others waiting."""
+    try:
+        done(result, error)
+    except Exception:
+        logger.exception("A bug of ours, met by the callback of a command")

@@ -1,0 +1,58 @@
+"""The terms of a decision: what it may look at, and what it consists of.
+
+Knows nothing of any command.
+"""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from barnabas.cluster.controller.commands import ConfigResource
+
+MAX_RECORDS = 10_000
+"""The limit of records for one command (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+
+
+class Decision(NamedTuple):
+    """The records to append, all or none, and the result once they are committed. Without records nothing changes."""
+
+    records: list[Any]
+    result: Any
+    raises_kraft_version: bool = False  #: whether the quorum's own version goes up, before the records
+
+
+class Settings(Protocol):
+    """The broker's configs by their dotted names."""
+
+    dev: bool
+
+    def __getitem__(self, name: str) -> Any: ...
+
+    def static(self, name: str) -> Any:
+        """Returns the value from the broker's properties, without dynamic configs."""
+        ...
+
+
+class ConfigRules(Protocol):
+    """The valid values of configs."""
+
+    def list_of(self, resource: ConfigResource, name: str) -> list[str] | None:
+        """Returns the default of a config that is a list; None for any other config."""
+        ...
+
+    def check(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """Checks the complete configs of a resource.
+
+        :raises KafkaError: one of them is unknown or invalid
+        """
+        ...
+
+
+class Surroundings(NamedTuple):
+    """What a decision depends on beside the command and the image."""
+
+    settings: Settings
+    rules: ConfigRules
+    random: Random
+    next_offset: int = 0  #: the offset that the decision's first record gets
+    kraft_version: int = 0  #: of the quorum, which is not part of the image

@@ -1,0 +1,84 @@
+"""Applies the committed metadata log to the image, and publishes each new image with its delta.
+
+Knows nothing of who writes the log, or of what the publishers do. Apache Kafka's ``MetadataLoader``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from barnabas.cluster.image.image import MetadataDelta, MetadataImage
+from barnabas.cluster.quorum.client import CommittedBatch, Leadership
+from barnabas.cluster.quorum.metadata_log import MetadataLogError
+from barnabas.cluster.quorum.snapshots import SnapshotId
+from barnabas.wire.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+)
+
+Publisher = Callable[[MetadataImage, MetadataDelta], object]
+"""Called with each new committed image and what changed since the last one. Must not raise."""
+
+
+class MetadataLoader:
+    """A :class:`~barnabas.cluster.quorum.client.QuorumListener`; :attr:`image` is the committed state."""
+
+    def __init__(self) -> None:
+        self.image = MetadataImage()
+        self.publishers: list[Publisher] = []
+        self.last_timestamp = -1  #: of the last committed batch, milliseconds since 1970
+        self._transaction: list[Any] | None = None
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether a metadata transaction has begun and not ended (KIP-868). The image does not show its records."""
+        return self._transaction is not None
+
+    def snapshot_loaded(self, snapshot_id: SnapshotId, records: Sequence[Any], timestamp: int) -> None:
+        offset, epoch = snapshot_id.end_offset - 1, snapshot_id.epoch
+        self._transaction = None
+        self.last_timestamp = timestamp
+        self.image, delta = MetadataImage().apply(records, offset=offset, epoch=epoch)
+        self._publish(delta)
+
+    def committed(self, batches: Sequence[CommittedBatch]) -> None:
+        """Applies the batches and publishes the result once.
+
+        :raises MetadataLogError: a record contradicts the ones before it
+        """
+        ready: list[Any] = []
+        offset, epoch = self.image.offset, self.image.epoch
+        for batch in batches:
+            for record in batch.records:
+                self._take(record, ready)
+            if self._transaction is None:
+                offset, epoch = batch.last_offset, batch.epoch
+            self.last_timestamp = batch.timestamp
+        try:
+            self.image, delta = self.image.apply(ready, offset=offset, epoch=epoch)
+        except KeyError as error:
+            first, last = batches[0].base_offset, batches[-1].last_offset
+            raise MetadataLogError(
+                f"the metadata log cannot be understood between offsets {first} and {last}: {error!r}"
+            ) from error
+        if ready:
+            self._publish(delta)
+
+    def _take(self, record: Any, ready: list[Any]) -> None:
+        """Holds the records of a transaction back until it ends (KIP-868)."""
+        if isinstance(record, BeginTransactionRecord):
+            self._transaction = []
+        elif isinstance(record, EndTransactionRecord):
+            ready += self._transaction or ()
+            self._transaction = None
+        elif isinstance(record, AbortTransactionRecord):
+            self._transaction = None
+        else:
+            (ready if self._transaction is None else self._transaction).append(record)
+
+    def _publish(self, delta: MetadataDelta) -> None:
+        for publisher in self.publishers:
+            publisher(self.image, delta)
+
+    def leadership_changed(self, leadership: Leadership) -> None:
+        """The committed image does not depend on the leader."""

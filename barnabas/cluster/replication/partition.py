@@ -1,0 +1,313 @@
+"""One partition on this node: its log, whether this node leads it, and who waits for its watermarks.
+
+Knows nothing of requests. Model: Apache Kafka's ``Partition``. This is the one place that decides when an appended
+batch is safe, and up to which offset a reader may read.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from barnabas.cluster.image.image import PartitionImage
+from barnabas.errors import (
+    FencedLeaderEpoch,
+    KafkaError,
+    KafkaStorageError,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    OffsetOutOfRange,
+    UnknownLeaderEpoch,
+    UnknownTopicOrPartition,
+)
+from barnabas.log.partition_log import Appended, PartitionLog
+from barnabas.records.batch import RecordBatch
+from barnabas.records.validation import ProducePolicy
+
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+
+ACKS_ALL: Final = -1
+"""The ``acks`` that wait for all in-sync replicas."""
+
+Watcher = Callable[[int], object]
+"""Called with the number of bytes that have become readable; with 0 when something else has changed: the leader or its
+epoch, the log start offset, or that the log can be used."""
+
+Done = Callable[[type[KafkaError] | None], object]
+"""Called with None when records are safe, or with the error that says why they may not become so."""
+
+
+class Unsafe(NamedTuple):
+    """Records that are not safe yet, and who waits for them."""
+
+    offset: int  #: the first offset after them
+    flush_offset: int  #: the offset up to which the log has to be flushed first; 0 if it need not be
+    done: Done
+
+
+class Partition:
+    """A partition that this node hosts."""
+
+    __slots__ = (
+        "_has_followers",
+        "_stable_watchers",
+        "_unsafe",
+        "_watchers",
+        "image",
+        "index",
+        "leader_epoch",
+        "leads",
+        "log",
+        "node_id",
+        "produce_policy",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self, topic: str, topic_id: bytes, index: int, node_id: int, log: PartitionLog, produce_policy: ProducePolicy
+    ) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.node_id = node_id
+        self.produce_policy = produce_policy  #: what the topic's configs ask of a producer's batch
+        self.image: PartitionImage
+        self.leads = False  #: whether this node is the leader
+        self.leader_epoch = -1
+        self._has_followers = False  # in the ISR
+        self._watchers: set[Watcher] = set()  # of the high watermark
+        self._stable_watchers: set[Watcher] = set()  # of the last stable offset
+        self._unsafe: dict[bool, deque[Unsafe]] = {}  # in the order of the log; under True with acks=all
+        self.use_log(log)
+
+    def __repr__(self) -> str:
+        return f"Partition({self.topic}-{self.index}, leader epoch {self.leader_epoch})"
+
+    def use_log(self, log: PartitionLog) -> None:
+        """Serves the partition from ``log``: its first one, or the copy in another log directory."""
+        self.log = log
+        log.on_change = self._log_changed
+        if self.leads:
+            log.assign_leader_epoch(self.leader_epoch)
+
+    # ------------------------------------------------------------ leadership
+
+    def become_leader(self, image: PartitionImage) -> None:
+        """Leads the partition in the epoch of ``image``, with its in-sync replicas.
+
+        An image of the same epoch brings other replicas, which may advance the high watermark.
+        """
+        self.image = image
+        self.leads = True
+        self._has_followers = len(image.isr) > 1
+        is_new_epoch = image.leader_epoch != self.leader_epoch
+        if is_new_epoch:
+            self.leader_epoch = image.leader_epoch
+            with contextlib.suppress(KafkaStorageError):  # the log directory is offline, and was reported
+                self.log.assign_leader_epoch(image.leader_epoch)
+        self._advance_high_watermark()
+        self._complete_safe()
+        if is_new_epoch:
+            self._changed()
+
+    def become_follower(self, image: PartitionImage) -> None:
+        """Stops leading the partition, if this node did: another node leads it, or none."""
+        led = self.leads
+        is_new_epoch = image.leader_epoch != self.leader_epoch
+        self.image = image
+        self.leads = False
+        self.leader_epoch = image.leader_epoch
+        if led:
+            self._fail_unsafe(NotLeaderOrFollower)
+        if led or is_new_epoch:
+            self._changed()
+
+    def close(self) -> None:
+        """Ends all waiting: the partition is deleted."""
+        self.leads = False
+        self.log.on_change = None
+        self._fail_unsafe(UnknownTopicOrPartition)
+        self._changed()
+
+    def check_leader(self, current_leader_epoch: int = -1) -> None:
+        """Raises unless this node leads the partition, in the epoch that the client knows (KIP-320).
+
+        -1 stands for a client that does not say which.
+        """
+        if self.log.is_offline:
+            raise KafkaStorageError
+        if current_leader_epoch not in (-1, self.leader_epoch):
+            raise FencedLeaderEpoch if current_leader_epoch < self.leader_epoch else UnknownLeaderEpoch
+        if not self.leads:
+            raise NotLeaderOrFollower
+
+    # ------------------------------------------------------------ appending
+
+    def append(self, batch: RecordBatch, now_ms: int, *, acks: int = 1, by_coordinator: bool = False) -> Appended:
+        """Stamps the batch in place and appends it. :meth:`is_safe` and :meth:`when_safe` say when it is safe.
+
+        :param by_coordinator: whether a coordinator writes on behalf of a producer, whose sequences it does not know
+        :raises NotLeaderOrFollower: when this node does not lead the partition
+        :raises NotEnoughReplicas: when ``acks`` is -1 (all), and fewer than ``min.insync.replicas`` are in sync
+        """
+        log = self.log
+        if not self.leads and not log.is_offline:
+            raise NotLeaderOrFollower
+        if acks == ACKS_ALL:
+            self._check_in_sync()
+        appended = log.append_as_leader(
+            batch, leader_epoch=self.leader_epoch, now_ms=now_ms, by_coordinator=by_coordinator
+        )
+        if not appended.is_duplicate:
+            self._advance_high_watermark(batch)
+        return appended
+
+    def _check_in_sync(self) -> None:
+        image, log = self.image, self.log
+        wanted = min(log.config.min_insync_replicas, len(image.replicas))
+        if len(image.isr) < wanted and not log.is_offline:
+            raise NotEnoughReplicas(f"{len(image.isr)} replicas are in sync, min.insync.replicas wants {wanted}")
+
+    def _advance_high_watermark(self, batch: RecordBatch | None = None) -> None:
+        """Moves the high watermark to the end that all in-sync replicas have, and tells its watchers.
+
+        Without followers in the ISR that is the log end offset. ``batch`` is what has just been appended.
+        """
+        if self._has_followers:
+            return
+        log = self.log
+        if not (self._watchers or self._stable_watchers):
+            log.maybe_set_high_watermark(log.log_end_offset)
+            return
+        high_watermark, stable = log.high_watermark, log.last_stable_offset
+        log.maybe_set_high_watermark(log.log_end_offset)
+        if self._watchers and log.high_watermark > high_watermark:
+            self._tell(self._watchers, high_watermark, log.high_watermark, batch)
+        if self._stable_watchers and log.last_stable_offset > stable:
+            self._tell(self._stable_watchers, stable, log.last_stable_offset, batch)
+
+    # ------------------------------------------------------------ safety
+
+    def is_safe(self, offset: int, acks: int) -> bool:
+        """Returns whether everything below ``offset``, just appended, may be acknowledged.
+
+        Fewer than ``flush.messages`` records of the log are not flushed; with ``acks=-1`` (all) all in-sync replicas
+        have it, too.
+        """
+        log = self.log
+        return offset - log.recovery_point < log.config.flush_messages and (
+            acks != ACKS_ALL or offset <= log.high_watermark
+        )
+
+    def when_safe(self, offset: int, acks: int, done: Done) -> None:
+        """Calls ``done(None)`` when everything below ``offset`` is safe, as :meth:`is_safe` has it; at once if it is.
+
+        Whoever waits with the same ``acks`` is called in the order in which they began to wait, which is the order of
+        the log: records that are safe at once are acknowledged after earlier ones that are not. ``done`` may append.
+
+        ``done`` gets an error instead when this node loses leadership (NotLeaderOrFollower), the disk fails
+        (KafkaStorageError) or the partition is deleted (UnknownTopicOrPartition). The records are in the log then, and
+        may still become safe.
+        """
+        log, wants_all = self.log, acks == ACKS_ALL
+        if log.is_offline:
+            done(KafkaStorageError)
+            return
+        unsafe = self._unsafe.get(wants_all)
+        if unsafe is None:
+            if self.is_safe(offset, acks):
+                done(None)
+                return
+            unsafe = self._unsafe[wants_all] = deque()
+        flush_offset = offset if offset - log.recovery_point >= log.config.flush_messages else 0
+        unsafe.append(Unsafe(offset, flush_offset, done))
+        if flush_offset:
+            log.when_flushed(flush_offset, self._flushed)
+
+    def _flushed(self) -> None:
+        if not self.log.is_offline:
+            self._complete_safe()
+
+    def _log_changed(self) -> None:
+        """The log start offset has moved, or the disk has failed."""
+        if self.log.is_offline:
+            self._fail_unsafe(KafkaStorageError)
+        self._changed()
+
+    def _complete_safe(self) -> None:
+        """Calls those whose records are safe by now."""
+        for wants_all, unsafe in list(self._unsafe.items()):
+            try:
+                while unsafe:
+                    first, log = unsafe[0], self.log
+                    if first.flush_offset > log.recovery_point or (wants_all and first.offset > log.high_watermark):
+                        break
+                    # The queue stays until its last call has returned: what that call appends comes after it.
+                    unsafe.popleft().done(None)
+            finally:
+                if not unsafe and self._unsafe.get(wants_all) is unsafe:
+                    del self._unsafe[wants_all]
+
+    def _fail_unsafe(self, error: type[KafkaError]) -> None:
+        """Tells all who wait that their records may not become safe here."""
+        waiting, self._unsafe = self._unsafe, {}
+        for unsafe in waiting.values():
+            while unsafe:
+                unsafe.popleft().done(error)
+
+    # ------------------------------------------------------------ reading
+
+    def readable_up_to(self, isolation_level: int) -> int:
+        """Returns the first offset that a client may not see."""
+        log = self.log
+        return log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
+
+    def read(self, offset: int, max_bytes: int, *, up_to: int, minimum_one: bool, cached_only: bool = False) -> bytes:
+        """Returns whole batches from the one that holds ``offset``, as the log has them; none at ``up_to``.
+
+        :raises OffsetOutOfRange: before the log start offset, or beyond ``up_to``
+        :raises NotCached: with ``cached_only`` when the read would wait for the disk
+        """
+        log = self.log
+        if not log.log_start_offset <= offset <= up_to:
+            if up_to < offset <= log.log_end_offset:
+                return b""
+            raise OffsetOutOfRange(
+                f"offset {offset} of {self.topic}-{self.index} is not within {log.log_start_offset} and {up_to}"
+            )
+        if offset == up_to:
+            return b""
+        return log.read(offset, max_bytes, up_to=up_to, minimum_one=minimum_one, cached_only=cached_only)
+
+    # ------------------------------------------------------------ watermarks
+
+    def watch(self, watcher: Watcher, isolation_level: int) -> None:
+        """Calls ``watcher`` whenever a reader of that isolation level can read more, or should look again.
+
+        The call may come in the middle of an append: the watcher makes a note, and reads later.
+        """
+        (self._stable_watchers if isolation_level == READ_COMMITTED else self._watchers).add(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Calls ``watcher`` no more."""
+        self._watchers.discard(watcher)
+        self._stable_watchers.discard(watcher)
+
+    def _tell(self, watchers: set[Watcher], before: int, after: int, batch: RecordBatch | None) -> None:
+        """Tells the watchers of a watermark how many bytes it has passed."""
+        if batch is not None and before == batch.base_offset:
+            size = batch.size_in_bytes
+        else:
+            try:
+                size = self.log.bytes_between(before, after)
+            except KafkaError:
+                size = 0
+        for watcher in list(watchers):
+            watcher(size)
+
+    def _changed(self) -> None:
+        """Has all watchers look again."""
+        for watcher in [*self._watchers, *self._stable_watchers]:
+            watcher(0)
