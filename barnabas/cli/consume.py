@@ -73,10 +73,11 @@ def consume(cluster: Cluster, topic: str | None, include: str | None, partition:
         "consumer_timeout_ms": FOREVER if timeout_ms is None else timeout_ms,
         **client_settings(pairs(consumer_properties, "--consumer-property"), KafkaConsumer.DEFAULT_CONFIG),
     }
-    consumer = KafkaConsumer(**cluster.settings(KafkaConsumer.DEFAULT_CONFIG, **own))
+    settings = cluster.settings(KafkaConsumer.DEFAULT_CONFIG, **own)
+    cluster.check_advertised()
+    consumer = KafkaConsumer(**settings)
     count = 0
     try:
-        cluster.check_advertised()
         if partition is not None and topic is not None:
             _seek(consumer, topic, partition, offset, from_beginning=from_beginning)
         elif include is not None:

@@ -52,10 +52,11 @@ def produce(cluster: Cluster, topic: str, properties: tuple[str, ...], producer_
         "compression_type": compression_codec if compression_codec not in (None, "none") else None,
         **client_settings(pairs(producer_properties, "--producer-property"), KafkaProducer.DEFAULT_CONFIG),
     }
-    producer = KafkaProducer(**cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own))
+    settings = cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own)
+    cluster.check_advertised()
+    producer = KafkaProducer(**settings)
     sent = []
     try:
-        cluster.check_advertised()
         for line in sys.stdin.buffer:
             record = read(line.rstrip(b"\r\n"))
             future = producer.send(topic, key=record.key, value=record.value, headers=record.headers)
