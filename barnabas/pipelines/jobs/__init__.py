@@ -1,6 +1,6 @@
-"""The jobs: export, import, backfill, mirror, stream; each a class with a class of options, and a command.
+"""The jobs: export, import, backfill, mirror and stream. Each has a class, a class of options, and a command.
 
-Know nothing of the command line. ``run_job(ExportOptions(...), once=True)`` runs one from a program.
+Knows nothing of the command line. ``run_job(ExportOptions(...), once=True)`` runs a job from a program.
 """
 
 import importlib
@@ -18,30 +18,34 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """A job by the name of its command."""
+    """A job, listed by the name of its command."""
 
     module: str
-    job: str  #: the class; its options are in the class of this name and ``Options``, in the same module
+    job: str  #: the name of its class; the class of its options adds ``Options`` and is in the same module
     help: str
 
     def options_class(self) -> type:
-        """The class of its options; imports nothing of Spark."""
+        """Returns the class of its options. Does not import Spark."""
         declared = getattr(importlib.import_module(self.module), f"{self.job}Options")
         assert isinstance(declared, type)
         return declared
 
     def make(self, options: object) -> "Job | BatchJob":
-        """The job with these options."""
+        """Creates the job with these options."""
         job: Job | BatchJob = getattr(importlib.import_module(self.module), self.job)(options)
         return job
 
 
 JOBS = {
-    "export": Entry(f"{__name__}.export", "Export", "Topics to Parquet, Delta, CSV, JSON or a database."),
-    "import": Entry(f"{__name__}.import_", "Import", "Files as they appear, or a query to a database, to a topic."),
-    "backfill": Entry(f"{__name__}.backfill", "Backfill", "An export back to a topic, as it was."),
-    "mirror": Entry(f"{__name__}.mirror", "Mirror", "Topics of one cluster to another, with their groups' offsets."),
-    "stream": Entry(f"{__name__}.stream", "Stream", "Topics through a function of yours, or SQL, to a topic."),
+    "export": Entry(f"{__name__}.export", "Export", "Write topics to Parquet, Delta, CSV, JSON or a database."),
+    "import": Entry(f"{__name__}.import_", "Import", "Write new files, or the rows of a database query, to a topic."),
+    "backfill": Entry(f"{__name__}.backfill", "Backfill", "Write an export back to a topic, unchanged."),
+    "mirror": Entry(
+        f"{__name__}.mirror", "Mirror", "Copy topics to another cluster, with the offsets of their groups."
+    ),
+    "stream": Entry(
+        f"{__name__}.stream", "Stream", "Transform topics by a Python function or SQL, and write the result to a topic."
+    ),
 }
 
 
@@ -54,20 +58,20 @@ def run_job(
     report: Report | None = None,
     stop: threading.Event | None = None,
 ) -> "Outcome":
-    """Run the job that these options are of, in this session, the active one, or one of its own.
+    """Runs the job that these options belong to.
 
-    ``once``: for all that is there; else until ``stop`` is set. ``checkpoint``: the directory that it goes on from;
-    some jobs have one beside what they write. ``report`` is called with a Progress for each batch.
-
-    Raises:
-        ValueError: an option is wrong, or a checkpoint is needed and not given.
-        JobFailed: it ended by itself; the message is the cause.
+    :param checkpoint: the directory that the job continues from; jobs that write files have a default.
+    :param once: process the existing records, then end; otherwise run until `stop` is set.
+    :param spark: the session; by default the active one, or a new one.
+    :param report: called with a Progress for each batch.
+    :raises ValueError: an option is wrong, or the job needs a checkpoint and got none.
+    :raises JobFailed: the job failed; the message is the cause.
     """
     from barnabas.pipelines.jobs.running import checkpoint_of, run
 
     name = next((name for name, entry in JOBS.items() if f"{entry.job}Options" == type(options).__name__), None)
     if name is None:
-        raise ValueError(f"{type(options).__name__} is not a job's options: {', '.join(JOBS)} are the jobs")
+        raise ValueError(f"{type(options).__name__} is not the options of a job; the jobs are {', '.join(JOBS)}")
     job = JOBS[name].make(options)
     where = checkpoint_of(job, checkpoint)
     return run(job, spark or session_of(job), checkpoint=where, once=once, report=report, stop=stop)
@@ -80,9 +84,11 @@ def session_of(
     configs: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> "SparkSession":
-    """The session that is active, or one for this job; `configs` go before its own. Spark logs to `log`.
+    """Returns the active session, or starts one for this job.
 
-    Raises NoJava.
+    :param configs: Spark configs, which override the job's.
+    :param log: the file that Spark logs to.
+    :raises NoJava: Spark cannot start, as there is no Java.
     """
     from barnabas.pipelines.session import spark_session, start_java
 

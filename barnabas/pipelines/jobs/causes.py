@@ -1,6 +1,6 @@
-"""Why a query failed, in the words of whoever raised it: without Java's stack, Spark's wrapping and ids.
+"""Extracts the cause of a failed query from Spark's message, without stack traces, wrapping exceptions and ids.
 
-Knows nothing of queries; a text comes in as Spark made it.
+Knows nothing of queries.
 """
 
 import re
@@ -27,7 +27,7 @@ _SQLSTATE = re.compile(r"\s*SQLSTATE: \w{5}")
 
 
 def cause_of(error: BaseException | str) -> str:
-    """The last error of Python in it, else the first of Java, in a line or a few."""
+    """Returns the message of the last Python error in the text, or else of the first Java exception."""
     text = str(error)
     python = [found["cause"] for found in _TRACEBACK.finditer(text)]
     if python:
@@ -39,7 +39,7 @@ def cause_of(error: BaseException | str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """The text without what Spark puts before it, layer by layer."""
+    """Returns the text without the prefixes of wrapping exceptions."""
     while True:
         for wrapping in _WRAPPINGS:
             shorter = wrapping.sub("", text, count=1)

@@ -1,6 +1,6 @@
-"""The export job: topics to Parquet, Delta, CSV, JSON or a table of a database; each record once.
+"""The export job: writes topics to Parquet, Delta, CSV, JSON or a database table, each record exactly once.
 
-Knows nothing of the command line; imported without Spark.
+Knows nothing of the command line. Imported without Spark.
 """
 
 import threading
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 __all__ = ["Export", "ExportOptions"]
 
 QUERY_ID = "sql.streaming.queryId"
-"""The property of Spark's thread that says which query a batch is of; the checkpoint keeps the id."""
+"""The local property of Spark's threads that holds the id of the query; the checkpoint keeps the id."""
 
-LOOKS = 10
-"""So often what is held back is looked at within the time for which it may be."""
+CHECKS = 10
+"""How many times during ``publish_seconds`` the job checks which held-back files are due."""
 
 
 class Target(Protocol):
-    """Where an export goes."""
+    """Where an export is written."""
 
     def add(self, df: "DataFrame", batch: int) -> bool:
-        """Have this batch there; False if it was there already."""
+        """Adds this batch; returns False if it was there already."""
 
     def publish(self) -> None:
-        """Make visible, or merge, what is due."""
+        """Makes visible, or merges, the files that are due."""
 
     def close(self) -> None:
-        """The run is at its end."""
+        """Makes visible, or merges, all files: the run is over."""
 
 
 class Export(Job):
-    """Exports until it is told to stop, or (``once``) what is there when it starts."""
+    """Exports until it is stopped, or with ``once`` the records that exist when it starts."""
 
     name = "export"
 
     def __init__(self, options: ExportOptions, *, now: Callable[[], float] = time.monotonic) -> None:
-        """`now` in seconds: it says when to look at what is held back."""
+        """:param now: the time in seconds, which decides when held-back files are checked."""
         self._options, self._now = options, now
-        self._looked_at = now()
-        self._lock = threading.Lock()  # around the target: batches come on a thread of Spark's
+        self._checked_at = now()
+        self._lock = threading.Lock()  # for the target: Spark calls `_add` on a thread of its own
         self._shape = options.shape()
         self._settings = options.client_settings()
         self._target: Target | None = None
@@ -60,10 +60,9 @@ class Export(Job):
         return self._options.checkpoint_beside()
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
-        """One query.
+        """Starts one query.
 
-        Raises:
-            ValueError: an option is wrong, as far as that is seen without a record.
+        :raises ValueError: an option is wrong, as far as that can be seen without a record.
         """
         from barnabas.pipelines.jobs.exporting.columns import shaped
         from barnabas.pipelines.values import decode_value
@@ -73,25 +72,25 @@ class Export(Job):
         df = spark.readStream.format("barnabas").options(**options.source()).load()
         for column, format in options.decoding().items():
             df = decode_value(df, column, format, bad="null" if options.undecodable == "null" else "fail")
-        shaped(spark.createDataFrame([], df.schema), self._shape)  # what is wrong is told before there is a batch
+        shaped(df, self._shape)  # raises for columns of the same name before the first batch
         writer = df.writeStream.foreachBatch(self._add).option("checkpointLocation", checkpoint)
         trigger = {"availableNow": True} if once else {"processingTime": f"{options.trigger_seconds} seconds"}
         self._query = writer.trigger(**trigger).start()
         return [self._query]
 
-    def look(self) -> None:
-        """Make visible what has been held back for long enough, for Spark runs no batch while no records come."""
-        wait = max(1.0, self._options.publish_seconds / LOOKS)
-        if self._query is None or self._now() - self._looked_at < wait or not self._lock.acquire(blocking=False):
-            return  # if a batch is at hand, it will see to that
+    def tick(self) -> None:
+        """Publishes held-back files that are old enough. Without new records Spark runs no batch that would."""
+        wait = max(1.0, self._options.publish_seconds / CHECKS)
+        if self._query is None or self._now() - self._checked_at < wait or not self._lock.acquire(blocking=False):
+            return  # a running batch holds the lock, and publishes at its end
         try:
             self._opened(str(self._query.id)).publish()
         finally:
             self._lock.release()
-        self._looked_at = self._now()
+        self._checked_at = self._now()
 
     def close(self) -> None:
-        """Make visible what is held back, unless it shall wait for the next run."""
+        """Publishes all held-back files, unless ``keep_held`` leaves them to the next run."""
         if self._query is not None and self._query.exception() is None and not self._options.keep_held:
             with self._lock:
                 self._opened(str(self._query.id)).close()
@@ -100,7 +99,7 @@ class Export(Job):
         from barnabas.pipelines.jobs.exporting.columns import shaped
 
         export = df.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
-        assert export is not None, "Spark names the query in the thread that runs its batches"
+        assert export is not None, "Spark sets the query's id in the thread that runs its batches"
         with self._lock:
             self._opened(export).add(shaped(df, self._shape), batch)
 
@@ -110,10 +109,9 @@ class Export(Job):
         return self._target
 
     def _open(self, export: str) -> Target:
-        """The target, for the query of this id.
+        """Opens the target of the query with this id.
 
-        Raises:
-            ValueError: something else is there.
+        :raises ValueError: the target holds another export.
         """
         options, spark = self._options, self._spark
         assert spark is not None, "the job has started"
@@ -130,13 +128,13 @@ class Export(Job):
         files = files_at(options.to, spark)
         claim(files, Layout(export, ""), Claim(options.format, self._shape.directories, self._partitions()))
         if options.format == "delta":
-            assert isinstance(files, LocalFiles), "the options see to that"
+            assert isinstance(files, LocalFiles), "ExportOptions allows nothing else"
             return DeltaTarget(files, export, options.codec(), self._shape, options.limits())
         format = Format(options.format, options.codec())
         return FileTarget(spark.newSession(), files, export, format, self._shape, options.limits())
 
     def _partitions(self) -> dict[str, int]:
-        """The topics of the export, as far as they exist, with their numbers of partitions."""
+        """Returns the number of partitions of each exported topic that exists."""
         from barnabas.pipelines.client.cluster import Cluster
 
         cluster = Cluster.of(self._settings)

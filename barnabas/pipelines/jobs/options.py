@@ -1,8 +1,7 @@
-"""What a job can be told: a frozen class of its options, each field with its help, from which the command line and the
-reference page are made; and the options that several jobs have.
+"""Declares the options of jobs as frozen dataclasses, from which the command line and the reference page are made.
 
-Knows nothing of the command line, and of no job. Imports nothing of Spark, and neither may a module that declares
-options (but inside functions): ``barnabas pipeline --help`` reads them all.
+Knows nothing of the command line and of any job. Neither this module nor one that declares options may import Spark
+at module level: ``barnabas pipeline --help`` reads them all.
 """
 
 import dataclasses
@@ -18,31 +17,31 @@ REQUIRED = dataclasses.MISSING
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """What is said of a field beside its name, its type and its default."""
+    """What is declared of an option besides its name, type and default."""
 
     help: str
     choices: tuple[str, ...] = ()
-    least: float | None = None  #: what a number must be at least
-    above: float | None = None  #: or what it must be above
-    flags: tuple[str, ...] = ()  #: on the command line, where they are others than the field's name with dashes
+    least: float | None = None  #: the smallest number allowed
+    above: float | None = None  #: an exclusive lower bound
+    flags: tuple[str, ...] = ()  #: on the command line, if not the field's name with dashes
     metavar: str | None = None
-    argument: bool = False  #: stands on the command line without a flag
-    file: bool = False  #: of a Mapping: the command line takes the name of a file of Java properties
+    argument: bool = False  #: a positional argument of the command line
+    file: bool = False  #: for a Mapping: the command line takes the name of a file of Java properties
 
 
 class Described(NamedTuple):
-    """A field of a class of options."""
+    """A declared option: a field of a class of options."""
 
     name: str
-    type: Any  #: str, int, float or bool: of the value, or of each where there are several
-    many: bool  #: a tuple of them
+    type: Any  #: str, int, float or bool: of the value, or of each of many values
+    many: bool  #: a tuple of values
     pairs: bool  #: a Mapping of str to str
-    default: Any  #: REQUIRED without one
+    default: Any  #: REQUIRED if there is none
     option: Option
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What it is called on the command line."""
+        """Its flags on the command line."""
         return self.option.flags or (f"--{self.name.replace('_', '-')}",)
 
 
@@ -59,27 +58,29 @@ def option(
     argument: bool = False,
     file: bool = False,
 ) -> Any:
-    """A field of a class of options; required, unless it has a default. ``help`` is a sentence or two, in Markdown.
+    """Declares a field of a class of options; it is required unless it has a default.
 
     The field's type may be str, int, float, bool, any of them ``| None``, ``tuple[str, ...]`` (given several times)
-    or ``Mapping[str, str]`` (``key=value``, several times; or with ``file`` a file of properties, which the ``repr`` of
-    the options leaves out, as there may be passwords in it).
+    or ``Mapping[str, str]`` (``key=value``, given several times). With ``file`` a Mapping is read from a file of
+    properties; the ``repr`` of the options omits it, as it may contain passwords.
+
+    :param help: one or two sentences in Markdown.
     """
-    said = Option(help, tuple(choices), least, above, tuple(flags), metavar, argument, file)
-    field: Any = dataclasses.field  # its overloads know either default alone
+    declared = Option(help, tuple(choices), least, above, tuple(flags), metavar, argument, file)
+    field: Any = dataclasses.field  # its overloads take only one of the two defaults
     return field(
-        default=default, default_factory=default_factory, metadata={"option": said}, kw_only=True, repr=not file
+        default=default, default_factory=default_factory, metadata={"option": declared}, kw_only=True, repr=not file
     )
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 def options(declared: type[T]) -> type[T]:
-    """Make a frozen dataclass of keywords of it: ``@options class ExportOptions: to: str = option("Where to …")``."""
+    """Makes a class a frozen, keyword-only dataclass: ``@options class ExportOptions: to: str = option("Where …")``."""
     return dataclasses.dataclass(frozen=True, kw_only=True)(declared)
 
 
 def described(declared: type) -> Iterator[Described]:
-    """The options that this class declares, in its order."""
+    """Yields the options that this class declares, in their order."""
     hints = get_type_hints(declared)
     for field in dataclasses.fields(declared):
         if "option" not in field.metadata:
@@ -101,56 +102,56 @@ def described(declared: type) -> Iterator[Described]:
 
 
 def properties_option(help: str, *flags: str) -> Any:
-    """Settings that may hold passwords: on the command line, the name of a file of Java properties."""
+    """Declares settings that may contain passwords: the command line takes the name of a file of Java properties."""
     return option(help, default_factory=dict, flags=flags, file=True)
 
 
-Mistakes = Iterable[tuple[bool, str]]
-"""Each with whether it was made, and what to say of it."""
+Rules = Iterable[tuple[bool, str]]
+"""Pairs of whether a rule is violated, and the message that says so."""
 
 
-def check(given: Any, mistakes: Callable[[], Mistakes] = tuple) -> None:
-    """Nothing, if options keep to their choices and bounds, and no mistake was made; for ``__post_init__``.
+def check(given: Any, rules: Callable[[], Rules] = tuple) -> None:
+    """Checks the choices and bounds of options, and then further rules; for ``__post_init__``.
 
-    Raises:
-        ValueError: otherwise; the message names the option and what would be right.
+    :raises ValueError: an option is wrong; the message names it and what is allowed.
     """
     for each in described(type(given)):
-        value, said = getattr(given, each.name), each.option
+        value, declared = getattr(given, each.name), each.option
         for one in value if each.many else () if value is None else (value,):
-            if said.choices and one not in said.choices:
-                raise ValueError(f"{each.name} is {one!r}, but must be one of {', '.join(said.choices)}")
-            if said.least is not None and one < said.least:
-                raise ValueError(f"{each.name} is {one}, but must be at least {said.least:g}")
-            if said.above is not None and one <= said.above:
-                raise ValueError(f"{each.name} is {one}, but must be above {said.above:g}")
-    for is_made, words in mistakes():
-        if is_made:
-            raise ValueError(words)
+            if declared.choices and one not in declared.choices:
+                raise ValueError(f"{each.name} is {one!r}, but must be one of {', '.join(declared.choices)}")
+            if declared.least is not None and one < declared.least:
+                raise ValueError(f"{each.name} is {one}, but must be at least {declared.least:g}")
+            if declared.above is not None and one <= declared.above:
+                raise ValueError(f"{each.name} is {one}, but must be above {declared.above:g}")
+    for is_violated, message in rules():
+        if is_violated:
+            raise ValueError(message)
 
 
 @options
 class ClusterOptions:
-    """What every job of one cluster is told."""
+    """The options of all jobs with one cluster."""
 
     bootstrap_servers: str = option(
-        "Where the cluster is.",
+        "The bootstrap servers of the cluster.",
         default="localhost:9092",
         flags=("--bootstrap-server", "--bootstrap-servers"),
         metavar="HOST:PORT[,...]",
     )
     client: Mapping[str, str] = properties_option(
-        "Settings of the client, by Kafka's names: for TLS, SASL and the like; where the job writes to topics, those "
-        "of its producer too, such as `compression.type`.",
+        "Settings of the client by Kafka's names, for example for TLS and SASL. Jobs that write to topics also take "
+        "settings of the producer, such as `compression.type`.",
         "--command-config",
     )
 
     def kafka_options(
         self, *, without: Collection[str] = (), defaults: Mapping[str, str] = MappingProxyType({})
     ) -> dict[str, str]:
-        """The data source's options for this cluster: ``kafka.`` and the name of each setting of the client.
+        """Returns the data source's options for this cluster: the client's settings with the prefix ``kafka.``.
 
-        ``without``: settings that are left out. ``defaults``: of settings that are not given.
+        :param without: settings to leave out.
+        :param defaults: values of settings that were not given.
         """
         given = {name: value for name, value in self.client.items() if name not in without}
         settings = {**defaults, **given, "bootstrap.servers": self.bootstrap_servers}
@@ -158,60 +159,60 @@ class ClusterOptions:
 
 
 def delivery_option() -> Any:
-    """Of jobs that write to topics through the sink."""
+    """Declares how jobs that write to topics through the sink deliver records."""
     return option(
-        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`, and "
-        "leaves out what was aborted where it reads topics; at-least-once may write a batch twice after a crash.",
+        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`, and skips "
+        "aborted records when it reads topics; at-least-once may write a batch twice after a crash.",
         default="exactly-once",
         choices=("exactly-once", "at-least-once"),
     )
 
 
 def isolation_option() -> Any:
-    """Of jobs that read topics and do nothing to their records."""
+    """Declares the isolation level of jobs that read topics and do not change their records."""
     return option(
-        "Whether records of transactions are read once they are committed, or at once, aborted ones too.",
+        "read_committed reads records of transactions once these are committed; read_uncommitted reads them at once, "
+        "including aborted ones.",
         default="read_committed",
         choices=("read_committed", "read_uncommitted"),
     )
 
 
 def commit_group_option() -> Any:
-    """Of jobs that read topics."""
+    """Declares the consumer group of jobs that read topics."""
     return option(
-        "Commit how far the job has come in the topics it reads to this consumer group, where any tool of Kafka's "
-        "shows its lag.",
+        "Commit the job's offsets to this consumer group, so that Kafka's tools show its lag.",
         default=None,
         metavar="GROUP",
     )
 
 
 def max_offsets_option(default: int | None = None) -> Any:
-    """Of jobs that read topics."""
+    """Declares the size of batches of jobs that read topics."""
     return option(
-        "How many offsets a batch goes on at most, over all partitions (`stream`: of each table); else as far as there "
-        "are records.",
+        "The maximum number of offsets in a batch, over all partitions (`stream`: of each table). Without it a batch "
+        "reads to the end of the topics.",
         default=default,
         least=1,
     )
 
 
 def trigger_option(default: float | None) -> Any:
-    """Of jobs whose batches are started by the clock."""
+    """Declares the interval between the batches of a job."""
     return option(
-        "How long after a batch has begun the next one begins at the earliest; else as soon as it is done.",
+        "The minimum time between the starts of two batches. Without it a batch starts when the last one is complete.",
         default=default,
         least=0,
     )
 
 
 def configs_of_jars(driver_jars: Sequence[str]) -> dict[str, str]:
-    """What Spark has to be started with, so that it has these jars: paths, or URIs.
+    """Returns the Spark configs that load these jars.
 
-    Raises:
-        ValueError: one of them is not there; the message names ``driver_jars``.
+    :param driver_jars: paths or URIs.
+    :raises ValueError: one of the jars does not exist; the message names ``driver_jars``.
     """
     for jar in driver_jars:
         if "://" not in jar and not Path(jar).is_file():
-            raise ValueError(f"driver_jars names {jar}, which is no file")
+            raise ValueError(f"driver_jars names {jar}, which is not a file")
     return {"spark.jars": ",".join(driver_jars)} if driver_jars else {}

@@ -1,6 +1,6 @@
-"""How far a job is: what Spark tells of each micro-batch, in one shape.
+"""The progress of a job: what Spark reports of each micro-batch, in one form.
 
-Knows nothing of who is shown it.
+Knows nothing of how it is displayed.
 """
 
 import json
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 COUNTED = "counted"
-"""What a query observes, as ``rows``, if its records are more than the rows that Spark sees."""
+"""The name of the observation in which a query counts its records, as ``rows``, where they are not Spark's rows."""
 
 
 class Progress(NamedTuple):
-    """A batch that is done."""
+    """A batch that is complete."""
 
-    query: str  #: its name, or the job's
+    query: str  #: the query's name, or the job's
     batch: int
     rows: int
     seconds: float
-    lag: int | None  #: records that wait in the topics behind it, where the source knows
+    lag: int | None  #: records in the topics that are still to be read, if the source knows
 
     @property
     def rows_per_second(self) -> float:
@@ -32,15 +32,15 @@ class Progress(NamedTuple):
 Report = Callable[[Progress], None]
 
 
-class Following:
+class ProgressReporter:
     """Reports each batch of a query once, in order."""
 
     def __init__(self, query: "StreamingQuery", name: str, report: Report) -> None:
         self._query, self._name, self._report = query, query.name or name, report
         self._last = ""
 
-    def look(self) -> None:
-        """Report what was done since the last look."""
+    def poll(self) -> None:
+        """Reports the batches that were completed since the last call."""
         newest: Any = self._query.lastProgress
         if newest is None or newest["timestamp"] == self._last:
             return
@@ -50,12 +50,12 @@ class Following:
                 break
             fresh.append(progress)
         for progress in reversed(fresh):
-            self._tell(progress)
+            self._report_batch(progress)
             self._last = progress["timestamp"]
 
-    def _tell(self, progress: Any) -> None:
+    def _report_batch(self, progress: Any) -> None:
         if "addBatch" not in progress["durationMs"]:
-            return  # nothing was there: Spark says so now and then
+            return  # no batch: without new data Spark reports that it is idle
         done = Progress(
             self._name,
             progress["batchId"],
@@ -67,9 +67,10 @@ class Following:
 
 
 def rows_of(progress: Any) -> int:
-    """How many records a batch was about: as the query counted them under `COUNTED`, else as Spark did.
+    """Returns the number of records of a batch, as the query counted them under `COUNTED`, or else as Spark did.
 
-    Spark Connect tells no sum of all sources, and what was counted as a row in Spark's JSON: values, and a schema.
+    Spark Connect reports no total of all sources, and reports an observation as a row in Spark's JSON: values and a
+    schema.
     """
     observed = (progress.get("observedMetrics") or {}).get(COUNTED)
     if observed is not None:
@@ -85,10 +86,10 @@ def rows_of(progress: Any) -> int:
 
 
 def lag_of(offsets: Iterable[tuple[str | None, str | None]]) -> int | None:
-    """How many records lie between what was read and what is there: (end, latest) of each source, in Spark's JSON.
+    """Returns the number of records that are still to be read, or None if no source of the query has offsets.
 
-    Both are ``{"topic": {"0": 23}}``, or have that under ``topics``-like keys beside other things; sources without
-    such offsets (files) do not count. None if no source counts.
+    :param offsets: for each source the end offset of its batch and the latest offset, in Spark's JSON. Both have the
+        form ``{"topic": {"0": 23}}``, possibly below other keys. Sources without such offsets (files) do not count.
     """
     found: int | None = None
     for end, latest in offsets:
@@ -102,13 +103,13 @@ def lag_of(offsets: Iterable[tuple[str | None, str | None]]) -> int | None:
 
 
 def _by_partition(offset: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:
-    """Offsets by topic and partition, wherever in this JSON they stand."""
+    """Returns the offsets by topic and partition, at whatever depth of the JSON they are."""
     if not isinstance(offset, dict):
         return {}
     found: dict[tuple[str, ...], int] = {}
     for key, value in offset.items():
         if key.startswith("#"):
-            continue  # what a source of ours keeps beside topics
+            continue  # what our own source keeps beside topics
         if isinstance(value, int) and key.isdecimal() and path:
             found[(path[-1], key)] = value
         else:

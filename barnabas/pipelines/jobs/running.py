@@ -1,6 +1,6 @@
-"""The frame of the jobs: starts one, reports its batches, ends it between two of them, and says why it failed.
+"""Runs jobs: starts their queries, reports their batches, stops them between two batches, and raises why they failed.
 
-Knows nothing of what any job does, nor of the command line.
+Knows nothing of what a job does, nor of the command line.
 """
 
 import abc
@@ -10,87 +10,87 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.pipelines.jobs.causes import cause_of
-from barnabas.pipelines.jobs.progress import Following, Progress, Report
+from barnabas.pipelines.jobs.progress import Progress, ProgressReporter, Report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-LOOK_SECONDS = 0.1
-ENDING_SECONDS = 0.01
+POLL_SECONDS = 0.1
+STOPPING_SECONDS = 0.01
 
 
 class JobFailed(Exception):
-    """A job ended by itself; the message is the cause, without stacks."""
+    """A job failed; the message is the cause, without stack traces."""
 
 
 class Outcome(NamedTuple):
-    """What a job did."""
+    """The result of a run."""
 
     rows: int
     batches: int
-    stopped: bool  #: it was told to end, and had not come to its end
+    stopped: bool  #: the run was stopped before its end
 
 
-class Work(abc.ABC):
-    """What every job tells the frame.
+class AnyJob(abc.ABC):
+    """What all jobs have in common.
 
-    Bad options are a ValueError of the options' class or of the job's, whose message names the option.
+    The constructor, or that of the options, raises ValueError for wrong options; its message names the option.
     """
 
-    name: str  #: as the command is called
+    name: str  #: of the command
 
     def configs(self) -> Mapping[str, str]:
-        """Configs of Spark that the session has to be started with, such as ``spark.jars``."""
+        """Returns the Spark configs that the session must be started with, such as ``spark.jars``."""
         return {}
 
     def checkpoint_beside(self) -> str | None:
-        """Where its checkpoint is if nobody says; None if somebody must, as there is no place that belongs to it."""
+        """Returns the default checkpoint, or None if the job has none and needs one to be given."""
         return None
 
 
-class Job(Work):
+class Job(AnyJob):
     """A job of streaming queries."""
 
     @abc.abstractmethod
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
-        """Start its queries.
+        """Starts the job's queries.
 
-        ``once``: with ``availableNow``, for all that is there; else they run until they are ended. ``checkpoint`` is
-        a directory for this job alone; a job of several queries gives each one below it.
+        :param once: use the trigger ``availableNow``, which ends after the existing records; otherwise the queries run
+            until they are stopped.
+        :param checkpoint: the directory of this job; with several queries each has its own directory below it.
         """
 
-    def look(self) -> None:
-        """Called again and again while its queries run: for what is due though there is no batch to do it after."""
+    def tick(self) -> None:
+        """Does what is due without a batch. Called periodically while the queries run."""
 
     def close(self) -> None:
-        """Called when its queries have ended, or when they could not start: to stop threads, to tidy up."""
+        """Stops threads and cleans up. Called when the queries have ended, or could not start."""
 
 
-class BatchJob(Work):
-    """A job that is no streaming query, and does its work on the calling thread."""
+class BatchJob(AnyJob):
+    """A job without streaming queries, which does its work on the calling thread."""
 
     @abc.abstractmethod
     def work(
         self, spark: "SparkSession", *, once: bool, checkpoint: str, report: Report, stop: threading.Event
     ) -> None:
-        """Do it, and report each batch once it is safe; return between two batches when ``stop`` is set.
+        """Does the work. Reports each batch once it is durable, and returns between two batches when `stop` is set.
 
-        ``checkpoint`` as in Job: what a later run goes on from is kept there.
+        :param checkpoint: the directory that keeps the job's progress for later runs.
         """
 
 
-def checkpoint_of(job: Work, given: str | None) -> str:
-    """The job's checkpoint: the one that was given, or the one beside what it writes.
+def checkpoint_of(job: AnyJob, given: str | None) -> str:
+    """Returns the given checkpoint or the job's default.
 
-    Raises:
-        ValueError: there is neither.
+    :raises ValueError: there is neither.
     """
     found = given or job.checkpoint_beside()
     if found is None:
         raise ValueError(
-            "checkpoint is missing: a directory in which the job keeps how far it has come, to go on from there, "
-            f"such as checkpoints/{job.name}"
+            "checkpoint is missing: give the directory in which the job keeps its progress, such as "
+            f"checkpoints/{job.name}"
         )
     return found
 
@@ -104,13 +104,12 @@ def run(
     report: Report | None = None,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Run the job until it has come to its end (``once``), or until `stop` is set and the batch at hand is done.
+    """Runs the job to its end (``once``), or until `stop` is set and the current batch is complete.
 
-    Raises:
-        JobFailed: a query failed; the others of the job have been ended.
+    :raises JobFailed: a query failed; the job's other queries have been stopped.
     """
     stop = stop or threading.Event()
-    count = _Count(report)
+    count = _Counter(report)
     try:
         if isinstance(job, BatchJob):
             job.work(spark, once=once, checkpoint=checkpoint, report=count, stop=stop)
@@ -118,7 +117,7 @@ def run(
         try:
             queries = job.start(spark, once=once, checkpoint=checkpoint)
             try:
-                stopped = _follow(job, queries, count, stop)
+                stopped = _wait(job, queries, count, stop)
             finally:
                 _stop_those_left(queries)
         finally:
@@ -133,7 +132,7 @@ def run(
 
 
 def _stop_those_left(queries: Sequence["StreamingQuery"]) -> None:
-    """Leave no query running when the caller's report has raised, or Ctrl-C in a notebook: the job is closed next."""
+    """Stops queries that still run because the report or Ctrl-C in a notebook raised. The job is closed next."""
     from barnabas.pipelines.jobs.stopping import is_running
 
     for query in queries:
@@ -141,8 +140,8 @@ def _stop_those_left(queries: Sequence["StreamingQuery"]) -> None:
             query.stop()
 
 
-class _Count:
-    """Counts what it passes on."""
+class _Counter:
+    """Passes reports on, and counts their rows and batches."""
 
     def __init__(self, report: Report | None) -> None:
         self._report = report
@@ -155,36 +154,40 @@ class _Count:
             self._report(progress)
 
 
-def _follow(
+def _wait(
     job: Job,
     queries: Sequence["StreamingQuery"],
     report: Report,
     stop: threading.Event,
     pause: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Whether they were ended before they had come to their end."""
-    from barnabas.pipelines.jobs.stopping import Ending, is_running
+    """Waits for the end of the queries; returns whether they were stopped before it.
 
-    following = [Following(query, job.name, report) for query in queries]
-    endings: dict[StreamingQuery, Ending] = {}
+    :raises JobFailed: a query failed.
+    """
+    from barnabas.pipelines.jobs.stopping import Stopping, is_running
+
+    reporters = [ProgressReporter(query, job.name, report) for query in queries]
+    stopping: dict[StreamingQuery, Stopping] = {}
     while True:
         running = [query for query in queries if is_running(query)]
-        for each in following:
-            each.look()
+        for each in reporters:
+            each.poll()
         failed = next((query for query in queries if query not in running and query.exception() is not None), None)
         if not running:
             break
         if stop.is_set() or failed is not None:
             for query in running:
-                endings.setdefault(query, Ending(query)).step()
-            pause(ENDING_SECONDS)
+                stopping.setdefault(query, Stopping(query)).step()
+            pause(STOPPING_SECONDS)
         else:
-            job.look()
-            stop.wait(LOOK_SECONDS)
+            job.tick()
+            stop.wait(POLL_SECONDS)
     if failed is not None:
         raise JobFailed(cause_of(failed.exception() or "")) from failed.exception()
-    return bool(endings)
+    return bool(stopping)
 
 
 def _is_sparks(error: BaseException) -> bool:
+    """Returns whether PySpark defines the error; some of its errors are ValueErrors too."""
     return type(error).__module__.startswith("pyspark.")

@@ -1,23 +1,23 @@
-"""How Spark is told to write values as text, so that nothing of them is lost.
+"""Options of Spark's writers and of ``to_json`` that write values as text without loss.
 
-Knows nothing of which values they are, nor of Spark: these are options of its writers and of ``to_json``.
+Knows nothing of the values, and does not import Spark.
 """
 
 TIMES = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-"""Spark's own formats end at milliseconds."""
+"""Spark's default formats stop at milliseconds."""
 
 AS_JSON = {"ignoreNullFields": "false", **TIMES}
-"""Nothing is left out: no column that is null, and no microsecond."""
+"""Writes null columns too, and microseconds."""
 
 AS_CSV = {
-    "escape": '"',  # quotes are doubled, as RFC 4180 has it and as others read
-    "ignoreLeadingWhiteSpace": "false",  # Spark's writer trims unless told not to
+    "escape": '"',  # quotes are doubled, as RFC 4180 says and other readers expect
+    "ignoreLeadingWhiteSpace": "false",  # by default Spark's writer trims
     "ignoreTrailingWhiteSpace": "false",
     **TIMES,
 }
 
 IN_UTC = {"timeZone": "UTC"}
-"""Whatever the session's time zone is."""
+"""Independent of the session's time zone."""

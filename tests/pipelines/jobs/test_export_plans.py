@@ -33,6 +33,13 @@ def test_the_largest_groups_that_are_needed_and_no_larger() -> None:
     ]
 
 
+def test_a_part_of_the_target_size_becomes_visible_by_itself() -> None:
+    sizes = [30, 120, 40, 100, 20]
+    given_parts = [Part("a", number, 0, "", size, 0.0) for number, size in enumerate(sizes)]
+    assert [[part.size for part in group] for group in due(given_parts, LIMITS, now=1)] == [[120], [100]]
+    assert [[part.size for part in group] for group in due(given_parts, LIMITS, now=60)][2:] == [[30, 40, 20]]
+
+
 @given(sets_of_parts, st.floats(0, 1100), st.booleans())
 def test_each_part_is_in_one_group_at_most(given_parts: list[Part], now: float, all_of_them: bool) -> None:
     groups = due(given_parts, LIMITS, now=now, all_of_them=all_of_them)
@@ -88,14 +95,14 @@ def test_what_is_meant_where_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({"topics": ()}, "either topics or topic_pattern"),
-        ({"topic_pattern": "x"}, "either topics or topic_pattern"),
+        ({"topics": ()}, "give either topics or topic_pattern"),
+        ({"topic_pattern": "x"}, "give either topics or topic_pattern"),
         ({"format": "xml"}, "format is 'xml', but must be one of parquet"),
-        ({"format": "jdbc", "table": "orders"}, "does not go with format jdbc"),
-        ({"to": "jdbc:h2:x"}, "does not go with format parquet"),
-        ({"table": "orders"}, "table must be given with format jdbc"),
-        ({"format": "delta", "to": "s3a://bucket/orders"}, "must be in a directory that this machine has"),
-        ({"format": "csv", "compression": "zstd"}, "compression is 'zstd', but csv may have: none, gzip"),
+        ({"format": "jdbc", "table": "orders"}, "does not fit format jdbc"),
+        ({"to": "jdbc:h2:x"}, "does not fit format parquet"),
+        ({"table": "orders"}, "table is required with format jdbc"),
+        ({"format": "delta", "to": "s3a://bucket/orders"}, "must be in a directory of this machine"),
+        ({"format": "csv", "compression": "zstd"}, "compression is 'zstd', but csv allows: none, gzip"),
         ({"target_mib": 0}, "target_mib is 0"),
         ({"publish_seconds": -1.0}, "publish_seconds is -1.0"),
         ({"value_format": "jsn"}, "'jsn' is unknown"),

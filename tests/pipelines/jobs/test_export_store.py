@@ -198,7 +198,7 @@ def test_a_batch_that_is_there_is_not_written_again(files: LocalFiles) -> None:
 
 def test_an_old_checkpoint_is_refused(files: LocalFiles) -> None:
     a_store(files).add(3, stage_of(files, 3))
-    with pytest.raises(ValueError, match=r"batch 2 is to be exported .* where batch 3 has been already"):
+    with pytest.raises(ValueError, match=r"cannot export batch 2 to .*: batch 3 is there already"):
         a_store(files).add(2, stage_of(files, 2))
 
 
@@ -229,9 +229,9 @@ def test_what_is_exported_there_already_is_noted(files: LocalFiles) -> None:
     claim(files, mine, Claim("parquet", ("topic", "date"), {"orders": 6, "payments": 1}))
     claim(files, other, Claim("parquet", ("topic", "date"), {"refunds": 2}))
     assert noted_partitions(files) == {"orders": 6, "payments": 1, "refunds": 2}
-    with pytest.raises(ValueError, match=f"holds an export of orders by another checkpoint .{mine.home}."):
+    with pytest.raises(ValueError, match=f"holds an export of orders with another checkpoint .{mine.home}."):
         claim(files, other, Claim("parquet", ("topic", "date"), {"orders": 6, "refunds": 2}))
-    with pytest.raises(ValueError, match="of parquet by topic, date, but this one is of parquet by date"):
+    with pytest.raises(ValueError, match="in parquet by topic, date, but this one is in parquet by date"):
         claim(files, mine, Claim("parquet", ("date",), {"orders": 6}))
-    with pytest.raises(ValueError, match="but this one is of delta by topic, date"):
+    with pytest.raises(ValueError, match="but this one is in delta by topic, date"):
         claim(files, mine, Claim("delta", ("topic", "date"), {"orders": 6}))

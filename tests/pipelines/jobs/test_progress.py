@@ -5,7 +5,7 @@ import json
 import pytest
 from pyspark.sql import Row
 
-from barnabas.pipelines.jobs.progress import COUNTED, Following, Progress, lag_of, rows_of
+from barnabas.pipelines.jobs.progress import COUNTED, ProgressReporter, Progress, lag_of, rows_of
 
 
 class Query:
@@ -34,16 +34,16 @@ class Query:
 
 def test_each_batch_is_told_once_and_in_order():
     told, query = [], Query()
-    following = Following(query, "import", told.append)
-    following.look()
+    reporter = ProgressReporter(query, "import", told.append)
+    reporter.poll()
     assert told == []
     query.batch(0, 10)
-    following.look()
-    following.look()
+    reporter.poll()
+    reporter.poll()
     query.batch(1, 20)
     query.batch(2, 0, ran=False)
     query.batch(2, 5, end='{"orders": {"0": 7}}', latest='{"orders": {"0": 9, "1": 4}}')
-    following.look()
+    reporter.poll()
     assert told == [
         Progress("import", 0, 10, 0.5, None),
         Progress("import", 1, 20, 0.5, None),
@@ -54,14 +54,14 @@ def test_each_batch_is_told_once_and_in_order():
 
 def test_batches_that_spark_has_forgotten_are_no_reason_to_tell_any_twice():
     told, query = [], Query()
-    following = Following(query, "export", told.append)
+    reporter = ProgressReporter(query, "export", told.append)
     for number in range(5):
         query.batch(number, 1)
-    following.look()
+    reporter.poll()
     query.batch(5, 1)
     query.batch(6, 1)
     del query.recentProgress[:6]
-    following.look()
+    reporter.poll()
     assert [each.batch for each in told] == [0, 1, 2, 3, 4, 6]
 
 

@@ -7,7 +7,7 @@ import pytest
 from barnabas.pipelines.jobs import running
 from barnabas.pipelines.jobs.progress import Progress
 from barnabas.pipelines.jobs.running import BatchJob, Job, JobFailed, Outcome, checkpoint_of, run
-from barnabas.pipelines.jobs.stopping import Ending
+from barnabas.pipelines.jobs.stopping import Stopping
 
 SPARK = object()
 
@@ -16,15 +16,15 @@ class Query:
     """A query behind Spark Connect: it ends after some looks, or when it is stopped."""
 
     def __init__(self, looks=None, *, error=None, busy=0, name=None):
-        self.name, self.looks, self.error, self.busy = name, looks, error, busy
+        self.name, self.ticks, self.error, self.busy = name, looks, error, busy
         self.stops = self.number = 0
         self.recentProgress = []
 
     @property
     def isActive(self):
-        if self.looks is not None:
-            self.looks -= 1
-            return self.looks > 0 and not self.stops
+        if self.ticks is not None:
+            self.ticks -= 1
+            return self.ticks > 0 and not self.stops
         return not self.stops
 
     @property
@@ -69,8 +69,8 @@ class Sample(Job):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(running, "LOOK_SECONDS", 0.001)
-    monkeypatch.setattr(running, "ENDING_SECONDS", 0.001)
+    monkeypatch.setattr(running, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(running, "STOPPING_SECONDS", 0.001)
 
 
 def start(job, **more):
@@ -106,16 +106,16 @@ def test_when_one_fails_the_others_are_ended_and_it_is_told():
     assert job.closed == 1
 
 
-def test_a_job_looks_after_itself_while_its_queries_run():
-    class Looking(Sample):
-        looks = 0
+def test_a_job_is_ticked_while_its_queries_run():
+    class Ticking(Sample):
+        ticks = 0
 
-        def look(self):
-            self.looks += 1
+        def tick(self):
+            self.ticks += 1
 
-    job = Looking(Query(4))
+    job = Ticking(Query(4))
     start(job)
-    assert job.looks == 3
+    assert job.ticks == 3
 
 
 @pytest.mark.parametrize("raised", [RuntimeError("nobody is shown it"), KeyboardInterrupt()])
@@ -239,7 +239,7 @@ IDLE = (5, {"latestOffset"}, False)
 def test_a_query_is_told_while_it_runs_a_batch_or_has_none(monkeypatch, steps, told_at):
     monkeypatch.setattr("barnabas.pipelines.jobs.stopping._terminated", lambda query: "TERMINATED")
     execution = Execution(*steps)
-    ending = Ending(execution)
+    ending = Stopping(execution)
     for count, step in enumerate(steps):
         ending.step()
         assert execution.told == ([] if count < told_at else [steps[told_at]]), step

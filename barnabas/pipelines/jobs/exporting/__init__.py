@@ -1,4 +1,4 @@
-"""What an export is made of: where its files lie, how a batch gets there once, how small files become large ones.
+"""The parts of the export job: where its files lie, how each batch is written once, how small files are merged.
 
 Knows nothing of the command line.
 """

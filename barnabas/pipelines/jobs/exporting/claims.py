@@ -1,4 +1,4 @@
-"""Who exports what to a directory: noted there, so that nothing gets there twice, or in two ways.
+"""Notes in a directory which exports write to it, so that no topic is written twice or in two formats.
 
 Knows nothing of Spark.
 """
@@ -14,47 +14,46 @@ NOTE = "export.json"
 
 
 class Claim(NamedTuple):
-    """What an export does."""
+    """What an export writes to a directory."""
 
     format: str
-    directories: Sequence[str]  #: the columns that are directories
-    partitions: Mapping[str, int]  #: how many each topic has
+    directories: Sequence[str]  #: the columns that name directories
+    partitions: Mapping[str, int]  #: the number of partitions of each topic
 
 
 def claim(files: Files, layout: Layout, wanted: Claim) -> None:
-    """Note what this export does; it may have done so before.
+    """Notes what this export writes; replaces its earlier note.
 
-    Raises:
-        ValueError: one of its topics is exported there by another query, and would be twice there; or files are there
-            already that lie in other directories, or are of another format.
+    :raises ValueError: another query exports one of its topics to this directory, or the directory holds an export
+        with other directories or of another format.
     """
     for home, found in claims(files):
         if (found.format, [*found.directories]) != (wanted.format, [*wanted.directories]):
             raise ValueError(
-                f"{files.uri('')} holds an export of {found.format} by {_said(found.directories)}, but this one is of "
-                f"{wanted.format} by {_said(wanted.directories)} (several topics have directories of their own): "
-                "export to another place"
+                f"{files.uri('')} holds an export in {found.format} by {_listed(found.directories)}, but this one is in "
+                f"{wanted.format} by {_listed(wanted.directories)} (with several topics, each has its own directory): "
+                "export to another directory"
             )
         both = sorted(set(found.partitions) & set(wanted.partitions))
         if home != layout.home and both:
             raise ValueError(
-                f"{files.uri('')} holds an export of {', '.join(both)} by another checkpoint ({home}): go on with that "
-                "checkpoint, or export to another place"
+                f"{files.uri('')} holds an export of {', '.join(both)} with another checkpoint ({home}): continue with "
+                "that checkpoint, or export to another directory"
             )
     files.write(f"{layout.home}/{NOTE}", json.dumps(wanted._asdict(), indent=1))
 
 
 def claims(files: Files) -> Iterator[tuple[str, Claim]]:
-    """What is noted in this directory, each with where the export keeps what it must know."""
+    """Yields the notes in this directory, each with the directory that holds the export's state."""
     for entry in files.list(HOME):
         home, _, name = entry.path.rpartition("/")
         if name == NOTE:
-            told: dict[str, Any] = json.loads(files.read(entry.path) or "{}")
-            yield home, Claim(**told)
+            note: dict[str, Any] = json.loads(files.read(entry.path) or "{}")
+            yield home, Claim(**note)
 
 
 def noted_partitions(files: Files) -> dict[str, int]:
-    """How many partitions the topics had that were exported there."""
+    """Returns the number of partitions of each topic that was exported to this directory."""
     noted: dict[str, int] = {}
     for _, found in claims(files):
         for topic, count in found.partitions.items():
@@ -62,5 +61,5 @@ def noted_partitions(files: Files) -> dict[str, int]:
     return noted
 
 
-def _said(directories: Sequence[str]) -> str:
+def _listed(directories: Sequence[str]) -> str:
     return ", ".join(directories) or "no directories"

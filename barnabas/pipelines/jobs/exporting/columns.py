@@ -1,6 +1,6 @@
-"""From the columns of a topic to those of an export: which are kept, what is flattened, which directory a row is for.
+"""Turns a topic's columns into an export's: which are kept, which are flattened, which directory a row belongs to.
 
-Knows nothing of where they go. Times are UTC whatever the session's time zone is.
+Knows nothing of where they go. Times are in UTC whatever the session's time zone is.
 """
 
 from collections import Counter
@@ -13,37 +13,36 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 METADATA = ("topic", "partition", "offset", "timestamp", "timestampType", "headers")
-"""What a record has beside its key and its value."""
+"""A record's columns besides its key and its value."""
 
 PLACE = ("partition", "offset")
-"""The order within a file."""
+"""What the rows of a file are sorted by when they are merged."""
 
 DAY_MICROSECONDS = 86_400_000_000
 PERIODS = {"date": ("date",), "hour": ("date", "hour"), "none": ()}
 
 
 class Shape(NamedTuple):
-    """What an export's rows look like."""
+    """The columns of an export's rows."""
 
-    metadata: bool  #: with the columns of METADATA, and the key
-    prefix: str  #: before the names of those columns
+    metadata: bool  #: include the key and the columns of METADATA
+    prefix: str  #: of the names of those columns
     flatten: bool  #: a value that is a struct becomes a column for each field
-    plain: bool  #: no column is nested, and bytes are Base64: for CSV, and for tables
-    plain_bytes: bool  #: where columns may be bytes all the same
+    plain: bool  #: nested columns become JSON, and bytes Base64: for CSV and for tables
+    plain_bytes: bool  #: with `plain`, bytes stay bytes
     period: str  #: one of PERIODS
-    by_topic: bool  #: a directory for each topic
+    by_topic: bool  #: each topic has its own directory
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The columns that are the names of directories, from the outside inwards."""
+        """The columns that name directories, outermost first."""
         return (*(("topic",) if self.by_topic else ()), *PERIODS[self.period])
 
 
 def shaped(df: "DataFrame", shape: Shape) -> "DataFrame":
-    """The rows of a topic (key and value decoded) as they are exported, each task's in order.
+    """Returns the rows of a topic, with decoded keys and values, as they are exported. Keeps their order.
 
-    Raises:
-        ValueError: two columns would have one name; the message says which, and what to do.
+    :raises ValueError: two columns would have the same name; the message says which, and what to do.
     """
     from pyspark.sql import functions as F
 
@@ -51,16 +50,15 @@ def shaped(df: "DataFrame", shape: Shape) -> "DataFrame":
     twice = [name for name, count in Counter(name.lower() for _, name in columns).items() if count > 1]
     if twice:
         raise ValueError(
-            f"there would be two columns called {', '.join(twice)}, one of the value's fields and one of the "
-            "record itself: give the latter a prefix (metadata_prefix, say kafka_), or leave the value whole (flatten)"
+            f"two columns would be called {', '.join(twice)}: a field of the value and a column of the record. Set "
+            "metadata_prefix (such as kafka_) for the record's columns, or do not flatten the value"
         )
-    order = [*shape.directories, *(shape.prefix + name for name in PLACE if shape.metadata)]
     made = df.select([column.alias(name) for column, name in columns])
     if shape.plain:
         made = made.select(
             [_plain(F.col(_quoted(field.name)), field.dataType, shape).alias(field.name) for field in made.schema]
         )
-    return made.sortWithinPartitions(*map(_quoted, order)) if order else made
+    return made
 
 
 def _kept(df: "DataFrame", shape: Shape) -> list[tuple["Column", str]]:

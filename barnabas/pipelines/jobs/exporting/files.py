@@ -1,7 +1,7 @@
-"""The files of one directory, on this machine or wherever Hadoop's file systems reach: list, move, join, delete.
+"""Lists, moves, joins and deletes the files of one directory, on this machine or in a file system of Hadoop's.
 
-Knows nothing of what is in them. Paths are relative to the directory, with slashes; a move is atomic where the file
-system's rename is (POSIX, HDFS; an object store copies).
+Knows nothing of their content. Paths are relative to the directory, with slashes. A move is atomic where the file
+system's rename is: POSIX and HDFS, but not object stores, which copy.
 """
 
 import contextlib
@@ -13,45 +13,50 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 HIDDEN = (".", "_")
-"""Names that readers of data sets leave out: Spark, Hive, pyarrow."""
+"""First characters of names that readers of data sets (Spark, Hive, pyarrow) ignore."""
 
 
 class Entry(NamedTuple):
-    """A file; `modified` in seconds since the epoch."""
+    """A file that was listed."""
 
     path: str
-    size: int
-    modified: float
+    size: int  #: bytes
+    modified: float  #: seconds since the epoch
 
 
 class Files(Protocol):
     """A directory of files."""
 
     def uri(self, path: str) -> str:
-        """What Spark calls this path."""
+        """Returns the URI by which Spark knows this path."""
 
     def list(self, path: str) -> list[Entry]:
-        """All files below it, however deep, in order of their paths, but for hidden ones; none if there is no such
-        directory."""
+        """Returns all files at any depth below this directory, sorted by path, without hidden ones.
+
+        Returns none if there is no such directory.
+        """
+
+    def size(self, path: str) -> int:
+        """Returns the size of one file in bytes."""
 
     def read(self, path: str) -> str | None:
-        """The text of a small file; None if it is not there."""
+        """Returns the text of a small file, or None if there is no such file."""
 
     def write(self, path: str, text: str) -> None:
-        """Put a small file there, in full or not at all."""
+        """Writes a small file, completely or not at all."""
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file into a directory that may not be there yet; nothing else of that name may be there."""
+        """Renames a file and makes the target's directory; no file of the target's name may exist."""
 
     def delete(self, path: str) -> None:
-        """Take away a file, or a directory with all that is in it; it may be gone already."""
+        """Deletes a file, or a directory with all its content; does nothing if there is none."""
 
     def join(self, sources: Sequence[str], target: str, first: bytes = b"") -> None:
-        """Write a file of `first` and then the bytes of these files, in their order."""
+        """Writes a file that consists of `first` and then the bytes of these files, in their order."""
 
 
 def files_at(location: str, spark: Any) -> Files:
-    """The directory `location`: a path, a ``file:`` URI, or a URI of any file system that Spark knows."""
+    """Opens a directory, given as a path, a ``file:`` URI, or a URI of any file system that Spark knows."""
     parts = urlsplit(location)
     if parts.scheme in ("", "file"):
         path = unquote(parts.path) if parts.scheme else location
@@ -60,13 +65,13 @@ def files_at(location: str, spark: Any) -> Files:
 
 
 class LocalFiles:
-    """A directory that this machine sees (and each that runs tasks of Spark's must see it under the same path)."""
+    """A directory of this machine; every machine that runs Spark tasks must see it under the same path."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def uri(self, path: str) -> str:
-        return f"file://{(self.root / path).as_posix()}"  # Hadoop would take per cent signs as they are
+        return f"file://{(self.root / path).as_posix()}"  # not percent-encoded: Hadoop does not decode
 
     def list(self, path: str) -> list[Entry]:
         return sorted(self._found(self.root / path))
@@ -80,11 +85,10 @@ class LocalFiles:
                     try:
                         about = found.stat()
                     except FileNotFoundError:
-                        continue  # an export or Spark's checkpoint beside it moves and deletes files meanwhile
+                        continue  # another export or Spark's checkpoint has moved or deleted it meanwhile
                     yield Entry(found.relative_to(self.root).as_posix(), about.st_size, about.st_mtime)
 
     def size(self, path: str) -> int:
-        """Of one file."""
         return (self.root / path).stat().st_size
 
     def read(self, path: str) -> str | None:
@@ -121,9 +125,9 @@ class LocalFiles:
 
 
 class HadoopFiles:
-    """A directory of HDFS, S3A, ABFS and the like, by the file system that Spark itself writes with.
+    """A directory of HDFS, S3A, ABFS and the like, through the Hadoop file system that Spark writes with.
 
-    Bytes stay in the Java virtual machine: only names and small texts come over.
+    The bytes of files stay in the JVM; only names and small texts are transferred to Python.
     """
 
     def __init__(self, spark: Any, root: str) -> None:
@@ -156,6 +160,9 @@ class HadoopFiles:
                 relative = whole.removeprefix(f"{self._whole_root}/")
                 yield Entry(relative, status.getLen(), status.getModificationTime() / 1000)
 
+    def size(self, path: str) -> int:
+        return int(self._files.getFileStatus(self._at(path)).getLen())
+
     def read(self, path: str) -> str | None:
         if not self._files.exists(self._at(path)):
             return None
@@ -173,7 +180,7 @@ class HadoopFiles:
     def move(self, source: str, target: str) -> None:
         self._files.mkdirs(self._at(target).getParent())
         if not self._files.rename(self._at(source), self._at(target)):
-            raise OSError(f"{self.uri(source)} could not be renamed to {self.uri(target)}")
+            raise OSError(f"{self.uri(source)} cannot be renamed to {self.uri(target)}")
 
     def delete(self, path: str) -> None:
         self._files.delete(self._at(path), True)

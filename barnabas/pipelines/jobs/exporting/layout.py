@@ -1,17 +1,17 @@
-"""Where an export's files lie and what they are called.
+"""The names of an export's files and directories.
 
 Knows nothing of file systems: paths are relative to the export's directory.
 
     topic=orders/date=2026-11-21/part-1f0c99aa-0000000007-0000.parquet    what readers see
-    _barnabas/1f0c99aa-…/export.json                                      what is exported, by whom
-                         staging/                                         what is being written
-                         schemas/5d41402a.json                            of the parts that are held
+    _barnabas/1f0c99aa-…/export.json                                      which topics this export writes here
+                         staging/                                         files that are being written
+                         schemas/5d41402a.json                            the schemas of held parts
                          batches/0000000007.json                          the files of the newest batch
                          held/topic=orders/date=2026-11-21/0000000008-0000-5d41402a.part
                          merges/part-1f0c99aa-0000000007-0000.json        a merge that is being made visible
 
-A name that begins with an underscore is hidden from Spark, Hive and pyarrow; a held part is not called ``.parquet``, so
-that a glob does not find it either.
+Spark, Hive and pyarrow ignore names that begin with an underscore. A held part does not end in ``.parquet``, so that a
+glob does not match it either.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ _PART = re.compile(rf"(?:(?P<leaf>.+)/)?(?P<batch>\d{{{DIGITS}}})-(?P<number>\d{
 
 
 class Part(NamedTuple):
-    """A file of one micro-batch that is held back until it is large, or old, enough."""
+    """A file of one micro-batch, held back until it is large or old enough to become visible."""
 
-    leaf: str  #: the directory that its records belong to: ``date=2026-11-21``; empty if there are no such directories
+    leaf: str  #: the directory its records belong to, ``date=2026-11-21``; empty without such directories
     batch: int
     number: int
-    schema: str  #: of its columns; parts of two schemas are not merged
+    schema: str  #: fingerprint of its columns; parts of two schemas are not merged
     size: int  #: bytes
     since: float  #: seconds since the epoch
 
@@ -40,10 +40,10 @@ class Part(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The names of one export: of the query that it is."""
+    """The paths of one export."""
 
-    export: str  #: Spark's id of the query, which its checkpoint keeps
-    suffix: str  #: of what readers see: ``.parquet``
+    export: str  #: Spark's id of the query, which the checkpoint keeps
+    suffix: str  #: of visible files: ``.parquet``
 
     @property
     def home(self) -> str:
@@ -75,7 +75,7 @@ class Layout(NamedTuple):
         return "/".join(filter(None, (self.held, part.leaf, part.name)))
 
     def published(self, first: Part) -> str:
-        """What a file is called of which this is the first part: no two files have it, as no two have the part."""
+        """Returns the visible path of the file whose first part this is; unique, as a part is in one file only."""
         name = f"part-{self.export[:8]}-{first.batch:0{DIGITS}}-{first.number:04}{self.suffix}"
         return f"{first.leaf}/{name}" if first.leaf else name
 
@@ -85,7 +85,7 @@ class Layout(NamedTuple):
         return f"{self.merges}/{f'{leaf}-{name}' if leaf else name}.json"
 
     def parse_part(self, path: str, size: int, modified: float) -> Part | None:
-        """The part that this path below ``held`` names; None if it names none."""
+        """Returns the part that a path below ``held`` names, or None if it names none."""
         found = _PART.fullmatch(path.removeprefix(f"{self.held}/"))
         if found is None:
             return None
@@ -93,10 +93,10 @@ class Layout(NamedTuple):
 
 
 def fingerprint(schema: str) -> str:
-    """Eight digits that stand for a schema, told as Spark's JSON."""
+    """Returns eight hexadecimal digits that identify a schema, given in Spark's JSON."""
     return hashlib.sha256(schema.encode()).hexdigest()[:8]
 
 
 def leaf_of(path: str, below: str) -> str:
-    """The directory of a staged file, as it is named below the staging directory."""
+    """Returns the directory of a staged file, relative to the staging directory."""
     return path.removeprefix(f"{below}/").rpartition("/")[0]

@@ -1,6 +1,6 @@
-"""Which of the small files of many micro-batches become one.
+"""Decides which held-back parts are merged into one visible file, and when.
 
-Knows nothing of files: parts with their sizes and ages go in, groups of them come out.
+Knows nothing of files: takes parts with their sizes and ages, returns groups of them.
 """
 
 import itertools
@@ -13,29 +13,33 @@ from barnabas.pipelines.jobs.exporting.layout import Part
 class Limits(NamedTuple):
     """When a file is made visible."""
 
-    target_bytes: int  #: as soon as it is so large
-    wait_seconds: float  #: or its oldest part has been held back for so long
+    target_bytes: int  #: as soon as it has this size
+    wait_seconds: float  #: or as soon as its oldest part has been held back this long
 
 
 def due(parts: Iterable[Part], limits: Limits, *, now: float, all_of_them: bool = False) -> list[list[Part]]:
-    """Groups of parts, each to be one file, in the order of their batches; what waits for more is in none.
+    """Returns the groups of parts that are to become visible, each as one file, in the order of their batches.
 
-    A group is closed once it has reached the target, and where the schema changes: what comes after cannot join it.
+    Parts that wait for more are in no group. A group is complete when it reaches the target size, or where the schema
+    changes, since parts of two schemas are not merged. A part that has the target size by itself is a group of its own.
     """
     ordered = sorted(parts, key=lambda part: (part.leaf, part.batch, part.number))
     return [
         group
         for _, leaf in itertools.groupby(ordered, key=lambda part: part.leaf)
-        for group, is_closed in _grouped(leaf, limits.target_bytes)
-        if is_closed or all_of_them or now - min(part.since for part in group) >= limits.wait_seconds
+        for group, is_complete in _grouped(leaf, limits.target_bytes)
+        if is_complete or all_of_them or now - min(part.since for part in group) >= limits.wait_seconds
     ]
 
 
 def _grouped(parts: Iterable[Part], target_bytes: int) -> Iterator[tuple[list[Part], bool]]:
-    """The parts of one directory in groups, and whether nothing more can join the group."""
+    """Yields the parts of one directory in groups, and whether the group is complete."""
     group: list[Part] = []
     size = 0
     for part in parts:
+        if part.size >= target_bytes:
+            yield [part], True
+            continue
         if group and part.schema != group[0].schema:
             yield group, True
             group, size = [], 0

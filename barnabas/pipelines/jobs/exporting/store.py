@@ -1,19 +1,19 @@
-"""How a micro-batch comes into a directory once, whatever is killed when; and how readers see whole files only.
+"""Adds each micro-batch to a directory exactly once, whatever is killed when, and shows readers whole files only.
 
-A file that readers see is never touched again. What a batch wrote is held back, hidden, until there is enough of it
-(or until it is old enough), then merged, and the result made visible by one rename: at no moment does a reader find a
-record twice, or miss one that it found before. Knows nothing of Spark and of formats: who writes and who merges is
-passed in.
+A visible file is never changed or deleted. The files of a batch are held back, hidden, until they are large or old
+enough. Then they are merged, and the result becomes visible by one rename. A file that has the target size by itself is
+not merged. So at no moment does a reader find a record twice, or miss one that it found before. Knows nothing of Spark
+and of formats: the functions that write and merge files are passed in.
 
-Steps, each of which may be the last before a kill, and what the next start makes of it:
+The process may be killed after each of these steps. The last column says what the next start does then:
 
-    a batch    1 write its files to staging              forgotten: Spark asks for the batch again
-               2 write batches/N.json, which names them  decided: from here on the batch is in the export
-               3 move each to held                       the rest is moved; Spark's asking again changes nothing
-    a merge    1 write the merged file to staging        forgotten: the parts are still held
-               2 write merges/X.json                     decided
-               3 move the merged file to its place       moved, if it is still in staging
-               4 delete the parts                        deleted, those that are still there
+    a batch    1 write its files to staging              drops them: Spark repeats the batch
+               2 write batches/N.json, which lists them  the batch is committed: moves the rest of its files, and
+               3 move each to held                       ignores the batch when Spark repeats it
+    a merge    1 write the merged file to staging        drops it: the parts are still held
+               2 write merges/X.json                     the merge is committed
+               3 move the merged file to its place       moves it, if it is still in staging
+               4 delete the parts                        deletes those that are left
                5 delete merges/X.json
 """
 
@@ -26,14 +26,14 @@ from barnabas.pipelines.jobs.exporting.layout import Layout, Part, fingerprint, 
 from barnabas.pipelines.jobs.exporting.merging import Limits, due
 
 Stage = Callable[[str], str]
-"""Writes the files of a batch below a directory, in the directories that they are to be in; returns their schema."""
+"""Writes a batch's files below a directory, in the subdirectories where they belong; returns their schema."""
 
 Merge = Callable[[Sequence[str], str, str], str]
-"""Makes one file of these, below a directory; the third is their schema, as they were staged with. Returns its path."""
+"""Merges files into one below a directory; the third argument is the schema that `Stage` returned. Returns its path."""
 
 
 class Store:
-    """The files of one export. For one thread at a time, of one process: Spark's checkpoint sees to that."""
+    """The files of one export. Used by one thread of one process at a time, which Spark's checkpoint ensures."""
 
     def __init__(
         self,
@@ -45,29 +45,29 @@ class Store:
         merges_one: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`merges_one`: a single part, too, goes through `merge` before it is what readers expect."""
+        """:param merges_one: a single part goes through `merge` too, as its format needs that."""
         self._files, self._layout, self._limits, self._merge = files, layout, limits, merge
         self._merges_one, self._now = merges_one, now
-        self._is_clean = False  # nothing is half done
+        self._is_clean = False  # no step is half done
 
     def add(self, batch: int, stage: Stage) -> bool:
-        """Have this batch in the export; False if it was there already.
+        """Adds this batch; returns False if it is in the export already.
 
-        Raises:
-            ValueError: a later batch is there: the checkpoint is an old copy.
+        :raises ValueError: a later batch is in the export, so the checkpoint is an old copy.
         """
         self._recover()
         newest = self._newest()
         if newest is not None and newest > batch:
             raise ValueError(
-                f"batch {batch} is to be exported to {self._files.uri('')}, where batch {newest} has been already: "
-                "the checkpoint is older than the export; go on with the newest checkpoint, or export to another place"
+                f"cannot export batch {batch} to {self._files.uri('')}: batch {newest} is there already, so the "
+                "checkpoint is older than the export; continue with the newest checkpoint, or export to another "
+                "directory"
             )
         if newest == batch:
             return False
         self._is_clean = False
         self._files.delete(self._layout.staging)
-        below = f"{self._layout.staging}/{batch}"  # of its own: this batch's names must not stand for an earlier one's
+        below = f"{self._layout.staging}/{batch}"  # so that no name in batches/N.json matches another batch's file
         schema = self._known(stage(below))
         moves = {
             entry.path: self._layout.part(Part(leaf_of(entry.path, below), batch, number, schema, 0, 0.0))
@@ -81,7 +81,7 @@ class Store:
         return True
 
     def publish(self, *, all_of_them: bool = False) -> int:
-        """Make visible what is due, or all that is held; returns how many files that made."""
+        """Makes visible what is due, or everything; returns the number of files that became visible."""
         self._recover()
         groups = due(self.held(), self._limits, now=self._now(), all_of_them=all_of_them)
         self._is_clean = not groups
@@ -96,12 +96,12 @@ class Store:
         return len(groups)
 
     def held(self) -> list[Part]:
-        """What readers do not see yet."""
+        """Returns the parts that are not visible yet."""
         found = (self._layout.parse_part(*entry) for entry in self._files.list(self._layout.held))
         return [part for part in found if part is not None]
 
     def _known(self, schema: str) -> str:
-        """The fingerprint of a schema that `merge` will ask for."""
+        """Stores the schema for later merges; returns its fingerprint."""
         name = fingerprint(schema)
         if self._files.read(self._layout.schema(name)) is None:
             self._files.write(self._layout.schema(name), schema)
@@ -127,7 +127,7 @@ class Store:
         self._files.delete(note)
 
     def _recover(self) -> None:
-        """Finish what was decided, and was not done when an earlier run was killed, or this one failed."""
+        """Finishes what was committed before an earlier run was killed, or before this one failed."""
         if self._is_clean:
             return
         for entry in self._files.list(self._layout.merges):
@@ -138,12 +138,13 @@ class Store:
         self._is_clean = True
 
     def _move(self, moves: dict[str, str]) -> None:
-        """Move those that have not been moved yet."""
+        """Moves the files that have not been moved yet."""
         there = {entry.path for entry in self._files.list(self._layout.staging)}
         for source, target in moves.items():
             if source in there:
                 self._files.move(source, target)
 
     def _newest(self) -> int | None:
+        """Returns the number of the newest committed batch, or None if there is none."""
         names = [entry.path.rpartition("/")[2] for entry in self._files.list(self._layout.batches)]
         return max((int(name.removesuffix(".json")) for name in names), default=None)

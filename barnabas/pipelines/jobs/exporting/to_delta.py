@@ -1,8 +1,8 @@
-"""Batches to a Delta table: Spark writes the files, the deltalake library commits them, and no jar is needed.
+"""Exports batches to a Delta table: Spark writes the files, the deltalake library commits them. Needs no jar.
 
-A batch and the number of it are one commit of the table's log (a `txn` action: application id and version), so a batch
-that Spark asks for again changes nothing, and readers see all of it or none. Files of a batch that was killed before
-its commit are replaced when it is written again, or else left for VACUUM. Knows nothing of topics.
+A batch and its number are one commit of the table's log (a `txn` action: application id and version). So a batch that
+Spark repeats changes nothing, and readers see all of it or none. The files of a batch that was killed before its commit
+are replaced when it is written again, or left for VACUUM. Knows nothing of topics.
 """
 
 import json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DeltaTarget:
-    """A Delta table in a directory of this machine's, as one export's target."""
+    """A Delta table in a directory of this machine, as the target of one export."""
 
     def __init__(
         self,
@@ -41,10 +41,9 @@ class DeltaTarget:
         self._layout = Layout(export, self._format.suffix)
 
     def add(self, df: "DataFrame", batch: int) -> bool:
-        """Have this batch in the table, if it is not there; merge small files that are due.
+        """Adds the batch unless it is in the table, and merges small files that are due; returns whether it was added.
 
-        Raises:
-            ValueError: a later batch is there already, or a column has another type than the table's.
+        :raises ValueError: a later batch is in the table, or a column has another type than in the table.
         """
         from deltalake import CommitProperties, Transaction
 
@@ -52,8 +51,8 @@ class DeltaTarget:
         newest = table.transaction_version(self._export)
         if newest is not None and newest > batch:
             raise ValueError(
-                f"batch {batch} is to be exported to the table {self._files.root}, where batch {newest} has been "
-                "already: the checkpoint is older than the export; go on with the newest checkpoint"
+                f"cannot export batch {batch} to the table {self._files.root}: batch {newest} is there already, so "
+                "the checkpoint is older than the export; continue with the newest checkpoint"
             )
         if newest == batch:
             return False
@@ -68,15 +67,15 @@ class DeltaTarget:
         return True
 
     def publish(self) -> None:
-        """Merge small files that are due; all are visible."""
+        """Merges small files that are due. All files are visible."""
         self._merge()
 
     def close(self) -> None:
-        """Merge what small files there are."""
+        """Merges all small files."""
         self._merge(all_of_them=True)
 
     def _table(self, schema: "StructType") -> Any:
-        """The table as it is now, made or widened for these columns."""
+        """Returns the table; creates it, or adds the columns that it lacks."""
         from deltalake import DeltaTable, Schema
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -86,14 +85,14 @@ class DeltaTarget:
         if table.metadata().partition_columns != directories:
             raise ValueError(
                 f"the table {where} is partitioned by {', '.join(table.metadata().partition_columns) or 'nothing'}, "
-                f"but the export by {', '.join(directories) or 'nothing'}: see partition_by"
+                f"but the export by {', '.join(directories) or 'nothing'}: set partition_by"
             )
         there = {field.name: field.type for field in table.schema().fields}
         for field in wanted.fields:
             if there.get(field.name, field.type) != field.type:
                 raise ValueError(
-                    f"column {field.name} of the table {where} is {there[field.name]}, but would be {field.type}: "
-                    "export to another table, or with the schema of before"
+                    f"column {field.name} of the table {where} has type {there[field.name]}, but the export writes "
+                    f"{field.type}: export to another table, or with the previous schema"
                 )
         new = [field for field in wanted.fields if field.name not in there]
         if new:
@@ -102,7 +101,7 @@ class DeltaTarget:
         return table
 
     def _written(self, df: "DataFrame", batch: int) -> list[Any]:
-        """What the batch adds to the table; its files lie in their places."""
+        """Writes the batch's files to their places; returns the actions that add them to the table."""
         below = f"{self._layout.staging}/{batch}"
         self._files.delete(self._layout.staging)
         write(df, self._files, below, self._format, self._shape.directories)
@@ -130,7 +129,7 @@ class DeltaTarget:
         )
 
     def _merge(self, *, all_of_them: bool = False) -> None:
-        """Rewrite the small files of directories where enough of them have come together, each in one commit."""
+        """Merges the small files of each directory where a merge is due, each directory in one commit."""
         from deltalake import DeltaTable
 
         where = str(self._files.root)
@@ -153,8 +152,8 @@ class DeltaTarget:
 
 
 def statistics(path: str) -> dict[str, Any]:
-    """What Delta's log says of a file, so that readers can pass it over: how many rows, and the span of each column
-    of whole numbers."""
+    """Returns a file's statistics for Delta's log, by which readers skip files: the number of rows, and the minimum and
+    maximum of each integer column."""
     import pyarrow.parquet
 
     about = pyarrow.parquet.read_metadata(path)
@@ -162,7 +161,7 @@ def statistics(path: str) -> dict[str, Any]:
     for group in (about.row_group(number) for number in range(about.num_row_groups)):
         for column in (group.column(number) for number in range(group.num_columns)):
             found = column.statistics
-            if _is_whole(column) and found is not None and found.has_min_max:
+            if _is_integer(column) and found is not None and found.has_min_max:
                 spans.setdefault(column.path_in_schema, []).extend((found.min, found.max))
     return {
         "numRecords": about.num_rows,
@@ -172,7 +171,7 @@ def statistics(path: str) -> dict[str, Any]:
     }
 
 
-def _is_whole(column: Any) -> bool:
+def _is_integer(column: Any) -> bool:
     return (
         column.physical_type in ("INT32", "INT64")
         and "." not in column.path_in_schema

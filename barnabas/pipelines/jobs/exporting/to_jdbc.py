@@ -1,8 +1,8 @@
-"""Batches to a table of a database, by JDBC: rows go to a table beside it first, then over in one transaction.
+"""Exports batches to a database table by JDBC: rows go to a staging table first, then over in one transaction.
 
-Spark's tasks write in transactions of their own, so a batch that is killed half way is half there: it is written to a
-staging table, which is emptied when it is written again. The rows then go to the table itself in one transaction with
-the number of the batch, in a table of numbers; a batch whose number is there is not written again. Knows nothing of
+Each Spark task writes in a transaction of its own, so a batch that is killed may be written in part. It therefore goes
+to a staging table, which is emptied when the batch is written again. One transaction then copies the rows to the table
+and notes the batch's number in a second table. A batch whose number is noted is not written again. Knows nothing of
 topics.
 """
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BATCHES = "barnabas_exports"
-"""The table of numbers: for each export, by the id of its query, the newest batch that is there."""
+"""The table of batch numbers: the newest batch of each export, by the id of its query."""
 
 STAGING = "barnabas_staging"
 
@@ -27,12 +27,12 @@ DRIVERS: Mapping[str, Mapping[str, str]] = {
     "postgresql": {"driver": "org.postgresql.Driver"},
     "sqlserver": {"driver": "com.microsoft.sqlserver.jdbc.SQLServerDriver"},
 }
-"""What Spark is told beside the URL, by the word after ``jdbc:``: Java does not find a driver by itself in a jar that
-came after its start."""
+"""Options of Spark's JDBC source by the word after ``jdbc:``. Java does not find the driver in a jar that was added after
+its start, so its class is named here."""
 
 
 class JdbcTarget:
-    """A table, as one export's target; made at the first batch, by Spark, if it is not there."""
+    """A table, as the target of one export. Spark creates it at the first batch if it does not exist."""
 
     def __init__(self, spark: "SparkSession", export: str, url: str, table: str, properties: Mapping[str, str]) -> None:
         self._spark, self._export, self._table = spark, export, table
@@ -48,11 +48,10 @@ class JdbcTarget:
         self._is_made = False
 
     def add(self, df: "DataFrame", batch: int) -> bool:
-        """Have this batch in the table, if it is not there.
+        """Adds the batch unless it is in the table; returns whether it was added.
 
-        Raises:
-            ValueError: a later batch is there already.
-            pyspark's AnalysisException: the table lacks a column.
+        :raises ValueError: a later batch is in the table.
+        :raises AnalysisException: the table lacks a column.
         """
         if not self._is_made:
             self._make_tables(df)
@@ -61,8 +60,8 @@ class JdbcTarget:
             newest = self._newest(connection)
         if newest is not None and newest > batch:
             raise ValueError(
-                f"batch {batch} is to be exported to the table {self._table}, where batch {newest} has been already: "
-                "the checkpoint is older than the export; go on with the newest checkpoint"
+                f"cannot export batch {batch} to the table {self._table}: batch {newest} is there already, so the "
+                "checkpoint is older than the export; continue with the newest checkpoint"
             )
         if newest == batch:
             return False
@@ -76,13 +75,13 @@ class JdbcTarget:
         return True
 
     def publish(self) -> None:
-        """Nothing is held back."""
+        """Does nothing: no rows are held back."""
 
     def close(self) -> None:
-        """Nothing is held back."""
+        """Does nothing: no rows are held back."""
 
     def _make_tables(self, df: "DataFrame") -> None:
-        """Have Spark make what is not there, in the types of this database; and check the columns of what is."""
+        """Creates the tables that do not exist, in the types of this database, and checks the columns of the others."""
         numbers = self._spark.createDataFrame([], "export_id STRING, batch_id BIGINT")
         self._save(numbers, self._batches, "append", createTableColumnTypes="export_id VARCHAR(64)")
         self._save(df.limit(0), self._table, "append")
@@ -92,7 +91,7 @@ class JdbcTarget:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
-        """A connection of the driver's own, by the driver that Spark found for this URL."""
+        """Opens a connection with the JDBC driver that Spark uses for this URL."""
         given = self._jvm.java.util.HashMap()
         for name, value in {**self._options, "dbtable": self._table}.items():
             given[name] = value

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from barnabas.pipelines.jobs.options import (
     ClusterOptions,
-    Mistakes,
+    Rules,
     check,
     configs_of_jars,
     delivery_option,
@@ -137,9 +137,9 @@ class ImportOptions(ClusterOptions):
     delivery: str = delivery_option()
 
     def __post_init__(self) -> None:
-        check(self, self._mistakes)
+        check(self, self._rules)
 
-    def _mistakes(self) -> Mistakes:
+    def _rules(self) -> Rules:
         of_tables = self.jdbc_url is not None
         is_plain = isinstance(self.encoding(), Raw | Utf8)
         return (

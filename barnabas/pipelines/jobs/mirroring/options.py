@@ -16,7 +16,7 @@ from barnabas.pipelines.jobs.mirroring.policy import (
 )
 from barnabas.pipelines.jobs.mirroring.spec import Spec
 from barnabas.pipelines.jobs.options import (
-    Mistakes,
+    Rules,
     check,
     commit_group_option,
     isolation_option,
@@ -112,7 +112,7 @@ class MirrorOptions:
     )
 
     def __post_init__(self) -> None:
-        check(self, self._mistakes)
+        check(self, self._rules)
         for name in ("topics", "exclude_topics", "groups", "exclude_groups", "exclude_configs"):
             try:
                 any_of(split(getattr(self, name)))
@@ -120,7 +120,7 @@ class MirrorOptions:
                 raise ValueError(f"{name}: {problem}") from None
         self.spec()
 
-    def _mistakes(self) -> Mistakes:
+    def _rules(self) -> Rules:
         return (
             (self.source == self.target, f"source and target are both {self.source}, but must be two clusters"),
             (

@@ -9,7 +9,7 @@ from functools import cached_property
 from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS
 from barnabas.pipelines.jobs.options import (
     ClusterOptions,
-    Mistakes,
+    Rules,
     check,
     commit_group_option,
     delivery_option,
@@ -105,14 +105,14 @@ class StreamOptions(ClusterOptions):
     )
 
     def __post_init__(self) -> None:
-        check(self, self._mistakes)
+        check(self, self._rules)
         names = [table.name for table in self.parsed_tables]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"there are two tables {name}")
         _ = self.value_format, self.encoded_key_format
 
-    def _mistakes(self) -> Mistakes:
+    def _rules(self) -> Rules:
         return (
             ((self.transform is None) == (self.sql is None), "either transform or sql must be given: what to do"),
             (not self.tables, "table is missing: what there is to read, such as --table orders"),

@@ -1,4 +1,4 @@
-"""An export makes visible what is due, though no records come and Spark runs no batch."""
+"""An export publishes files that are due even if no records arrive and Spark runs no batch."""
 
 from barnabas.pipelines.jobs.export import Export, ExportOptions
 
@@ -22,7 +22,7 @@ class Query:
 
 
 class Opened(Export):
-    """Its query runs, and its target is there."""
+    """An export with a running query and an open target."""
 
     def __init__(self, clock, **options):
         super().__init__(ExportOptions(topics=("orders",), to="/nowhere", **options), now=lambda: clock[0])
@@ -33,31 +33,31 @@ class Opened(Export):
         return self.target
 
 
-def test_it_looks_ten_times_within_the_time_that_records_may_be_held_back():
+def test_files_are_checked_ten_times_during_publish_seconds():
     clock = [0.0]
     job = Opened(clock, publish_seconds=600)
     for second in range(150):
         clock[0] = second
-        job.look()
+        job.tick()
     assert job.target.done == ["publish"] * 2
 
 
-def test_it_leaves_the_target_to_a_batch_that_is_at_hand():
+def test_a_running_batch_keeps_the_target():
     clock = [0.0]
     job = Opened(clock, publish_seconds=0)
     clock[0] = 5
     with job._lock:
-        job.look()
+        job.tick()
     assert job.target.done == []
-    job.look()
+    job.tick()
     assert job.target.done == ["publish"]
 
 
-def test_it_does_not_look_before_it_has_begun():
+def test_nothing_is_checked_before_the_start():
     clock = [0.0]
     job = Opened(clock)
     job._query = None
     clock[0] = 1000
-    job.look()
+    job.tick()
     job.close()
     assert job.target.done == []
