@@ -161,8 +161,8 @@ class ClusterOptions:
 def delivery_option() -> Any:
     """Declares how jobs that write to topics through the sink deliver records."""
     return option(
-        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`, and skips "
-        "aborted records when it reads topics; at-least-once may write a batch twice after a crash.",
+        "exactly-once writes each batch in transactions, for consumers with `isolation.level=read_committed`, and "
+        "skips aborted records when it reads topics; at-least-once may write a batch twice after a crash.",
         default="exactly-once",
         choices=("exactly-once", "at-least-once"),
     )

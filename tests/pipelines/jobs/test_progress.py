@@ -5,7 +5,7 @@ import json
 import pytest
 from pyspark.sql import Row
 
-from barnabas.pipelines.jobs.progress import COUNTED, ProgressReporter, Progress, lag_of, rows_of
+from barnabas.pipelines.jobs.progress import COUNTED, Progress, ProgressReporter, lag_of, rows_of
 
 
 class Query:

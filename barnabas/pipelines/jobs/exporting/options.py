@@ -58,8 +58,8 @@ class ExportOptions(ClusterOptions):
     format: str = option("The format to write.", default="parquet", choices=FORMATS)
 
     key_format: str | None = option(
-        "The format of keys: `raw`, `utf8`, or any format of `value_format`. The default is `raw` for Parquet and Delta, "
-        "`utf8` otherwise.",
+        "The format of keys: `raw`, `utf8`, or any format of `value_format`. The default is `raw` for Parquet and "
+        "Delta, `utf8` otherwise.",
         default=None,
         metavar="FORMAT",
     )
@@ -81,7 +81,8 @@ class ExportOptions(ClusterOptions):
     )
     metadata_prefix: str = option("The prefix of the names of those columns.", default="", metavar="TEXT")
     flatten: bool | None = option(
-        "Write each field of a value as a column, instead of one column `value`. The default is yes for CSV and tables.",
+        "Write each field of a value as a column, instead of one column `value`. The default is yes for CSV and "
+        "tables.",
         default=None,
     )
     partition_by: str = option(

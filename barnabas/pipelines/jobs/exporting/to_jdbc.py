@@ -27,8 +27,8 @@ DRIVERS: Mapping[str, Mapping[str, str]] = {
     "postgresql": {"driver": "org.postgresql.Driver"},
     "sqlserver": {"driver": "com.microsoft.sqlserver.jdbc.SQLServerDriver"},
 }
-"""Options of Spark's JDBC source by the word after ``jdbc:``. Java does not find the driver in a jar that was added after
-its start, so its class is named here."""
+"""Options of Spark's JDBC source by the word after ``jdbc:``. Java does not find the driver in a jar that was added
+after its start, so its class is named here."""
 
 
 class JdbcTarget:
