@@ -31,8 +31,8 @@ def claim(files: Files, layout: Layout, wanted: Claim) -> None:
         if (found.format, [*found.directories]) != (wanted.format, [*wanted.directories]):
             raise ValueError(
                 f"{files.uri('')} holds an export in {found.format} by {_listed(found.directories)}, but this one is "
-                f"in {wanted.format} by {_listed(wanted.directories)} (with several topics, each has its own directory): "
-                "export to another directory"
+                f"in {wanted.format} by {_listed(wanted.directories)} (with several topics, each has its own "
+                "directory): export to another directory"
             )
         both = sorted(set(found.partitions) & set(wanted.partitions))
         if home != layout.home and both:
