@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.fetch import fetch
-from barnabas.api_handlers.message_sets import AT_ONCE, SKIPPED
+from barnabas.api_handlers.message_sets import CONVERTED_BYTES, MAX_READS
 from barnabas.api_handlers.produce import produce
 from barnabas.errors import CloseConnection, CorruptMessage, MessageTooLarge
 from barnabas.records.batch import Compression, RecordBatch, batches
@@ -175,7 +175,7 @@ def test_no_request_keeps_the_loop_for_long(node, partition):
         big = build_batch([(None, bytes(60_000), node.clock.time_ms())])
         partition.append(RecordBatch.parse(big), node.clock.time_ms())
     (told,) = answered(ask(node, 0, 3, partition_max_bytes=1 << 30), 3)
-    assert AT_ONCE // 2 < len(told.records) <= AT_ONCE
+    assert CONVERTED_BYTES // 2 < len(told.records) <= CONVERTED_BYTES
     names = [f"t{n}" for n in range(20)]
     for name in names:
         node.create_topic(name)
@@ -200,7 +200,7 @@ def test_markers_are_passed_over(node, partition):
     node.append(partition, node.clock.time_ms())
     assert read(node, 0, 3, partition_max_bytes=80) == [3]
     assert read(node, 0, 0, partition_max_bytes=80) == [3]
-    for _ in range(SKIPPED + 1):
+    for _ in range(MAX_READS + 1):
         marker(node, partition)
     assert read(node, 4, 3, partition_max_bytes=1) == []
 

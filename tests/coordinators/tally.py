@@ -18,9 +18,9 @@ from barnabas.coordinators.shard import ShardContext
 from barnabas.deadlines import Deadline
 from barnabas.errors import KafkaError, MalformedMessage, NotCoordinator, UnknownTopicOrPartition
 from barnabas.log.files import MemoryFiles
-from barnabas.log.partition_log import PartitionLog
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.recovery import open_log
-from barnabas.log.services import LogServices
 from barnabas.records.builder import build_batch
 from barnabas.records.validation import ProducePolicy
 
@@ -141,7 +141,7 @@ class Node:
     def partition(self, index: int, **config: Any) -> Partition:
         path = f"/data/tallies-{index}"
         self.files.makedirs(path)
-        services, topic_config = LogServices(self.files), TopicConfig(**config)
+        services, topic_config = LogServices(LogDirectory(self.files, "/data")), TopicConfig(**config)
         log = open_log(services, path, "tallies", index, topic_config, clean=True, recovery_point=0, now_ms=0)
         return Partition("tallies", bytes(16), index, 1, log, ProducePolicy())
 
