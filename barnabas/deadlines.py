@@ -1,6 +1,6 @@
 """Many deadlines on one timer.
 
-Knows nothing of whose they are. A heartbeat moves its member's deadline thousands of times before it is reached, so
+Knows nothing of what is due. A heartbeat moves its member's deadline thousands of times before it is reached, so
 moving a deadline later costs an assignment, and only the earliest one is a timer of the event loop.
 """
 
@@ -43,7 +43,7 @@ class Deadline:
 class Deadlines:
     """A queue of deadlines, and the one timer that waits for its head.
 
-    The event loop serves sockets that are ready before timers that are due. Whatever answers a request by a state that
+    The event loop serves sockets that are ready before timers that are due. Code that answers a request by a state that
     deadlines change calls :meth:`run_due` first, so that what is due counts as done.
 
     >>> from barnabas.clock import ManualClock

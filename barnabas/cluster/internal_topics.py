@@ -1,7 +1,7 @@
 """The topics in which coordinators keep their state: how many partitions and replicas they have, and which configs.
 
 Knows nothing of what is in them. They are those of Apache Kafka's ``DefaultAutoTopicCreationManager``, except that a
-cluster of one node has one replica of each where nobody sets another number.
+cluster of one node has one replica of each by default.
 """
 
 import logging

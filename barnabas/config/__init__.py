@@ -1,6 +1,6 @@
-"""What the broker and its topics are told to do: Kafka's own names, defaults and sources.
+"""The configs of the broker, topics and groups: Kafka's names, defaults and sources.
 
-Knows nothing of the broker that goes by it.
+Knows nothing of the broker that uses them.
 """
 
 from barnabas.config.broker import BrokerConfig

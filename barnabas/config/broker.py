@@ -1,6 +1,6 @@
 """The broker's settings in effect: what was given at the start, what was changed since, and Kafka's defaults below.
 
-Knows nothing of files, environment or metadata: it is handed texts by name. A :class:`BrokerConfig` does not change;
+Knows nothing of files, environment or metadata: it gets texts by name. A :class:`BrokerConfig` does not change;
 a change makes a new one.
 """
 
@@ -80,7 +80,7 @@ class BrokerConfig:
             try:
                 value = BROKER[name].parse_set(text)
             except ConfigError as error:
-                # It was checked before it was written; but a log of another version may have what this one refuses.
+                # It was valid when it was written, but another version may have written values that this one refuses.
                 logger.error("Ignored a config of this broker: %s", error)
                 continue
             for relative in FAMILY_OF.get(name, ()):
@@ -90,12 +90,11 @@ class BrokerConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, dev: bool = False) -> Self:
-        """The settings that a broker starts with; says in the log what it will not go by.
+        """Returns the settings that a broker starts with, and logs which properties have no effect.
 
         ``dev`` puts the development profile below the properties.
 
-        Raises:
-            ConfigError: a value that cannot be.
+        :raises ConfigError: a value is invalid
         """
         given = {name: text for name, text in properties.items() if text is not None}
         originals = profile.completed(given, dev=dev)
@@ -106,13 +105,13 @@ class BrokerConfig:
         return config
 
     def with_dynamic(self, cluster_overrides: Mapping[str, str], broker_overrides: Mapping[str, str]) -> Self:
-        """These settings under what was set for all brokers, and that under what was set for this one."""
+        """Returns these settings with dynamic configs: the broker's go before the cluster's."""
         return type(self)(
             self.originals, cluster_overrides, broker_overrides, dev=self.dev, single_node=self.single_node
         )
 
     def with_single_node(self, single_node: bool) -> Self:
-        """These settings in a cluster that is this node alone, or is not."""
+        """Returns these settings for a cluster of this node alone, or of several nodes."""
         if single_node == self.single_node:
             return self
         return type(self)(
@@ -120,7 +119,7 @@ class BrokerConfig:
         )
 
     def __getitem__(self, name: str) -> Any:
-        """The value in effect: bool, int, float, str, list of str, or None; KeyError for a name nobody knows."""
+        """Returns the value in effect: bool, int, float, str, list of str, or None. :raises KeyError: unknown name"""
         return self._values[name]
 
     def default(self, name: str) -> Any:
@@ -128,16 +127,16 @@ class BrokerConfig:
         return _DEFAULTS[name] if self.is_set(name) else self._defaults[name]
 
     def is_set(self, name: str) -> bool:
-        """Whether a properties file, the environment, the command line or a dynamic config sets it."""
+        """Returns whether a properties file, the environment, the command line or a dynamic config sets it."""
         return name in self.originals or name in self.cluster_overrides or name in self.broker_overrides
 
     def static(self, name: str) -> Any:
-        """The value that was in effect before anything was set while the broker runs."""
+        """Returns the value without dynamic configs."""
         return type(self)(self.originals, dev=self.dev, single_node=self.single_node)[name]
 
     @property
     def node_id(self) -> int:
-        """The number by which this node is known."""
+        """The node id."""
         return int(self["node.id"])
 
     @property
@@ -152,7 +151,7 @@ class BrokerConfig:
 
     @property
     def advertised_listeners(self) -> tuple[Endpoint, ...]:
-        """What clients are told; ``listeners`` where nothing else is said, with hosts and ports yet to be filled in."""
+        """The addresses for clients; by default ``listeners``, with hosts and ports still to be filled in."""
         if self["advertised.listeners"] is None:
             return self.listeners
         named = self._endpoints("advertised.listeners")
@@ -160,7 +159,7 @@ class BrokerConfig:
 
     @property
     def controller_listeners(self) -> tuple[Endpoint, ...]:
-        """Where controllers are to listen for one another, if anywhere."""
+        """The listeners for other controllers; may be empty."""
         return tuple(endpoint for endpoint in self._endpoints("listeners") if self._is_controllers(endpoint))
 
     @property
@@ -175,7 +174,7 @@ class BrokerConfig:
 
     @property
     def topic_values(self) -> Mapping[str, Any]:
-        """What a topic without any configs of its own has for each: the broker's value, or else Kafka's default."""
+        """The configs of a topic that sets none: the broker's value, or else Kafka's default."""
         if self._topic_values is None:
             self._topic_values = {config.name: self._topic_value(config) for config in TOPIC.values()}
         return self._topic_values
@@ -188,7 +187,7 @@ class BrokerConfig:
         return config.default
 
     def topic(self, overrides: Mapping[str, str] = _NOTHING) -> TopicConfig:
-        """The settings of a topic that has these configs of its own; names that no topic has count for nothing."""
+        """Returns the settings of a topic that sets these configs; unknown names are ignored."""
         if self._topic is None:
             self._topic = TopicConfig(**_topic_fields(self.topic_values))
         if not overrides:
@@ -218,10 +217,9 @@ class BrokerConfig:
         return endpoint.name in [name.upper() for name in self["controller.listener.names"]]
 
     def check(self) -> None:
-        """What one config alone cannot tell.
+        """Checks configs that depend on one another.
 
-        Raises:
-            ConfigError: listeners that cannot be, a time that cannot be, or configs that contradict one another.
+        :raises ConfigError: a listener or a time is invalid, or configs contradict one another
         """
         self._check_listeners()
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
@@ -242,7 +240,7 @@ class BrokerConfig:
             raise InvalidValue("broker.id", "You must set `node.id` to the same value as `broker.id`.")
         voters = self["controller.quorum.voters"]
         if any(voter.partition("@")[0] != str(self.node_id) for voter in voters):
-            # Going on alone, this node would decide what the others know nothing of.
+            # Alone, this node would make decisions that the other voters do not have.
             rule = f"this node's own {self.node_id}@host:port only; this version has no quorum of several nodes"
             raise ConfigError("controller.quorum.voters", ",".join(voters), rule)
 
@@ -277,7 +275,7 @@ class BrokerConfig:
 
 
 def _topic_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by the names of :class:`TopicConfig`; those that it has no place for are left out."""
+    """Returns values by the fields of :class:`TopicConfig`, without those that have no field."""
     fields = {name.replace(".", "_"): value for name, value in values.items()}
     if "cleanup_policy" in fields:
         fields["cleanup_policy"] = frozenset(fields["cleanup_policy"])

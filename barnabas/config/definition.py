@@ -1,7 +1,7 @@
 """What one config is: its name, type, default, rule and meaning; and how its text becomes a value and back.
 
-Knows nothing of any particular config, nor of who sets it. Types, and the way their text is read and written, are those
-of Kafka's ``ConfigDef``.
+Knows nothing of particular configs, nor of where they are set. Types, and the parsing and formatting of their text, are
+those of Kafka's ``ConfigDef``.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class ConfigDef(NamedTuple):
     importance: str
     doc: str
     scope: str = READ_ONLY
-    #: Whether it makes a difference to what Barnabas does.
+    #: Whether it has an effect in Barnabas.
     in_effect: bool = False
     #: Shown only where it is set.
     internal: bool = False
@@ -148,7 +148,7 @@ _READERS: dict[ConfigType, Callable[[str], Any]] = {
 
 
 def text_of(kind: ConfigType, value: Any) -> str | None:
-    """The value as DescribeConfigs writes it: Java's words for booleans and doubles, lists joined by commas."""
+    """Returns the value as DescribeConfigs writes it: Java's words for booleans and doubles, lists joined by commas."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -159,7 +159,7 @@ def text_of(kind: ConfigType, value: Any) -> str | None:
 
 
 def _java_double(value: float) -> str:
-    """A double as ``Double.toString`` writes it: 0.5, 1.0E7, 9.99E-4."""
+    """Returns a double as ``Double.toString`` writes it: 0.5, 1.0E7, 9.99E-4."""
     if value != value or value in (float("inf"), float("-inf")):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:

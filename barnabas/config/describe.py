@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells of a config: its value, where that comes from, and what lies below it.
+"""Configs as DescribeConfigs returns them: the value, its source, and its synonyms.
 
 Knows nothing of the wire. Sources, the order of synonyms and what is hidden are those of Kafka's ``ConfigHelper`` and
 ``DynamicBrokerConfig``; for the answer to CreateTopics those of its ``KafkaConfigSchema``.
@@ -38,7 +38,7 @@ class DescribedSynonym(NamedTuple):
 
 
 class DescribedConfig(NamedTuple):
-    """A config as clients are told of it; ``value`` is None where there is none, or where it must not be shown."""
+    """A config as clients get it; ``value`` is None if there is none, or if it is sensitive."""
 
     name: str
     value: str | None
@@ -51,7 +51,7 @@ class DescribedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it."""
+        """Whether the value is a default."""
         return self.source is ConfigSource.DEFAULT
 
 
@@ -59,14 +59,14 @@ Names = Collection[str] | None
 
 
 def describe_broker(config: BrokerConfig, names: Names = None) -> list[DescribedConfig]:
-    """All configs of this broker, or those of these names: what Kafka has, and whatever else was set."""
+    """Returns all configs of this broker, or those with these names: Kafka's, and unknown ones that are set."""
     known = {definition.name: None for definition in BROKER.values() if not definition.internal}
     known.update(dict.fromkeys(_set_names(config)))
     return [_describe_broker_config(config, name) for name in _wanted(known, names)]
 
 
 def describe_cluster_default(config: BrokerConfig, names: Names = None) -> list[DescribedConfig]:
-    """What was set for all brokers at once, and nothing else."""
+    """Returns the dynamic configs of all brokers."""
     described = []
     for name in _wanted(config.cluster_overrides, names):
         entry = _describe_broker_config(config, name)
@@ -78,14 +78,14 @@ def describe_cluster_default(config: BrokerConfig, names: Names = None) -> list[
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
-    """All configs of a topic that has these of its own, or those of these names."""
+    """Returns all configs of a topic that sets these, or those with these names."""
     known = {definition.name: None for definition in TOPIC.values() if not definition.internal}
     known.update(dict.fromkeys(name for name in overrides if name in TOPIC))
     return [_describe_topic_config(config, TOPIC[name], overrides) for name in _wanted(known, names)]
 
 
 def describe_group(config: BrokerConfig, overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
-    """All configs of a group that has these of its own, or those of these names."""
+    """Returns all configs of a group that sets these, or those with these names."""
     described = []
     for name, definition in of_groups().items():
         if names and name not in names:
@@ -102,7 +102,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str], names: Na
 
 
 def describe_client_metrics(overrides: Mapping[str, str], names: Names = None) -> list[DescribedConfig]:
-    """All configs of a subscription to clients' metrics that has these of its own, or those of these names."""
+    """Returns all configs of a client metrics subscription that sets these, or those with these names."""
     described = []
     for name, definition in of_client_metrics().items():
         if names and name not in names:
@@ -113,7 +113,7 @@ def describe_client_metrics(overrides: Mapping[str, str], names: Names = None) -
 
 
 def describe_created_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[DescribedConfig]:
-    """What CreateTopics answers of a topic's configs: by name, the given ones as they were given."""
+    """Returns a new topic's configs as CreateTopics returns them: by name, with the request's texts."""
     described = []
     for name in sorted(name for name, definition in TOPIC.items() if not definition.internal or name in overrides):
         definition = TOPIC[name]
@@ -197,14 +197,14 @@ def _describe_topic_config(
 
 def _of_itself(definition: ConfigDef, overrides: Mapping[str, str], source: ConfigSource) -> DescribedSynonym:
     text: str | None = overrides[definition.name]
-    # What another version wrote and this one cannot read is told as it is.
+    # A value that this version cannot parse is returned as it is.
     with suppress(ConfigError):
         text = text_of(definition.type, definition.parse_set(overrides[definition.name]))
     return DescribedSynonym(definition.name, text, source)
 
 
 def _topmost(definition: ConfigDef, fallback: str | None, synonyms: Iterable[DescribedSynonym]) -> DescribedConfig:
-    """The config with the value of its first synonym where that is its own, or else what it falls back to."""
+    """Returns the config with the value of its first synonym where that is its own, or else what it falls back to."""
     synonyms = tuple(synonyms)
     first = synonyms[0] if synonyms else DescribedSynonym(definition.name, fallback, ConfigSource.DEFAULT)
     own = first.name == definition.name and first.source not in _BROKER_SOURCES
@@ -222,7 +222,7 @@ _BROKER_SOURCES = (ConfigSource.DYNAMIC_BROKER, ConfigSource.DYNAMIC_DEFAULT_BRO
 
 
 def _given(config: BrokerConfig, synonyms: Iterable[Synonym]) -> tuple[ConfigSource, str | None]:
-    """Where one of the synonyms was set, and the text if it is in the topic's own unit."""
+    """Returns where one of the synonyms was set, and the text if it is in the topic's own unit."""
     for source, layer in _layers(config):
         for synonym in synonyms:
             if synonym.name in layer:

@@ -241,7 +241,7 @@ def _check_threads(name: str, now: int, then: int) -> None:
 
 
 def _invalid_dynamic(text: str) -> InvalidRequest:
-    """The error of a change that Kafka only refuses when it tries it: its text names the exception's class."""
+    """The error of a change that Kafka refuses only when it applies it: its text names the exception's class."""
     return InvalidRequest(
         f"Invalid value org.apache.kafka.common.config.ConfigException: {text} "
         "for configuration Invalid dynamic configuration"
@@ -263,7 +263,7 @@ def _parse(definition: ConfigDef, text: str) -> Any:
 
 
 class ConfigRules:
-    """The checks of configs that are to be changed, for whoever decides on changes.
+    """The checks of changed configs, for the controller.
 
     A resource is its kind and its name; a broker's name is its id, or empty, which means all brokers.
 

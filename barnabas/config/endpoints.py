@@ -1,6 +1,6 @@
-"""Listeners and advertised listeners: ``NAME://host:port`` taken apart, and judged as Kafka judges them.
+"""Listeners and advertised listeners: parses ``NAME://host:port``, and checks it as Kafka does.
 
-Knows nothing of sockets: who binds a listener fills in the port that 0 stood for and the host that was left out.
+Knows nothing of sockets: the server replaces port 0 and an empty host when it binds the listener.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,10 +28,9 @@ class Endpoint(NamedTuple):
 
 
 def parse_protocol_map(text: str) -> dict[str, str]:
-    """``listener.security.protocol.map``: the security protocol by the listener's name, in capitals.
+    """Parses ``listener.security.protocol.map``: the security protocol by the listener's name, in capitals.
 
-    Raises:
-        ConfigError: it is not a list of ``NAME:PROTOCOL``.
+    :raises ConfigError: it is not a list of ``NAME:PROTOCOL``
     """
     protocols: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
@@ -44,10 +43,9 @@ def parse_protocol_map(text: str) -> dict[str, str]:
 
 
 def parse_endpoints(config: str, items: Sequence[str], protocols: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """The endpoints that the config of that name lists.
+    """Returns the endpoints that the config of that name lists.
 
-    Raises:
-        ConfigError: one has another shape, a name that no security protocol is known for, or a name that came before.
+    :raises ConfigError: one is malformed, has no security protocol, or repeats a name
     """
     endpoints: dict[str, Endpoint] = {}
     for item in items:
@@ -65,14 +63,13 @@ def parse_endpoints(config: str, items: Sequence[str], protocols: Mapping[str, s
 
 
 def check_ports(endpoints: Iterable[Endpoint], text: str) -> None:
-    """Two listeners may share a port only as one of IPv4 and one of IPv6.
+    """Checks ports: two listeners may share one only if one is IPv4 and the other IPv6.
 
-    Raises:
-        ConfigError: two listeners are in each other's way.
+    :raises ConfigError: two listeners have the same port
     """
     taken: set[tuple[int, bool | None]] = set()
     for endpoint in endpoints:
-        # A bare host name may be either family, as the empty host is both: it shares with nobody.
+        # A bare host name may be either family, as the empty host is both: it shares no port.
         family = ":" in endpoint.host if ":" in endpoint.host or _is_ipv4(endpoint.host) else None
         rivals = {(endpoint.port, other) for other in (True, False, None) if None in (family, other) or family == other}
         if endpoint.port and rivals & taken:

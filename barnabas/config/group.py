@@ -1,6 +1,6 @@
 """The configs of a group as they are in effect: its own where they are set, the broker's where they are not.
 
-What is set counts as far as it is within the broker's bounds, and else as the bound that it is beyond (Kafka's
+A value outside the broker's bounds counts as the nearest bound (Kafka's
 ``GroupConfig.evaluate``).
 
 Knows nothing of groups.
@@ -15,7 +15,7 @@ from barnabas.config.definitions import of_groups
 
 
 class GroupSettings:
-    """One group's, by their names: ``settings["consumer.session.timeout.ms"]``.
+    """One group's configs by name: ``settings["consumer.session.timeout.ms"]``.
 
     >>> from barnabas.config import BrokerConfig
     >>> settings = GroupSettings(BrokerConfig.from_properties({}), {"share.auto.offset.reset": "earliest"})
@@ -36,7 +36,7 @@ class GroupSettings:
             return self._config[definition.synonyms[0].name] if definition.synonyms else definition.default
         value = definition.parse(own)
         if name in BOUNDS:
-            # The broker's bounds may be others than when this was set.
+            # The broker's bounds may have changed since this was set.
             least, most = BOUNDS[name]
             value = min(value, self._config[most])
             value = value if least is None else max(value, self._config[least])

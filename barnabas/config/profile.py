@@ -1,7 +1,7 @@
 """What is filled in before a broker starts: Kafka's own completions, the development profile, and the defaults of a
 cluster of one node; and the warnings about configs without an effect.
 
-Knows nothing of values in effect but what it is handed.
+Knows nothing of where values come from.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ SINGLE_NODE: Mapping[str, int] = {
     "share.coordinator.state.topic.min.isr": 1,
 }
 
-#: What ``--dev`` sets where nobody else does: one broker is enough, and nobody waits.
+#: What ``--dev`` sets by default: one broker is enough, and joins and deletions have no delay.
 DEV = {
     "listeners": "PLAINTEXT://127.0.0.1:9092",
     "group.initial.rebalance.delay.ms": "0",
@@ -34,7 +34,7 @@ DEV = {
     **{name: str(value) for name, value in SINGLE_NODE.items()},
 }
 
-#: Kafka asks for these; a broker of its own needs no telling.
+#: Kafka requires these; Barnabas has defaults for them.
 _IDENTITY = {"process.roles": "broker,controller", "controller.listener.names": "CONTROLLER"}
 DEFAULT_NODE_ID = "1"
 
@@ -46,14 +46,14 @@ class Values(Protocol):
 
 
 def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
-    """The properties with what Kafka or this broker fills in: ids both ways, roles, the development profile."""
+    """Returns the properties, completed as by Kafka or this broker: ids both ways, roles, the development profile."""
     given = {name: text for name, text in properties.items() if (name, text.strip()) != ("broker.id", "-1")}
     node_id = given.get("node.id", given.get("broker.id", DEFAULT_NODE_ID))
     return {**(DEV if dev else {}), **_IDENTITY, "node.id": node_id, "broker.id": node_id, **given}
 
 
 def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
-    """One sentence for each property that the broker will not go by, in the order given."""
+    """Yields one sentence for each property without effect, in the order given."""
     for item in properties.get("listeners", "").split(","):
         if item.partition("://")[0].strip().upper() in map(str.upper, values["controller.listener.names"]):
             yield f"{item.strip()} is not listened on: the controller is in this process, and nobody else asks it"
@@ -67,7 +67,7 @@ def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
 
 
 def topic_notices(topic: str, configs: Mapping[str, str]) -> Iterator[str]:
-    """One sentence for each config of a topic that the broker will not go by, in the order given."""
+    """Yields one sentence for each config of a topic without effect, in the order given."""
     for name, text in configs.items():
         config = TOPIC.get(name)
         if config is not None and not config.in_effect and not _is_default(config, text):
@@ -78,7 +78,7 @@ def _is_default(config: ConfigDef, text: str) -> bool:
     try:
         return bool(config.parse_set(text) == config.default)
     except ConfigError:
-        return False  # somebody else's version has taken it
+        return False  # another program's version uses it
 
 
 def _unknown(name: str) -> str:

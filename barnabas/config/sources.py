@@ -1,6 +1,6 @@
 """Where settings come from: a file of properties, ``KAFKA_…`` variables of the environment, ``--override``.
 
-Knows nothing of what the settings mean but whether a name is known. Files are read as Java reads them
+Knows nothing of the settings but their names. Files are read as Java reads them
 (``java.util.Properties``), variables as Kafka's official image maps them (KIP-974).
 """
 
@@ -34,15 +34,14 @@ _WHITE = " \t\f"
 
 
 def merged(*, file: Mapping[str, str], environment: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """All settings; an override goes before the environment, and that before the file."""
+    """Returns all settings; an override goes before the environment, and that before the file."""
     return {**file, **environment, **overrides}
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, str]:
-    """``key=value`` from the command line; of two for one key the later counts.
+    """Parses ``key=value`` from the command line; the last one of a key counts.
 
-    Raises:
-        ConfigError: an item without ``=``.
+    :raises ConfigError: an item has no ``=``
     """
     overrides = {}
     for item in items:
@@ -54,10 +53,10 @@ def parse_overrides(items: Iterable[str]) -> dict[str, str]:
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The configs among the variables: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
+    """Returns the configs among the variables: ``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``.
 
-    Of underscores one is a dot, two are an underscore, three a dash. The prefix is not Kafka's alone: a variable
-    that stands for no config is left out, with a word in the log.
+    One underscore is a dot, two are an underscore, three a dash. The prefix is not Kafka's alone: a variable
+    that stands for no config is left out, and logged.
     """
     configs = {}
     for variable, value in environment.items():
@@ -75,10 +74,9 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The text of a ``server.properties``; of two lines for one name the later counts.
+    """Parses the text of a ``server.properties``; the last line of a name counts.
 
-    Raises:
-        ConfigError: a ``\\u`` that four hexadecimal digits do not follow.
+    :raises ConfigError: four hexadecimal digits do not follow a ``\\u``
     """
     properties = {}
     for line in _logical_lines(text):
@@ -92,7 +90,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blank ones, each joined with those that its last backslash continues it on."""
+    """Yields lines without comments and blank ones, each joined with those that its last backslash continues it on."""
     pending = ""
     continued = False
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -110,7 +108,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _end_of_name(line: str) -> int:
-    """Where the name ends: before the first ``=``, ``:`` or white space that no backslash escapes."""
+    """Returns where the name ends: before the first ``=``, ``:`` or white space that no backslash escapes."""
     at = 0
     while at < len(line) and line[at] not in "=:" + _WHITE:
         at += 2 if line[at] == "\\" else 1

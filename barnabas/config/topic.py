@@ -1,6 +1,6 @@
-"""One topic's settings, parsed and in the units that the log and the partition reckon with.
+"""One topic's settings, parsed and in the units of the log and the partition.
 
-Knows nothing of where a value came from (the topic, the broker, Kafka's default): ``BrokerConfig.topic`` settles that.
+Knows nothing of where a value came from (the topic, the broker, Kafka's default): ``BrokerConfig.topic`` decides that.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ MAX_LONG = 2**63 - 1
 
 
 class TopicConfig(NamedTuple):
-    """What a topic goes by. Bare, it has Apache Kafka 4.3's defaults; sizes are bytes, times milliseconds.
+    """The configs of a topic. The defaults are Apache Kafka 4.3's; sizes are in bytes, times in milliseconds.
 
     Names are those of Kafka's topic configs (``TopicConfig.java``) with ``_`` for ``.``.
     """
@@ -48,5 +48,5 @@ class TopicConfig(NamedTuple):
 
     @property
     def deletes(self) -> bool:
-        """Whether old segments go by ``retention_ms`` and ``retention_bytes``."""
+        """Whether ``retention_ms`` and ``retention_bytes`` delete old segments."""
         return "delete" in self.cleanup_policy

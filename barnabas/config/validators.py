@@ -92,7 +92,7 @@ class OneOf(Validator):
 
 
 class Items(Validator):
-    """A list without repeated and without empty items; of some words only, where ``choices`` are given."""
+    """A list without repeated or empty items; with ``choices``, of these words only."""
 
     __slots__ = ("_choice", "choices", "may_be_empty", "may_be_null")
 
@@ -124,7 +124,7 @@ class Items(Validator):
 
 
 class Matching(Validator):
-    """Whatever a function takes for right.
+    """A value that a function accepts.
 
     :param rule: the end of a sentence that begins with "must be"
     :param complaint: what is wrong with another value, in Kafka's words

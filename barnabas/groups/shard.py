@@ -287,7 +287,7 @@ class GroupShard(OffsetKeeping):
         self._deadlines.set(self._retention_check, self.config.offsets_retention_check_interval_ms / 1000)
 
     def unloaded(self) -> None:
-        """Drops all groups, and answers NOT_COORDINATOR to whoever waits in them."""
+        """Drops all groups, and answers NOT_COORDINATOR to the requests that wait in them."""
         groups = list(self._groups.values())
         self._groups.clear()
         self.offsets.clear()

@@ -1,4 +1,4 @@
-"""The share coordinator: has the shard of a share partition answer what is asked about it (KIP-932).
+"""The share coordinator: passes each request to the shard of its share partition (KIP-932).
 
 Knows nothing of how a state changes, nor of where shards come from. Apache Kafka's ``ShareCoordinatorService``.
 """

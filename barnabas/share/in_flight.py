@@ -77,7 +77,7 @@ class Run:
         self.member_id = None
 
     def archive(self) -> None:
-        """Archives the run, whatever is being written about it."""
+        """Archives the run, even while a write of its state is in progress."""
         self.leave(ARCHIVED)
         self.change = None
 
@@ -125,7 +125,7 @@ class InFlightBatch:
         self.last = run.last
         self.runs = [run]
         self.is_split = False  #: whether Apache Kafka would store a state for each offset
-        #: whether nobody has read it: a gap in the state that was loaded
+        #: whether it was never acquired: a gap in the state that was loaded
         self.is_unread = is_unread
 
     def __repr__(self) -> str:

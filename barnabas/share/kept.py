@@ -1,6 +1,6 @@
-"""What is in memory of one share partition, as its records tell it.
+"""The state of one share partition in memory, as of its records.
 
-Knows nothing of who asks, nor of how records are written.
+Knows nothing of requests, nor of how records are written.
 """
 
 from barnabas.share.combining import add, combine, is_settled

@@ -1,7 +1,7 @@
 """Peers that are reached late, out of order, or not at all.
 
-Knows nothing of what is asked. Delays are random, so that what is sent later may arrive earlier. Everything happens by
-the scheduler and the random numbers that are handed in: the same seed does the same.
+Knows nothing of the requests' contents. Delays are random, so a later request may arrive earlier. Everything depends on
+the scheduler and the random numbers that are passed in: the same seed gives the same run.
 """
 
 from functools import partial

@@ -31,7 +31,7 @@ Done = Callable[[Any, KafkaError | None], object]
 
 
 def logged(what: str) -> Done:
-    """Returns a :data:`Done` for a command whose result nobody waits for: it logs the error, if there is one."""
+    """Returns a :data:`Done` for a command without a caller that waits: it logs the error, if there is one."""
 
     def done(result: Any, error: KafkaError | None) -> None:
         if error is not None:
@@ -150,7 +150,7 @@ class Controller:
             _call(done, result, None)
 
     def leadership_changed(self, leadership: Leadership) -> None:
-        """Takes over, or gives up: what was decided and not committed is forgotten, and whoever waits is told."""
+        """Becomes active, or stops: drops uncommitted decisions, and answers their callers NOT_CONTROLLER."""
         self.image = self._committed_image()
         deferred, self._deferred = self._deferred, deque()
         for each in deferred:

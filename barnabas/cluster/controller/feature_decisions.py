@@ -1,6 +1,6 @@
 """Decides on the finalized feature levels of a cluster: upgrades, downgrades, and the records they need.
 
-Knows nothing of requests, nor of what a level means to those who go by it. Rules of Apache Kafka's
+Knows nothing of requests, nor of what a level means. Rules of Apache Kafka's
 ``FeatureControlManager``, and of its ``ConfigurationControlManager`` where eligible leader replicas begin.
 """
 

@@ -1,6 +1,6 @@
 """Decides on topics: creation, more partitions, deletion.
 
-Knows nothing of logs: who hosts the partitions hears of them by the image. Which request is refused with which error is
+Knows nothing of logs: brokers learn of their partitions from the image. Which request is refused with which error is
 as Apache Kafka's ``ControllerApis`` and ``ReplicationControlManager`` have it.
 """
 

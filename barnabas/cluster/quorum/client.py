@@ -14,7 +14,7 @@ NO_NODE = -1
 
 
 class CommittedBatch(NamedTuple):
-    """A batch that no election takes back. A control batch has no records."""
+    """A committed batch: no election removes it. A control batch has no records."""
 
     base_offset: int
     last_offset: int

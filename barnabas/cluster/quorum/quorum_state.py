@@ -12,7 +12,7 @@ FILE_NAME = "quorum-state"
 
 
 class QuorumState(NamedTuple):
-    """What the file says. ``voters`` is None where the log says it."""
+    """The content of the file. ``voters`` is None if the log names them."""
 
     leader_id: int = -1
     leader_epoch: int = 0
@@ -20,11 +20,11 @@ class QuorumState(NamedTuple):
 
 
 class CorruptQuorumState(Exception):
-    """The file is not what it should be: which epochs there were cannot be known."""
+    """The file is damaged: the last epoch is unknown."""
 
 
 def read_quorum_state(files: Files, path: str) -> QuorumState | None:
-    """What the file says, None where there is none. :raises CorruptQuorumState: it says nothing that makes sense"""
+    """Returns the content of the file, None if there is none. :raises CorruptQuorumState: the file is damaged"""
     if not files.exists(path):
         return None
     import json
@@ -42,7 +42,7 @@ def read_quorum_state(files: Files, path: str) -> QuorumState | None:
 
 
 def write_quorum_state(files: Files, path: str, state: QuorumState) -> None:
-    """Replace the file; it is on the disk on return, since no epoch may come twice."""
+    """Replaces the file. It is on the disk on return, since no epoch may be used twice."""
     if state.voters is None:
         text = (
             f'{{"leaderId":{state.leader_id},"leaderEpoch":{state.leader_epoch},"votedId":-1,'

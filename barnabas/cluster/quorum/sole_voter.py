@@ -42,7 +42,7 @@ class Voter(NamedTuple):
 
 
 class SoleVoter:
-    """A :class:`~barnabas.cluster.quorum.client.QuorumClient` that needs nobody else.
+    """A :class:`~barnabas.cluster.quorum.client.QuorumClient` for a quorum of this node alone.
 
     :meth:`load` reads what is there, :meth:`elect` begins to write. In between the caller may still refuse to serve.
     """
@@ -64,7 +64,7 @@ class SoleVoter:
     # ------------------------------------------------------------ loading
 
     def load(self) -> None:
-        """Hands the newest snapshot and the log after it to the listeners. All of it is committed.
+        """Passes the newest snapshot and the log after it to the listeners. All of it is committed.
 
         :raises MetadataLogError: the log cannot be read
         """
@@ -161,7 +161,7 @@ class SoleVoter:
         return self.log.log_end_offset - 1
 
     def upgrade_kraft_version(self) -> None:
-        """From this record on the log itself names the voters: this node, by its directory (KIP-853)."""
+        """Appends the records from which on the log names the voter: this node, by its directory (KIP-853)."""
         voter = VotersRecord.Voter(
             voter_id=self.node_id,
             voter_directory_id=self.directory_id,
@@ -228,7 +228,7 @@ class SoleVoter:
         return batches
 
     def _resign(self) -> None:
-        """The disk has failed. Whether the pending batches are on it nobody knows."""
+        """Gives up leadership after a disk failure. The pending batches may or may not be on the disk."""
         self._pending.clear()
         self.leadership = Leadership(NO_NODE, self.leadership.epoch)
         for listener in self.listeners:

@@ -1,4 +1,4 @@
-"""A fetch that waits: for the watermarks of its partitions to advance, or for its time to be up.
+"""A fetch that waits until the watermarks of its partitions advance, or until its time is up.
 
 Knows nothing of what is fetched. Model: Apache Kafka's ``DelayedFetch`` and ``DelayedShareFetch``.
 """

@@ -1,4 +1,4 @@
-"""One partition on this node: its log, whether this node leads it, and who waits for its watermarks.
+"""One partition on this node: its log, whether this node leads it, and the callbacks that wait for its watermarks.
 
 Knows nothing of requests. Model: Apache Kafka's ``Partition``. This is the one place that decides when an appended
 batch is safe, and up to which offset a reader may read.
@@ -39,7 +39,7 @@ Done = Callable[[type[KafkaError] | None], object]
 
 
 class Unsafe(NamedTuple):
-    """Records that are not safe yet, and who waits for them."""
+    """Records that are not safe yet, and the callback that waits for them."""
 
     offset: int  #: the first offset after them
     flush_offset: int  #: the offset up to which the log has to be flushed first; 0 if it need not be
@@ -132,9 +132,9 @@ class Partition:
         self._changed()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
-        """Raises unless this node leads the partition, in the epoch that the client knows (KIP-320).
+        """Checks that this node leads the partition, in the epoch that the client knows (KIP-320).
 
-        -1 stands for a client that does not say which.
+        The epoch is -1 if the client does not send one.
         """
         if self.log.is_offline:
             raise KafkaStorageError
@@ -204,7 +204,7 @@ class Partition:
     def when_safe(self, offset: int, acks: int, done: Done) -> None:
         """Calls ``done(None)`` when everything below ``offset`` is safe, as :meth:`is_safe` has it; at once if it is.
 
-        Whoever waits with the same ``acks`` is called in the order in which they began to wait, which is the order of
+        Callbacks with the same ``acks`` are called in the order in which they began to wait, which is the order of
         the log: records that are safe at once are acknowledged after earlier ones that are not. ``done`` may append.
 
         ``done`` gets an error instead when this node loses leadership (NotLeaderOrFollower), the disk fails
@@ -231,7 +231,7 @@ class Partition:
             self._complete_safe()
 
     def _log_changed(self) -> None:
-        """The log start offset has moved, or the disk has failed."""
+        """Handles a moved log start offset, or a failed disk."""
         if self.log.is_offline:
             self._fail_unsafe(KafkaStorageError)
         self._changed()
@@ -251,7 +251,7 @@ class Partition:
                     del self._unsafe[wants_all]
 
     def _fail_unsafe(self, error: type[KafkaError]) -> None:
-        """Tells all who wait that their records may not become safe here."""
+        """Passes the error to all callbacks that wait: their records may not become safe here."""
         waiting, self._unsafe = self._unsafe, {}
         for unsafe in waiting.values():
             while unsafe:
