@@ -64,13 +64,13 @@ def test_help_imports_no_spark():
         (["import", "--topic", "t", "--files", "in", "--header", "x"], "--header is 'x', but must be key=value"),
         (["import", "--topic", "t", "--files", "in", "--conf", "x"], "--conf is 'x', but must be key=value"),
         (["import", "--topic", "t", "--files", "in", "--command-config", "no.properties"], "no.properties"),
-        (["import", "--topic", "t", "--files", "in"], "checkpoint is missing: a directory in which the job keeps"),
+        (["import", "--topic", "t", "--files", "in"], "checkpoint is missing: give the directory in which the job keeps"),
         (["import", "--topic", "t", "--jdbc-url", "jdbc:x"], "with jdbc_url, give either table or query"),
         (["import", "--topic", "t", "--jdbc-url", "jdbc:x", "--table", "t"], "increasing must name the column"),
         (
             ["import", "--topic", "t", "--jdbc-url", "jdbc:x", "--table", "t", "--increasing", "id", "--driver-jars",
              "no.jar", "--checkpoint", "c"],
-            "driver_jars names no.jar, which is no file",
+            "driver_jars names no.jar, which is not a file",
         ),
     ],
 )  # fmt: skip
