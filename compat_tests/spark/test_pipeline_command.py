@@ -58,10 +58,10 @@ def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: P
     assert f"batch 0: {ROWS} rows" in first, (first, err)
     assert f"batch 1: {ROWS} rows" in second
     assert ran.returncode == 0, err
-    assert err.splitlines() == ["Finishing the batch at hand; once more ends it at once"]
+    assert err.splitlines() == ["Stopping after the current batch; press Ctrl-C again to stop immediately"]
     lines = out.splitlines()
     batches = 2 + len(lines) - 1
-    assert lines[-1] == f"import: {batches * ROWS} rows in {batches} batches; stopped, goes on from {checkpoint}"
+    assert lines[-1] == f"import: {batches * ROWS} rows in {batches} batches; stopped, continues from {checkpoint}"
     assert names(checkpoint / "offsets") == names(checkpoint / "commits"), "a batch was interrupted"
     assert len(names(checkpoint / "commits")) == batches < FILES, "it was too fast to be interrupted"
 
@@ -70,7 +70,7 @@ def test_interrupted_resumed_and_failing(bootstrap: str, topic: str, tmp_path: P
         out, err = ran.communicate()
     assert ran.returncode == 1, err
     said, error = err.splitlines()
-    log = Path(said.removeprefix("What Spark logged is in "))
+    log = Path(said.removeprefix("Spark's log is in "))
     assert log.is_file()
     log.unlink()
     assert error.startswith("Error: ")

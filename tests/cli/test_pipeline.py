@@ -64,7 +64,7 @@ def test_help_imports_no_spark():
         (["import", "--topic", "t", "--files", "in", "--header", "x"], "--header is 'x', but must be key=value"),
         (["import", "--topic", "t", "--files", "in", "--conf", "x"], "--conf is 'x', but must be key=value"),
         (["import", "--topic", "t", "--files", "in", "--command-config", "no.properties"], "no.properties"),
-        (["import", "--topic", "t", "--files", "in"], "checkpoint is missing: give the directory in which the job keeps"),
+        (["import", "--topic", "t", "--files", "in"], "checkpoint is missing: give the directory"),
         (["import", "--topic", "t", "--jdbc-url", "jdbc:x"], "with jdbc_url, give either table or query"),
         (["import", "--topic", "t", "--jdbc-url", "jdbc:x", "--table", "t"], "increasing must name the column"),
         (
