@@ -23,7 +23,7 @@ from barnabas.log.producer_loading import load_producers
 from barnabas.log.producer_state import ProducerState, ProducerStateEntry
 from barnabas.log.rolling import fitting, must_roll, rolls_after_ms
 from barnabas.log.scan import BatchAt
-from barnabas.log.segment import Segment
+from barnabas.log.segment import LOG_SUFFIX, Segment
 from barnabas.log.segments import Flush, Segments, sync_if_there
 from barnabas.log.services import SegmentServices
 from barnabas.log.transaction_index import AbortedTransaction
@@ -474,6 +474,7 @@ class PartitionLog:
             kept = sum(segment.base_offset <= offset for segment in self.segments)
             self.segments.drop_from(kept)
             end = self.segments.active.truncate(offset, now_ms)
+            self._unsynced.update((self.segments.active.path(LOG_SUFFIX), self.directory))
             self._configure_active_segment()
             start = min(self.log_start_offset, end)
             self._set_offsets(start, max(start, min(self.high_watermark, end)), end)

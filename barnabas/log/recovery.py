@@ -230,7 +230,19 @@ class _Loader:
         else:
             before = sum(segment.base_offset <= self.recovery_point for segment in self.segments)
             first = max(before - 1, 0)
+            if first and self.overlaps_next(first - 1):
+                first -= 1
         return first if self.first_unindexed is None else min(first, self.first_unindexed)
+
+    def overlaps_next(self, number: int) -> bool:
+        """Returns whether a segment has offsets of the next one: a power cut has undone its truncation."""
+        segment = self.segments[number]
+        try:
+            return segment.end_offset() > self.segments[number + 1].base_offset
+        except CorruptMessage:
+            return True
+        finally:
+            segment.close()
 
     def recover(self, first: int, log_start_offset: int) -> None:
         """Checks the segments from number ``first`` on, and cuts the log at the first damage."""
@@ -251,7 +263,7 @@ class _Loader:
             expected = max(expected, segment.base_offset)
             damage, expected = self.recover_segment(number, expected)
             if damage is None:
-                damage = self.missing_tail(number, expected)
+                damage = self.wrong_end(number, expected)
             if damage is not None:
                 self.cut(number, damage)
                 break
@@ -296,15 +308,18 @@ class _Loader:
         segment.transactions.replace(check.aborted)
         return damage, check.expected
 
-    def missing_tail(self, number: int, end: int) -> Damage | None:
-        """Returns the damage when a segment ends before the next one starts.
+    def wrong_end(self, number: int, end: int) -> Damage | None:
+        """Returns the damage when a segment does not end where the next one starts.
 
-        A power cut can shorten a segment that was not fsynced, while the next one's name is in the directory.
+        While the next one's name is in the directory, a power cut can shorten a segment that was not fsynced, or undo
+        its truncation.
         """
-        if number + 1 == len(self.segments) or self.may_have_gaps or self.segments[number + 1].base_offset == end:
+        if number + 1 == len(self.segments):
             return None
-        segment = self.segments[number]
-        return Damage(segment.size, end, f"the next segment starts at offset {self.segments[number + 1].base_offset}")
+        next_base = self.segments[number + 1].base_offset
+        if next_base == end or (self.may_have_gaps and end < next_base):
+            return None
+        return Damage(self.segments[number].size, end, f"the next segment starts at offset {next_base}")
 
 
 def _is_indexed(segments: list[Segment], sizes: dict[str, int]) -> bool:

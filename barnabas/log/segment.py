@@ -385,6 +385,16 @@ class Segment:
         self.active = True
         return next_offset
 
+    def end_offset(self) -> int:
+        """Returns the offset after the last record; the base offset when the segment is empty.
+
+        :raises CorruptMessage: when the end of the file is not a batch
+        """
+        end = self.base_offset
+        for batch in self.scan(self._boundary_before(self.size), GLANCE):
+            end = batch.last_offset + 1
+        return end
+
     def age_timestamp(self) -> int:
         """Returns the time from which ``retention.ms`` counts, in ms.
 

@@ -34,7 +34,7 @@ class LogBesideAList(RuleBasedStateMachine):
         self.start = 0
         self.epochs = []
         self.epoch = 0
-        self.sequence, self.remembered = 0, []
+        self.sequence, self.remembered, self.producer_id = 0, [], 3
         self.serial = 0
 
     @initialize(
@@ -61,8 +61,8 @@ class LogBesideAList(RuleBasedStateMachine):
         for timestamp in timestamps:
             self.serial += 1
             entries.append((None, b"%d" % self.serial, timestamp))
-        producer = {"producer_id": 3, "producer_epoch": 0, "base_sequence": self.sequence} if is_idempotent else {}
-        batch = RecordBatch.parse(build_batch(entries, **producer))
+        producer = {"producer_id": self.producer_id, "producer_epoch": 0, "base_sequence": self.sequence}
+        batch = RecordBatch.parse(build_batch(entries, **(producer if is_idempotent else {})))
         if batch.size_in_bytes > self.config.segment_bytes:
             return
         base_offset = len(self.records)
@@ -79,6 +79,7 @@ class LogBesideAList(RuleBasedStateMachine):
         self.records += [(base_offset + n, timestamp, value) for n, (_, value, timestamp) in enumerate(entries)]
         self.batch_starts.append(base_offset)
         if not self.epochs or self.epochs[-1][0] < self.epoch:
+            self.epochs = [entry for entry in self.epochs if entry[1] < base_offset]
             self.epochs.append((self.epoch, base_offset))
 
     @precondition(lambda self: self.remembered)
@@ -86,7 +87,7 @@ class LogBesideAList(RuleBasedStateMachine):
     def repeat(self, data):
         """Retries a batch. The last one is known for ever; older ones are known until the log is reopened."""
         sequence, entries, base_offset = self.remembered[-1]
-        batch = build_batch(entries, producer_id=3, producer_epoch=0, base_sequence=sequence)
+        batch = build_batch(entries, producer_id=self.producer_id, producer_epoch=0, base_sequence=sequence)
         appended = self.log.append_as_leader(RecordBatch.parse(batch), leader_epoch=self.epoch, now_ms=0)
         assert (appended.base_offset, appended.is_duplicate) == (base_offset, True)
 
@@ -157,6 +158,8 @@ class LogBesideAList(RuleBasedStateMachine):
         if not closed:
             files.open(self.log.segments.active.path(".log")).write(tail)
         self.open(files, clean=closed)
+        if not closed:
+            self.adjust_after_crash()
 
     def open(self, files, *, clean=False):
         """Opens the log as another process does."""
@@ -174,9 +177,8 @@ class LogBesideAList(RuleBasedStateMachine):
             now_ms=0,
         )
         self.log.maybe_set_high_watermark(min(high_watermark, self.log.log_end_offset))
-        self.epochs = [
-            entry for entry in self.epochs if entry[1] < len(self.records)
-        ]  # as Apache Kafka's LogLoader does
+        # As Apache Kafka's LogLoader does.
+        self.epochs = [entry for entry in self.epochs if entry[1] < len(self.records)]
 
     @rule(
         after=st.integers(1, 9),
@@ -203,11 +205,12 @@ class LogBesideAList(RuleBasedStateMachine):
             assert added == len(timestamps)
             values = range(self.serial - added + 1, self.serial + 1)
             self.add_to_model([(None, b"%d" % value, at) for value, at in zip(values, timestamps, strict=True)])
+        self.adjust_after_crash()
 
     @rule(seed=st.integers(0, 5))
     def lose_power(self, seed):
         """Cuts the power. The log has what was flushed and a prefix of the rest; a truncation may be undone."""
-        flushed, epochs_before = self.log.recovery_point, self.epochs
+        flushed = self.log.recovery_point
         self.open(self.files.survivor(power_cut=True, chance=Random(seed) if seed else None))
         end = self.log.log_end_offset
         assert end >= flushed
@@ -221,17 +224,26 @@ class LogBesideAList(RuleBasedStateMachine):
             state = current
         self.restore(state)
         self.records += [None] * (end - len(self.records))  # the log ends below its log start offset
-        epochs = epochs_before if state is current else self.epochs
         self.forget_from(end)
-        if self.log.segments.start < self.start == end:  # a deleted segment is back, with its epoch
-            self.epochs = [entry for entry in epochs if entry[1] <= end]
+        self.start_at(self.start)
+        self.adjust_after_crash()
+
+    def adjust_after_crash(self):
+        """Takes over what a crash may leave in one way or another."""
+        end, found = self.log.log_end_offset, self.log.leader_epochs.entries
+        if [entry for entry in found if entry[1] < end] == [entry for entry in self.epochs if entry[1] < end]:
+            self.epochs = list(found)  # the epoch of deleted records may start at the log's end
+        if self.remembered and self.remembered[-1][2] < self.start:
+            # Its records are deleted, and the snapshot may be lost: the producer may be known or not.
+            self.remembered, self.sequence, self.producer_id = [], 0, self.producer_id + 1
 
     def state(self):
         """Returns the state of the model, for :meth:`restore`."""
-        return list(self.records), list(self.batch_starts), list(self.epochs), list(self.remembered), self.sequence
+        producer = self.producer_id, self.sequence
+        return list(self.records), list(self.batch_starts), list(self.epochs), list(self.remembered), producer
 
     def restore(self, state):
-        records, batch_starts, epochs, remembered, self.sequence = state
+        records, batch_starts, epochs, remembered, (self.producer_id, self.sequence) = state
         self.records, self.batch_starts = list(records), list(batch_starts)
         self.epochs, self.remembered = list(epochs), list(remembered)
 

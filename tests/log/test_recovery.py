@@ -3,9 +3,11 @@
 import pytest
 
 from barnabas.errors import OutOfOrderSequenceNumber
+from barnabas.log.checking import SegmentCheck
 from barnabas.log.files import DiskFiles
 from barnabas.log.recovery import read_topic_id, write_topic_id
 from barnabas.records.batch import batches
+from barnabas.testing.faults import FaultyFiles
 from tests.log.conftest import Place, Tool
 
 NOW_MS = 1_700_000_000_000
@@ -94,19 +96,59 @@ def test_checked_segments_are_closed(tmp_path):
 def test_only_segments_after_the_recovery_point_are_checked(memory_tool, monkeypatch, recovery_point):
     log = filled(memory_tool)
     log.flush()
-    checked = set()
-    scan = type(log.segments.active.file).pread
+    read, checked = set(), []
+    pread, run = type(log.segments.active.file).pread, SegmentCheck.run
 
-    def pread(file, size, at):
+    def noting_pread(file, size, at):
         if size > 17:  # the first bytes of the first segment are always read: they show the message format
-            checked.add(file.path)
-        return scan(file, size, at)
+            read.add(file.path)
+        return pread(file, size, at)
 
-    monkeypatch.setattr(type(log.segments.active.file), "pread", pread)
+    monkeypatch.setattr(type(log.segments.active.file), "pread", noting_pread)
+    monkeypatch.setattr(SegmentCheck, "run", lambda check: checked.append(check.segment.base_offset) or run(check))
     memory_tool.open(recovery_point=recovery_point)
-    first = max(segment.base_offset for segment in log.segments if segment.base_offset <= recovery_point)
-    expected = {segment.path(".log") for segment in log.segments if segment.base_offset >= first}
-    assert {path for path in checked if path.endswith(".log")} == expected
+    bases = [segment.base_offset for segment in log.segments]
+    first = max(slot for slot, base in enumerate(bases) if base <= recovery_point)
+    assert checked == bases[first:]
+    # Of the segment before only the end is read, which may overlap after a truncation.
+    files = {segment.path(".log") for segment in log.segments[max(first - 1, 0) :]}
+    assert {path for path in read if path.endswith(".log")} == files
+
+
+@pytest.mark.parametrize("is_next_empty", [True, False])
+def test_a_truncation_that_a_power_cut_has_undone(memory_tool, batch, is_next_empty):
+    """The next segment's name was on the disk, the truncation was not."""
+    log = memory_tool.create()
+    for _ in range(3):
+        memory_tool.append(log, 1)
+    content = memory_tool.files.read(memory_tool.path(LOG))
+    log.flush()
+    log.truncate_to(1)
+    log.roll(NOW_MS)
+    if not is_next_empty:
+        memory_tool.append(log, 1)
+    memory_tool.overwrite(LOG, content)
+    again = memory_tool.open(recovery_point=1)
+    assert [segment.base_offset for segment in again.segments] == [0]
+    assert [record.offset for record in memory_tool.records(again)] == [0, 1, 2]
+    assert again.log_end_offset == 3
+
+
+def test_a_truncation_is_on_the_disk_after_a_flush():
+    files = FaultyFiles()
+    files.makedirs("/data")
+    files.keep()
+    tool = Tool(Place(files, "/data"))
+    log = tool.create(segment_bytes=200)
+    for _ in range(6):
+        tool.append(log, 1)
+    log.flush()
+    log.truncate_to(1)
+    log.roll(NOW_MS)
+    log.flush()
+    again = Tool(Place(files.survivor(power_cut=True), "/data")).open(recovery_point=1)
+    assert [segment.base_offset for segment in again.segments] == [0, 1]
+    assert again.log_end_offset == 1
 
 
 def test_a_tail_torn_at_any_byte_is_cut(memory_tool, caplog):
