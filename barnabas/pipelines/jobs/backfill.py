@@ -1,6 +1,6 @@
-"""The backfill job: an export's Parquet back to topics, each record once, in its order, with all that it had.
+"""The backfill job: writes an export's Parquet back to topics, each record exactly once, in order and unchanged.
 
-Knows nothing of the command line; imported without Spark.
+Knows nothing of the command line. Imported without Spark.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ DAY_MS = 86_400_000
 
 
 class Backfill(BatchJob):
-    """Writes an export to its topics, and ends; another run goes on where one was ended, or has nothing left to do."""
+    """Writes an export to its topics, and ends. A later run continues an incomplete backfill."""
 
     name = "backfill"
 
     def __init__(self, options: BackfillOptions, *, now: Callable[[], float] = time.time) -> None:
-        """`now` in seconds since 1970: it says how old records are."""
+        """:param now: the time in seconds since the epoch, which decides how old records are."""
         self._options, self._now = options, now
         self._settings = options.client_settings()
         options.write_settings()
@@ -44,10 +44,9 @@ class Backfill(BatchJob):
     def work(
         self, spark: "SparkSession", *, once: bool, checkpoint: str, report: Report, stop: threading.Event
     ) -> None:
-        """Batch by batch, each of about ``batch_records`` records.
+        """Writes the export in batches of about ``batch_records`` records.
 
-        Raises:
-            ValueError: the export lacks what is needed, or the topic would not keep what is written.
+        :raises ValueError: the export lacks a column or a file, or the topic would not keep the records unchanged.
         """
         from barnabas.pipelines.client.cluster import Cluster
         from barnabas.pipelines.jobs.backfilling.reading import read
@@ -76,7 +75,7 @@ class Backfill(BatchJob):
         kept.write(DONE, "{}")
 
     def _plan(self, spark: "SparkSession", kept: "Files", files: "Files") -> Plan:
-        """What the first run has set out to do."""
+        """Returns the plan of the first run; makes and keeps it if this is the first run."""
         from barnabas.pipelines.jobs.backfilling.reading import holds_back, parquet_files, read, spans
 
         there = parquet_files(files)
@@ -101,7 +100,7 @@ class Backfill(BatchJob):
         return plan
 
     def _targets(self, plan: Plan) -> dict[str, str]:
-        """Where each of the export's topics goes."""
+        """Returns the target topic of each topic in the export."""
         topics = sorted({span.topic for span in plan.spans})
         if self._options.to_topic is None:
             return {topic: topic for topic in topics}
@@ -110,10 +109,9 @@ class Backfill(BatchJob):
         return {topics[0]: self._options.to_topic}
 
     def _prepare(self, cluster: "Cluster", topic: str, partitions: int, oldest: int) -> None:
-        """Make the topic, or see that the one that is there keeps what it is given.
+        """Creates the topic, or checks that the existing one keeps the records unchanged.
 
-        Raises:
-            ValueError: it would not; the message names the config and what to do.
+        :raises ValueError: it would not; the message names the config and what to do.
         """
         from barnabas.pipelines.jobs.mirroring.administration import NewTopic, create_topic
 
@@ -133,7 +131,7 @@ class Backfill(BatchJob):
             raise ValueError(f"topic {topic}: {problem}")
 
     def _configs(self, cluster: "Cluster", topic: str) -> dict[str, str]:
-        """The topic's configs that are in force."""
+        """Returns the topic's effective configs."""
         from kafka.admin import ConfigResource, ConfigResourceType
 
         with contextlib.closing(cluster.admin()) as admin:
@@ -141,7 +139,7 @@ class Backfill(BatchJob):
         return {name: str(config["value"]) for name, config in told["topic"][topic].items()}
 
     def _write(self, df: "DataFrame", plan: Plan, targets: Mapping[str, str], ranges: list[Range]) -> int:
-        """Write these ranges; how many records that were, with those that had been written before."""
+        """Writes these ranges; returns the number of their records, including those that were written before."""
         from barnabas.pipelines.jobs.backfilling.reading import within
         from barnabas.pipelines.jobs.backfilling.writing import RESULT, Write
 
@@ -153,7 +151,11 @@ class Backfill(BatchJob):
 
 
 def would_change(configs: Mapping[str, str], oldest: int, *, now: float) -> str | None:
-    """What of a topic's configs would not keep records as they were, the oldest of this time; None if nothing."""
+    """Returns why a topic with these configs would not keep the records unchanged, or None if it would.
+
+    :param oldest: the timestamp of the oldest record in ms.
+    :param now: the time in ms.
+    """
     if configs.get("message.timestamp.type") == "LogAppendTime":
         return "message.timestamp.type is LogAppendTime, so that records would get new timestamps: set it to CreateTime"
     retention = int(configs.get("retention.ms", "-1"))

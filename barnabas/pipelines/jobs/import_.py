@@ -1,6 +1,6 @@
-"""The import job: files as they appear, or the rows of a database as they come, to a topic.
+"""The import job: writes new files, or the new rows of a database table or query, to a topic.
 
-Knows nothing of how either is read; imported without Spark.
+Knows nothing of how files and tables are read. Imported without Spark.
 """
 
 from barnabas.pipelines.jobs.importing.files import FileImport
@@ -11,5 +11,5 @@ __all__ = ["FileImport", "Import", "ImportOptions", "TableImport"]
 
 
 def Import(options: ImportOptions) -> FileImport | TableImport:
-    """The job that these options are of."""
+    """Creates the job for these options: an import of files or of a table."""
     return FileImport(options) if options.files is not None else TableImport(options)

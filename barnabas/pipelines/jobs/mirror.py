@@ -1,6 +1,6 @@
-"""The mirror job: topics of one cluster to another, as they are, exactly once; and where groups go on there.
+"""The mirror job: copies topics to another cluster, unchanged and exactly once, and translates offsets of groups.
 
-Knows nothing of the command line; imported without Spark.
+Knows nothing of the command line. Imported without Spark.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ __all__ = ["Mirror", "MirrorOptions"]
 
 TASKS_PER_CORE = 4
 CORES_ELSEWHERE = 4
-"""Behind Spark Connect nobody says how many cores there are."""
+"""The assumed number of cores behind Spark Connect, which does not report it."""
 
 
 class Mirror(Job):
-    """Mirrors until it is told to stop, or (``once``) what is there when it starts."""
+    """Mirrors until it is stopped, or with ``once`` the records that exist when it starts."""
 
     name = "mirror"
 
@@ -35,10 +35,9 @@ class Mirror(Job):
         self._query: StreamingQuery | None = None
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
-        """One query. Topics and their configs are followed from here on, groups as well, on a thread beside it.
+        """Starts one query and, without ``once``, a thread that syncs topics, their configs and offsets of groups.
 
-        Raises:
-            ValueError: source and target are the same cluster.
+        :raises ValueError: source and target are the same cluster.
         """
         from pyspark.sql import functions as f
 
@@ -66,7 +65,7 @@ class Mirror(Job):
         return [self._query]
 
     def close(self) -> None:
-        """Look after configs and groups once more, now that all is mirrored that will be."""
+        """Stops the thread. Syncs configs and groups a last time, unless the query failed."""
         if self._keeper is not None:
             mirrored = self._query is not None and self._query.exception() is None
             self._keeper.close(last_look=mirrored)

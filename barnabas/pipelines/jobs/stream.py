@@ -1,6 +1,6 @@
-"""The stream job: topics as tables, through a function or SQL, to a topic; what cannot be decoded to another.
+"""The stream job: reads topics as tables, transforms them by a function or SQL, and writes the result to a topic.
 
-Knows nothing of the command line; imported without Spark.
+Records that cannot be decoded may go to another topic. Knows nothing of the command line. Imported without Spark.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ __all__ = ["Stream", "StreamOptions"]
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
 SPARKS_PARTITIONS = "200"
-"""What Spark has where nobody says: far too many for the state of a stream."""
+"""Spark's default, which is far too high for the state of a stream."""
 
 
 class Stream(Job):
-    """The result goes to its topic in one query; records that cannot be decoded to theirs in another."""
+    """Writes the result in one query, and dead letters in another."""
 
     name = "stream"
 
@@ -33,11 +33,12 @@ class Stream(Job):
         self._views: dict[str, SparkSession] = {}
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
-        """One query, or two where there are dead letters: these read the topics by themselves, so that whatever the
-        result is (a sum of a window, say) the records that are not in it are found.
+        """Starts one query, or two with dead letters.
 
-        Raises:
-            ValueError: a table, the function or the statement is wrong.
+        The query of the dead letters reads the topics itself: the result may be an aggregate, which does not show
+        which records are missing.
+
+        :raises ValueError: a table, the function or the statement is wrong.
         """
         from barnabas.pipelines.jobs.streaming.records import as_records, dead_letters
         from barnabas.pipelines.jobs.streaming.tables import make_tables
@@ -82,13 +83,13 @@ class Stream(Job):
         return call(function_of(self._options.transform or ""), tables, spark)
 
     def close(self) -> None:
-        """Drop the views: with Spark Connect they are looked for when a query starts, and not before."""
+        """Drops the views. Spark Connect resolves them only when a query starts, so they are kept until now."""
         for name, spark in self._views.items():
             spark.catalog.dropTempView(name)
         self._views.clear()
 
     def _starting(self) -> dict[str, str]:
-        """Where the topics end now, if that is where two queries are to begin: each would find another end."""
+        """Returns the topics' end offsets if two queries start at ``latest``, as each query would see another end."""
         options = self._options
         if options.starting_offsets != "latest" or options.bad_records != "dead-letter":
             return {}
@@ -108,7 +109,7 @@ class Stream(Job):
 
     @contextlib.contextmanager
     def _state(self, spark: "SparkSession") -> Iterator[None]:
-        """Start queries with the state as it is wanted; the session is then as it was."""
+        """Sets the configs of the state store while queries start, and restores the session's configs afterwards."""
         wanted = {PROVIDER: STATE_STORES[self._options.state_store]}
         partitions = self._options.state_partitions
         if partitions is None and spark.conf.get(PARTITIONS, SPARKS_PARTITIONS) == SPARKS_PARTITIONS:
@@ -128,7 +129,7 @@ class Stream(Job):
                     spark.conf.set(name, old)
 
     def _widest(self) -> int:
-        """The most partitions that a topic has which is read as a stream."""
+        """Returns the largest number of partitions of a topic that is read as a stream."""
         from barnabas.pipelines.client.cluster import Cluster
         from barnabas.pipelines.client.settings import ClientSettings
 
@@ -138,7 +139,7 @@ class Stream(Job):
 
 
 def _settings(source_options: Mapping[str, str]) -> dict[str, str]:
-    """Those of the client alone, by Kafka's names."""
+    """Returns the client's settings among these options, by Kafka's names."""
     from barnabas.pipelines.client.settings import SETTINGS
 
     named = {name.removeprefix("kafka."): value for name, value in source_options.items()}

@@ -1,4 +1,4 @@
-"""What a backfill is made of: what is read of an export, in which pieces, and how a piece is written once.
+"""The parts of the backfill job: its options, its plan, how an export is read, and how records are written once.
 
-Knows nothing of the command line.
+Know nothing of the command line.
 """

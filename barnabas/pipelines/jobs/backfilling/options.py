@@ -1,6 +1,6 @@
-"""What the backfill job is told: which export, which of its records, where to.
+"""The options of the backfill job: the export, which of its records, and the target topic.
 
-Knows nothing of how that is done; imported without Spark.
+Knows nothing of how the job works. Imported without Spark.
 """
 
 import dataclasses
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from barnabas.pipelines.client.write_settings import WriteSettings
 
 Offsets = dict[str, dict[int, int]]
-"""By topic and partition."""
+"""Offsets by topic and partition."""
 
 
 @options
 class BackfillOptions(ClusterOptions):
-    """What ``barnabas pipeline backfill`` is told: which export, which of its records, where to."""
+    """The options of ``barnabas pipeline backfill``: the export, which of its records, and the target topic."""
 
     source: str = option(
         "The export: a directory of Parquet with the columns of `with_metadata`, or a Delta table of this machine's.",
@@ -74,7 +74,7 @@ class BackfillOptions(ClusterOptions):
     )
 
     def __post_init__(self) -> None:
-        """Raises ValueError, naming the option."""
+        """:raises ValueError: an option is wrong; the message names it."""
         check(self)
         for name in ("starting_timestamp", "ending_timestamp"):
             parse_time(name, getattr(self, name))
@@ -82,25 +82,31 @@ class BackfillOptions(ClusterOptions):
             parse_offsets(name, getattr(self, name))
 
     def times(self) -> tuple[int | None, int | None]:
-        """From when, and until when, in ms since 1970."""
+        """Returns the starting and the ending timestamp in ms, or None for those not given."""
         return (
             parse_time("starting_timestamp", self.starting_timestamp),
             parse_time("ending_timestamp", self.ending_timestamp),
         )
 
     def offsets(self) -> tuple[Offsets, Offsets]:
-        """From where, and until where."""
+        """Returns the starting and the ending offsets."""
         return (
             parse_offsets("starting_offsets", self.starting_offsets),
             parse_offsets("ending_offsets", self.ending_offsets),
         )
 
     def client_settings(self) -> ClientSettings:
-        """Those of the client. Raises ValueError, naming the client setting that is wrong."""
+        """Returns the client's settings.
+
+        :raises ValueError: a setting is wrong; the message names it.
+        """
         return ClientSettings.parse({**self._settings(of_producer=False), "bootstrap.servers": self.bootstrap_servers})
 
     def write_settings(self) -> "WriteSettings":
-        """Those of its producer. Raises ValueError as well."""
+        """Returns the producer's settings.
+
+        :raises ValueError: a setting is wrong; the message names it.
+        """
         from barnabas.pipelines.client.write_settings import WriteSettings
 
         return WriteSettings.parse(self._settings(of_producer=True))
@@ -111,19 +117,22 @@ class BackfillOptions(ClusterOptions):
         return {name: value for name, value in self.client.items() if (name in PRODUCER_SETTINGS) == of_producer}
 
     def what(self) -> dict[str, object]:
-        """What must not change between the runs of one backfill: what is read, and where it goes."""
+        """Returns the options that must not change between the runs of one backfill: the records, and their target."""
         kept = ("client", "topic_config", "replication_factor", "ignore_retention", "batch_records", "partial")
         named = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in kept}
         return dict(json.loads(json.dumps(named)))
 
     def checkpoint_beside(self) -> str:
-        """Where the checkpoint is if nobody says: with the export, in a directory that these options name."""
+        """Returns the default checkpoint: a directory in the export, with a name derived from these options."""
         told = json.dumps(self.what(), sort_keys=True).encode()
         return f"{self.source.rstrip('/')}/{HOME}/backfills/{hashlib.sha256(told).hexdigest()[:16]}"
 
 
 def parse_time(name: str, text: str | None) -> int | None:
-    """ms since 1970; raises ValueError, naming the option."""
+    """Parses a timestamp; returns ms since the epoch, or None for None.
+
+    :raises ValueError: the text is not a timestamp; the message names the option.
+    """
     if text is None or text.lstrip("-").isdecimal():
         return None if text is None else int(text)
     try:
@@ -135,7 +144,10 @@ def parse_time(name: str, text: str | None) -> int | None:
 
 
 def parse_offsets(name: str, text: str | None) -> Offsets:
-    """Offsets by topic and partition; raises ValueError, naming the option."""
+    """Parses offsets in JSON.
+
+    :raises ValueError: the text is not such JSON; the message names the option.
+    """
     if text is None:
         return {}
     try:

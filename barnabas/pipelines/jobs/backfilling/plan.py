@@ -1,7 +1,7 @@
-"""What a backfill has set out to do: which files, which records of each partition, in which batches.
+"""The plan of a backfill: the files, the records of each partition, and the batches.
 
-It is made once and kept with the checkpoint, so that a second run, after a kill, goes on with the same. Knows nothing
-of Spark, and does no I/O.
+It is made once and kept in the checkpoint, so a run after a kill continues with the same plan. Knows nothing of Spark,
+and does no I/O.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Span(NamedTuple):
-    """The records of a partition: so many, at offsets from `start` to before `end` (there may be holes)."""
+    """The records of a partition: their number, and their offsets from `start` up to `end`, exclusive, with gaps."""
 
     topic: str
     partition: int
@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Offsets of a partition from `start` to before `end`."""
+    """Offsets of a partition from `start` up to `end`, exclusive."""
 
     topic: str
     partition: int
@@ -29,16 +29,16 @@ class Range(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A backfill."""
+    """The plan of a backfill."""
 
-    id: str  #: names its transactions, and the group that commits how far it is
-    what: dict[str, Any]  #: the options that it was made with
-    files: dict[str, int]  #: paths below the export, with their sizes
+    id: str  #: names its transactions, and the group that commits its progress
+    what: dict[str, Any]  #: the options that it was made from
+    files: dict[str, int]  #: sizes by path, relative to the export
     spans: list[Span]
-    oldest: int  #: timestamp in ms
+    oldest: int  #: the oldest timestamp in ms
 
     def to_json(self) -> str:
-        """The text that `from_json` reads."""
+        """Returns the JSON that `from_json` reads."""
         return json.dumps(self._asdict(), indent=1)
 
     @classmethod
@@ -51,7 +51,10 @@ class Plan(NamedTuple):
         return sum(span.records for span in self.spans)
 
     def check_same(self, what: dict[str, Any]) -> None:
-        """Raises ValueError, naming the option, if this was made with others."""
+        """Checks that the plan was made from these options.
+
+        :raises ValueError: an option was different; the message names it.
+        """
         for name, value in what.items():
             if self.what.get(name) != value:
                 raise ValueError(
@@ -60,7 +63,10 @@ class Plan(NamedTuple):
                 )
 
     def check_files(self, there: dict[str, int]) -> None:
-        """Raises ValueError, naming a file that is gone or is not what it was."""
+        """Checks that the planned files exist unchanged.
+
+        :raises ValueError: a file is missing or has another size; the message names it.
+        """
         for path, size in self.files.items():
             if there.get(path) != size:
                 state = "is not there any more" if path not in there else "is not what it was"
@@ -68,7 +74,7 @@ class Plan(NamedTuple):
 
 
 def batches(spans: Sequence[Span], records: int) -> list[list[Range]]:
-    """Each partition's offsets cut into equally many ranges, so that a batch has about so many records."""
+    """Returns batches of about `records` records. Each partition is cut into the same number of ranges."""
     count = max(1, -(-sum(span.records for span in spans) // records))
     cut = [[_nth(span, number, count) for span in spans] for number in range(count)]
     return [[piece for piece in batch if piece.start < piece.end] for batch in cut]
@@ -82,7 +88,10 @@ def _nth(span: Span, number: int, count: int) -> Range:
 
 
 def partition_counts(spans: Iterable[Span], noted: dict[str, int]) -> dict[str, int]:
-    """How many partitions each topic had: as the export has noted it, or as far as its records tell."""
+    """Returns the number of partitions of each topic, by the export's notes and by its records.
+
+    :param noted: the number of partitions by topic, as the export has noted it.
+    """
     found: dict[str, int] = {}
     for span in spans:
         found[span.topic] = max(found.get(span.topic, 0), noted.get(span.topic, 0), span.partition + 1)

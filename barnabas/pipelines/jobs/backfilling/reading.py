@@ -1,6 +1,6 @@
-"""An export as it is read: which files it has, that they hold what is needed, and what they hold of each partition.
+"""Reads an export: lists its files, checks their columns, and finds the records of each partition.
 
-Knows nothing of who writes it where.
+Knows nothing of how records are written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ NEEDED = {
     "value": ("binary", "string"),
     "headers": ("array<struct<key:string,value:binary>>",),
 }
-"""The columns that a record is made of again, and the types that hold them as they were."""
+"""The columns that a record needs, and the types that hold them unchanged."""
 
 SETTINGS = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # a topic may be called 2026
@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def parquet_files(files: Files) -> dict[str, int]:
-    """The export's files with their sizes: those that its Delta log names, or else all that are called .parquet."""
+    """Returns the sizes of the export's files by path: those in its Delta log, or else all that end in ``.parquet``."""
     there = {entry.path: entry.size for entry in files.list("")}
     if isinstance(files, LocalFiles) and (files.root / "_delta_log").is_dir():
         import pyarrow as pa
@@ -46,15 +46,14 @@ def parquet_files(files: Files) -> dict[str, int]:
 
 
 def holds_back(files: Files) -> bool:
-    """Whether an export to this place has records that it does not show yet."""
+    """Returns whether an export to this directory holds records back that are not visible yet."""
     return any(entry.path.endswith(".part") for entry in files.list(HOME))
 
 
 def read(spark: "SparkSession", files: Files, paths: Sequence[str], options: BackfillOptions) -> "DataFrame":
-    """The export's records, with the columns of NEEDED.
+    """Returns the export's records, with the columns of NEEDED.
 
-    Raises:
-        ValueError: a column is missing, or is not as it was in the topic.
+    :raises ValueError: a column is missing, or has a type that does not hold it unchanged.
     """
     from pyspark.sql import functions as F
 
@@ -65,7 +64,7 @@ def read(spark: "SparkSession", files: Files, paths: Sequence[str], options: Bac
     prefix = options.metadata_prefix
     names = {name: name if name == "value" or name not in NEEDED else prefix + name for name in NEEDED}
     if prefix and "topic" in df.columns:
-        names["topic"] = "topic"  # as it is called where it is a directory
+        names["topic"] = "topic"  # a column from the names of directories has no prefix
     missing = [name for name in names.values() if name not in df.columns]
     if missing:
         raise ValueError(
@@ -83,7 +82,7 @@ def read(spark: "SparkSession", files: Files, paths: Sequence[str], options: Bac
 
 
 def _wanted(options: BackfillOptions) -> "Column":
-    """Which records."""
+    """Returns the condition that selects the records."""
     from pyspark.sql import functions as F
 
     wanted = [F.lit(True)]
@@ -101,7 +100,7 @@ def _wanted(options: BackfillOptions) -> "Column":
 
 
 def _each(offsets: Offsets) -> Iterator[tuple["Column", int]]:
-    """Whether a row is of a partition, and the offset that is named for it."""
+    """Yields for each partition the condition that a row belongs to it, and its offset."""
     from pyspark.sql import functions as F
 
     for topic, partitions in offsets.items():
@@ -110,10 +109,9 @@ def _each(offsets: Offsets) -> Iterator[tuple["Column", int]]:
 
 
 def spans(df: "DataFrame") -> tuple[list[Span], int]:
-    """What there is of each partition, in order, and the oldest timestamp, in ms.
+    """Returns the records of each partition, sorted by partition, and the oldest timestamp in ms.
 
-    Raises:
-        ValueError: there are records without topic, partition, offset or timestamp.
+    :raises ValueError: there are records without topic, partition, offset or timestamp.
     """
     from pyspark.sql import functions as F
 
@@ -138,7 +136,7 @@ def spans(df: "DataFrame") -> tuple[list[Span], int]:
 
 
 def within(df: "DataFrame", ranges: Sequence[Range]) -> "DataFrame":
-    """The records of these ranges, a task for each, in order."""
+    """Returns the records of these ranges, in the order of their offsets, with a task for each range."""
     from pyspark.sql import functions as F
 
     def holds(piece: Range) -> "Column":

@@ -1,8 +1,8 @@
-"""What a task of a backfill does: writes records of one partition in transactions, each with how far it has come.
+"""The work of a task of a backfill: writes records in transactions, each of which commits the partition's progress.
 
-The marker is an offset that a group named after the backfill commits in the transaction: that of the export's record
-which is next. A task that is repeated, or a run after a kill, begins its transaction first, which ends what an earlier
-owner has left open, then reads the marker, and leaves out what is written. Knows nothing of files.
+The progress is the marker: the offset of the export's next record, committed to a group named after the backfill. A
+repeated task, or a run after a kill, first begins its transaction, which aborts one that an earlier producer has left
+open. Then it reads the marker, and skips the records before it. Knows nothing of files.
 """
 
 import contextlib
@@ -25,23 +25,23 @@ COLUMNS = ("key", "value", "headers", "partition", "timestamp", "topic", "offset
 RESULT = "topic STRING, partition INT, written BIGINT, skipped BIGINT"
 
 TRANSACTION_BYTES = 32 << 20
-"""Readers wait for a transaction's end, and brokers for no longer than its timeout."""
+"""A transaction ends at this size: read_committed consumers wait for its end, and it must not time out."""
 
 
 class Twice(ValueError):
-    """The export holds an offset twice."""
+    """The export contains an offset twice."""
 
 
 @dataclass
 class Writing:
-    """One partition's records, as they come."""
+    """Writes the records of one partition."""
 
     transaction: Transaction
     group: str
     topic: str
     partition: int
     target: str
-    marker: int = 0  #: the first offset that is not written, when this began
+    marker: int = 0  #: the first offset that was not written at the start
     next: int = 0
     written: int = 0
     skipped: int = 0
@@ -53,14 +53,18 @@ class Writing:
         return TopicPartition(self.target, self.partition)
 
     def resume(self, cluster: Cluster) -> None:
-        """Fence whoever wrote this partition before, and go on where that ended."""
+        """Fences earlier producers of the partition, and reads the marker to continue from it."""
         self.transaction.begin()
         self.is_begun = True
         found = cluster.committed(self.group, [self.place]).get(self.place)
         self.marker = 0 if found is None else found.offset
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Write what is not written yet of these rows, which are in order."""
+        """Writes those of these rows that are not written yet.
+
+        :param rows: in the order of their offsets.
+        :raises Twice: an offset occurs twice.
+        """
         offsets = rows.column("offset").to_numpy()
         again = np.flatnonzero(np.diff(offsets, prepend=self.next - 1) <= 0)
         if len(again):
@@ -79,7 +83,7 @@ class Writing:
             self.commit()
 
     def commit(self) -> None:
-        """Have what was written count, and the marker with it."""
+        """Commits the written records together with the marker."""
         if self.uncommitted:
             self.transaction.commit_offsets(self.group, {self.place: self.next})
             self.transaction.commit()
@@ -89,15 +93,15 @@ class Writing:
 
 @dataclass(frozen=True)
 class Write:
-    """Writes the rows of a task; goes to Spark's workers."""
+    """Writes the rows of a task. Spark sends it to its workers."""
 
     id: str
     client: ClientSettings
     settings: WriteSettings
-    targets: tuple[tuple[str, str], ...]  #: the topic that each of the export's goes to
+    targets: tuple[tuple[str, str], ...]  #: pairs of a topic of the export and its target topic
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of RESULT, one for each partition that the task had."""
+        """Writes the task's rows; yields a row of RESULT for each partition."""
         cluster, settings = Cluster.of(self.client), self.settings
         targets, done = dict(self.targets), []
         writing: Writing | None = None
@@ -115,7 +119,7 @@ class Write:
                 writing.commit()
         except BaseException:
             if writing is not None:
-                with contextlib.suppress(KafkaError):  # the first error tells more; the next to begin ends it, too
+                with contextlib.suppress(KafkaError):  # the first error says more; the next producer aborts, too
                     writing.transaction.abort()
             raise
         yield pa.RecordBatch.from_pylist(
@@ -130,7 +134,7 @@ class Write:
 
 
 def runs(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, int, pa.RecordBatch]]:
-    """Rows in pieces of one partition each."""
+    """Yields the rows in pieces of one partition each, with its topic and number."""
     for batch in batches:
         partitions = batch.column("partition").to_numpy()
         topics = batch.column("topic").dictionary_encode().indices.to_numpy()

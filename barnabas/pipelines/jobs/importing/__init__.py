@@ -1,4 +1,4 @@
-"""The parts of the import job: what it is told, rows of files, rows of tables, and rows as records.
+"""The parts of the import job: its options, the import of files and of tables, and rows as records.
 
-Knows nothing of the command line.
+Know nothing of the command line.
 """

@@ -1,6 +1,6 @@
-"""Import of files as they appear: Spark's own file source, its schema kept, its tasks the same after a restart.
+"""Imports new files with Spark's file source. Schema and tasks stay the same after a restart.
 
-Knows nothing of what records are made of rows.
+Knows nothing of how rows become records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 WHOLE_FILES = str(1 << 60)
 STRICT = ("csv", "json")
-"""Formats in which Spark makes nulls of a row that it cannot read, unless it is told to fail."""
+"""Formats in which Spark by default reads a malformed row as nulls."""
 
 
 class FileImport(Job):
-    """Rows of the files below a path, or of the names that a pattern has, to a topic."""
+    """Writes the rows of the files in a directory, or of those that match a pattern, to a topic."""
 
     name = "import"
 
@@ -31,15 +31,17 @@ class FileImport(Job):
         self._options = options
 
     def configs(self) -> Mapping[str, str]:
-        """Files are split into tasks by their sizes alone: a batch that is done again, on more cores say, has the same
-        tasks, as its transactions must have."""
+        """Returns the configs by which only the sizes of files decide how they are split into tasks.
+
+        A repeated batch must have the same tasks, even with another number of cores: each task has its transaction.
+        """
         packing = {"spark.sql.files.minPartitionNum": str(self._options.min_tasks)}
         if self._options.in_order:
             packing = {"spark.sql.files.minPartitionNum": "1", "spark.sql.files.maxPartitionBytes": WHOLE_FILES}
         return {**packing, **self._options.spark_configs()}
 
     def start(self, spark: "SparkSession", *, once: bool, checkpoint: str) -> Sequence["StreamingQuery"]:
-        """One query, from the files to the topic."""
+        """Starts one query."""
         options = self._options
         for key, value in self.configs().items():
             if key.startswith("spark.sql."):
@@ -70,10 +72,9 @@ class FileImport(Job):
         return found
 
     def _schema(self, spark: "SparkSession", checkpoint: str) -> "StructType | str":
-        """What was said; else what was kept at the first start; else what the files that are there have.
+        """Returns the given schema, or the one kept at the first start, or else the schema of the existing files.
 
-        Raises:
-            ValueError: there are none yet.
+        :raises ValueError: there are no files yet.
         """
         from pyspark.errors import AnalysisException
         from pyspark.sql.types import StructType

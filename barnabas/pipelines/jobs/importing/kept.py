@@ -1,6 +1,6 @@
-"""A value that a job keeps with its checkpoint, wherever Spark can write: a few lines of JSON.
+"""Keeps a small JSON value in a job's checkpoint, in any file system that Spark can write to.
 
-Knows nothing of what is kept.
+Knows nothing of what the value means.
 """
 
 import json
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Kept:
-    """One value under a name, of which there is always a whole one: each write goes to the older of two places."""
+    """One named value. Each write replaces the older of two copies, so one complete copy always exists."""
 
     def __init__(self, spark: "SparkSession", checkpoint: str, name: str) -> None:
         self._spark = spark
@@ -19,7 +19,7 @@ class Kept:
         self._count = 0
 
     def read(self) -> Any:
-        """The value that was written last; None before the first."""
+        """Returns the value that was written last, or None if there is none."""
         found: list[dict[str, Any]] = [each for each in map(self._at, self._places) if each is not None]
         if not found:
             return None
@@ -28,14 +28,14 @@ class Kept:
         return newest["value"]
 
     def write(self, value: Any) -> None:
-        """Keep this one; ``read`` must have been called before where there may be one."""
+        """Writes the value. If an earlier run may have written one, `read` must be called first."""
         line = json.dumps({"count": self._count + 1, "value": value})
         rows = self._spark.createDataFrame([(line,)], "value STRING").coalesce(1)
         rows.write.mode("overwrite").text(self._places[(self._count + 1) % 2])
         self._count += 1
 
     def _at(self, place: str) -> dict[str, Any] | None:
-        """What is there; None where nothing is, or where a write did not come to its end."""
+        """Returns the copy at this path, or None if there is none or its write is incomplete."""
         from pyspark.errors import AnalysisException
 
         try:

@@ -1,6 +1,6 @@
-"""How far a table was read: the values of its growing columns in the last row of a batch, as text that can be kept.
+"""The progress in a table: the values of its increasing columns in the last row of a batch, as text.
 
-Knows nothing of batches and of topics.
+Knows nothing of how batches are written, nor of topics.
 """
 
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 Mark = tuple[str, ...]
-"""A value for each growing column; times as microseconds since 1970, so that no time zone changes them."""
+"""A value for each increasing column. Timestamps are microseconds since the epoch, which no time zone changes."""
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
 class Bound(NamedTuple):
-    """Where a batch ends."""
+    """The end of a batch."""
 
     mark: Mark
-    row: int  #: how many rows there are from the first that is new up to here
+    row: int  #: the number of new rows up to here
 
 
 class Growing:
-    """The columns by which new rows of a table are known, in the order in which they are compared."""
+    """The increasing columns, by which new rows of a table are recognized, in the order of their comparison."""
 
     def __init__(self, rows: "DataFrame", names: Sequence[str]) -> None:
-        """Raises ValueError if one of them is not there, or is of a type whose order databases do not agree on."""
+        """:raises ValueError: a column does not exist, or databases disagree on the order of its type."""
         lower = {name.lower(): name for name in rows.columns}
         missing = [name for name in names if name.lower() not in lower]
         if missing:
@@ -40,13 +40,13 @@ class Growing:
                 )
 
     def columns(self) -> "list[Column]":
-        """Them, as columns."""
+        """Returns the columns for Spark."""
         from pyspark.sql import functions as F
 
         return [F.col(f"`{name.replace('`', '``')}`") for name in self._names]
 
     def between(self, low: Mark | None, high: Mark | None) -> "Column":
-        """Whether a row comes after ``low``, and not after ``high``."""
+        """Returns the condition that a row is after `low`, and not after `high`."""
         from pyspark.sql import functions as F
 
         found = F.lit(True)
@@ -59,10 +59,9 @@ class Growing:
         return found
 
     def before(self, seconds: float) -> "Column":
-        """Whether a row is at least that old, by the first of the columns that is a time.
+        """Returns the condition that a row is at least this old, by the first column that is a timestamp.
 
-        Raises:
-            ValueError: none of them is.
+        :raises ValueError: no column is a timestamp.
         """
         from pyspark.sql import functions as F
 
@@ -72,7 +71,7 @@ class Growing:
         raise ValueError(f"delay_seconds needs a time in increasing, but {self._names[0]!r} is {self._types[0]}")
 
     def bounds(self, rows: "DataFrame", count: int) -> list[Bound]:
-        """Where batches of about ``count`` rows end, in one pass over the growing columns; the last is the last row."""
+        """Returns the ends of batches of about `count` rows, up to the last row. Reads the increasing columns once."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -87,7 +86,7 @@ class Growing:
         for each in found:
             bound = Bound(tuple(each[f"mark{index}"] for index in range(len(self._names))), each["row"])
             if bounds and bounds[-1].mark == bound.mark:
-                bounds.pop()  # rows that share a mark stay together
+                bounds.pop()  # rows with the same mark stay in one batch
             bounds.append(bound)
         return bounds
 

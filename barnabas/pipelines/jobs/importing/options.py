@@ -1,6 +1,6 @@
-"""What the import job is told: where rows come from, and what becomes of them.
+"""The options of the import job: the files or the table, and how rows become records.
 
-Knows nothing of how that is done; imported without Spark.
+Knows nothing of how the job works. Imported without Spark.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ FORMATS = ("parquet", "csv", "json", "text", "orc")
 
 @options
 class ImportOptions(ClusterOptions):
-    """What ``barnabas pipeline import`` is told: where rows come from, and what becomes of them."""
+    """The options of ``barnabas pipeline import``: the files or the table, and how rows become records."""
 
     topic: str = option("The topic that the rows go to.")
 
@@ -162,17 +162,16 @@ class ImportOptions(ClusterOptions):
         )  # fmt: skip
 
     def encoding(self) -> Format:
-        """The format of the value."""
+        """Returns the format of the value."""
         return parse_format(self.value_format, subject=f"{self.topic}-value")
 
     def sink_options(self) -> dict[str, str]:
-        """Options of the data source that writes the records."""
+        """Returns the options of the data source that writes the records."""
         return {**self.kafka_options(), "topic": self.topic, "delivery": self.delivery}
 
     def spark_configs(self) -> dict[str, str]:
-        """What the session has to be started with: the driver's jars.
+        """Returns the Spark configs that the session needs: the driver's jars.
 
-        Raises:
-            ValueError: one of them is not there.
+        :raises ValueError: one of the jars does not exist.
         """
         return configs_of_jars(self.driver_jars)

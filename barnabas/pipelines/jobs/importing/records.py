@@ -1,4 +1,4 @@
-"""Rows as records: which columns, or SQL expressions over them, are a record's key, value, partition, time and headers.
+"""Makes records of rows. Columns or SQL expressions give the key, value, partition, timestamp and headers.
 
 Knows nothing of where rows come from.
 """
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 
 def chosen(rows: "DataFrame", options: "ImportOptions") -> "DataFrame":
-    """The rows and columns that ``where`` and ``select`` leave.
+    """Returns the rows that match ``where``, with the columns of ``select``.
 
-    Raises:
-        ValueError: an expression is wrong; the message names the option.
+    :raises ValueError: an expression is wrong; the message names the option.
     """
     for name, texts in (("where", (options.where,) if options.where else ()), ("select", options.select)):
         for text in texts:
@@ -30,10 +29,9 @@ def chosen(rows: "DataFrame", options: "ImportOptions") -> "DataFrame":
 
 
 def as_records(rows: "DataFrame", options: "ImportOptions") -> "DataFrame":
-    """A row of key, value, and of partition, timestamp and headers where they are asked for, for each row.
+    """Returns a record for each row: key and value, and partition, timestamp and headers if the options give them.
 
-    Raises:
-        ValueError: a column or an expression of an option is wrong; the message names the option.
+    :raises ValueError: a column or an expression of an option is wrong; the message names the option.
     """
     from pyspark.sql import functions as F
 
@@ -54,10 +52,9 @@ def as_records(rows: "DataFrame", options: "ImportOptions") -> "DataFrame":
 
 
 def _resolved(rows: "DataFrame", option: str, text: str) -> "Column":
-    """The column of this name, or what this expression is.
+    """Returns the column of this name, or else the column of this SQL expression.
 
-    Raises:
-        ValueError: it is neither.
+    :raises ValueError: it is neither.
     """
     from pyspark.errors import AnalysisException, ParseException
     from pyspark.sql import functions as F
@@ -79,7 +76,7 @@ def _type(rows: "DataFrame", column: "Column") -> str:
 
 
 def _bytes(rows: "DataFrame", column: "Column") -> "Column":
-    """Bytes as they are; nested values as JSON; everything else as Spark writes it, in UTF-8."""
+    """Returns the column as bytes: bytes unchanged, nested values as JSON, other values as Spark's text in UTF-8."""
     from pyspark.sql import functions as F
 
     kind = _type(rows, column)

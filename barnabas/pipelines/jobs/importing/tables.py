@@ -1,10 +1,10 @@
-"""Import of a database's rows as they come: batches between two marks of a growing column, each written once.
+"""Imports new rows of a database in batches between two marks of an increasing column. Each batch is written once.
 
-Knows nothing of what records are made of rows.
+Knows nothing of how rows become records.
 
-A batch is decided before it is done: its number and its two marks are kept with the checkpoint. It is one task and one
-transaction, which leaves the batch's number in the cluster, so a batch that is done again after a crash, with the same
-number and the same marks, is skipped if it had been committed.
+The number and the marks of a batch are kept in the checkpoint before it is written. A batch is one task and one
+transaction, which commits the batch's number too. After a crash the batch is repeated with the same number and marks,
+or skipped if it is committed.
 """
 
 import threading
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TableImport(BatchJob):
-    """Rows of a table or a query to a topic, in the order of the columns that grow."""
+    """Writes the rows of a table or a query to a topic, in the order of the increasing columns."""
 
     name = "import"
 
@@ -39,7 +39,7 @@ class TableImport(BatchJob):
     def work(
         self, spark: "SparkSession", *, once: bool, checkpoint: str, report: Report, stop: threading.Event
     ) -> None:
-        """Import what is new; without ``once`` look again every ``poll_seconds``."""
+        """Imports the new rows; without ``once`` again every ``poll_seconds``."""
         batches = Batches(spark, checkpoint)
         table = self._rows(spark)
         growing = Growing(table, self._options.increasing)
@@ -70,17 +70,17 @@ class TableImport(BatchJob):
         return reader.option("url", options.jdbc_url).option(what[0], what[1]).load()
 
     def _sink_options(self, batches: "Batches") -> dict[str, str]:
-        """With what the sink knows the open batch by."""
+        """Returns the sink's options, with the ids by which it recognizes the open batch."""
         found = self._options.sink_options()
         if self._options.delivery == "exactly-once":
             found |= {"sinkId": batches.id, "batchId": str(batches.number)}
         return found
 
     def _is_written(self, batches: "Batches") -> bool:
-        """Whether the open batch, which was begun before a crash, had been committed.
+        """Returns whether the open batch, which an earlier run began, is committed.
 
-        To begin its transaction ends what a task of then may have left, so that the answer stays true. The sink would
-        find out too, but wants the very rows of then; a database may show more of them by now.
+        Begins its transaction first, which aborts one that a task of that run has left open, so the result cannot
+        change. The sink would detect the repetition too, but only of the same rows; the database may have more by now.
         """
         if self._options.delivery != "exactly-once":
             return False
@@ -99,7 +99,7 @@ class TableImport(BatchJob):
             transaction.abort()
 
     def _copy(self, table: "DataFrame", growing: Growing, batches: "Batches", lag: int, report: Report) -> None:
-        """Write the batch that is open, and close it."""
+        """Writes the open batch, and closes it."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
@@ -116,7 +116,7 @@ class TableImport(BatchJob):
 
 
 class Batches:
-    """The batch that is open, or is to come next, as it is kept with the checkpoint."""
+    """The open batch or the next one, as the checkpoint keeps it."""
 
     def __init__(self, spark: "SparkSession", checkpoint: str, new_id: Callable[[], uuid.UUID] = uuid.uuid4) -> None:
         self._kept = Kept(spark, checkpoint, "batch")
@@ -128,16 +128,16 @@ class Batches:
         }
         self.id: str = found["id"]
         self.number: int = found["number"]
-        self.low = _mark(found["low"])  #: where the last batch that was written ended
-        self.open = _mark(found["open"])  #: where the one ends that was begun; None without
+        self.low = _mark(found["low"])  #: the end of the last batch that was written
+        self.open = _mark(found["open"])  #: the end of the open batch; None if there is none
 
     def begin(self, high: Mark) -> None:
-        """Open the batch from where the last one ended up to here."""
+        """Opens the batch from the end of the last one to `high`."""
         self.open = high
         self._keep()
 
     def end(self) -> None:
-        """Close it: it is written."""
+        """Closes the open batch, which is written."""
         self.number, self.low, self.open = self.number + 1, self.open, None
         self._keep()
 

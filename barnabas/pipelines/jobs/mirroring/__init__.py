@@ -1,4 +1,4 @@
-"""What mirrors one cluster to another: which topics, under which names, how far, and where groups go on.
+"""The parts of the mirror job: which topics are mirrored, their names, their progress, and the offsets of groups.
 
-Knows nothing of the command line; ``barnabas.pipelines.jobs.mirror`` is its face.
+Know nothing of the command line. ``barnabas.pipelines.jobs.mirror`` is the entry point.
 """

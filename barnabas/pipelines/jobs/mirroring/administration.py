@@ -1,7 +1,7 @@
-"""What a mirror asks of a cluster beside its records: topics, partitions, configs, and which groups there are.
+"""The mirror's admin requests: topics, partitions, configs and groups.
 
-Knows nothing of what is mirrored. Each request is tried again until it works, or until
-``default.api.timeout.ms`` is over.
+Each request is retried until it succeeds, or until ``default.api.timeout.ms`` has passed. Knows nothing of what is
+mirrored.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ from barnabas.pipelines.client.cluster import Cluster
 from barnabas.pipelines.jobs.mirroring.configs import Changes
 
 TOPIC_RESOURCE = 2
-TOPICS_OWN = 1  # the source of a config that was set on the topic itself
+TOPICS_OWN = 1  # the config source of configs that are set on the topic itself
 SET, DELETE = 0, 1
 TOPICS_AT_ONCE = 500
 
 
 class NewTopic(NamedTuple):
-    """A topic to be made; a replication factor of -1 is the broker's default."""
+    """A topic to create. A replication factor of -1 means the broker's default."""
 
     name: str
     partitions: int
@@ -36,7 +36,7 @@ class NewTopic(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group as a broker lists it; state and kind are empty where the broker is too old to tell (KIP-518, KIP-848)."""
+    """A listed group. State and kind are empty if the broker is too old to return them (KIP-518, KIP-848)."""
 
     name: str
     state: str
@@ -45,18 +45,18 @@ class Group(NamedTuple):
 
     @property
     def has_members(self) -> bool:
-        """Or may have some: whoever commits for it without being one is refused then."""
+        """Whether the group is known to have members. If the state is unknown, the coordinator decides."""
         return self.state not in ("Empty", "Dead", "")
 
 
 def cluster_id(cluster: Cluster) -> str | None:
-    """The id that its brokers agree on."""
+    """Returns the cluster's id, or None if the brokers return none."""
     found: str | None = cluster.run(cluster.retrying, lambda: cluster.ask_any(_no_topics())).cluster_id
     return found
 
 
 def create_topic(cluster: Cluster, topic: NewTopic) -> bool:
-    """Whether it had to be made: a topic that is there already is left as it is."""
+    """Creates a topic; returns False if it exists already, which leaves it unchanged."""
     wanted = CreateTopicsRequest.CreatableTopic
     request = CreateTopicsRequest(
         topics=[
@@ -84,7 +84,7 @@ def create_topic(cluster: Cluster, topic: NewTopic) -> bool:
 
 
 def create_partitions(cluster: Cluster, topic: str, count: int) -> None:
-    """Have a topic grow to so many partitions."""
+    """Increases the number of a topic's partitions to `count`."""
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=count, assignments=None)],
         timeout_ms=30_000,
@@ -98,7 +98,7 @@ def create_partitions(cluster: Cluster, topic: str, count: int) -> None:
 
 
 def topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The configs that were set on each topic itself; topics that are gone are left out."""
+    """Returns the configs that are set on each topic itself, without topics that do not exist."""
     wanted, found = sorted(set(topics)), {}
     for first in range(0, len(wanted), TOPICS_AT_ONCE):
         request = DescribeConfigsRequest(
@@ -128,7 +128,10 @@ def topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[str
 
 
 def alter_configs(cluster: Cluster, topics: Mapping[str, Changes]) -> None:
-    """Change configs of topics; one that the cluster does not take names topic and reason (KIP-339)."""
+    """Changes configs of topics (KIP-339).
+
+    :raises KafkaError: the cluster rejects a change; the message names the topic and the reason.
+    """
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource
     request = IncrementalAlterConfigsRequest(
         resources=[
@@ -159,7 +162,7 @@ def alter_configs(cluster: Cluster, topics: Mapping[str, Changes]) -> None:
 
 
 def groups(cluster: Cluster) -> list[Group]:
-    """All groups of a cluster, as their coordinators list them."""
+    """Returns all groups of a cluster, as its brokers list them."""
 
     async def attempt() -> list[Group]:
         metadata = await cluster.ask_any(_no_topics())

@@ -1,7 +1,7 @@
-"""MirrorMaker 2's record of a translated offset, so that its ``RemoteClusterUtils`` works on what is mirrored here.
+"""Encodes MirrorMaker 2's checkpoint records of translated offsets, which its ``RemoteClusterUtils`` reads.
 
-Knows nothing of how it is translated, or of who writes it. Layout: ``org.apache.kafka.connect.mirror.Checkpoint``
-(KIP-382): strings with two bytes of length before them, integers big-endian.
+The layout is that of ``org.apache.kafka.connect.mirror.Checkpoint`` (KIP-382): strings with a length of two bytes,
+integers in big-endian order. Knows nothing of how offsets are translated.
 """
 
 import struct
@@ -11,17 +11,17 @@ _VERSION = 0
 
 
 class Checkpoint(NamedTuple):
-    """A group of the source, and where it would go on at the target."""
+    """A group's committed offset in the source, and the translated one in the target."""
 
     group: str
-    topic: str  #: the target's
+    topic: str  #: its name in the target
     partition: int
-    upstream: int  #: the offset that it has committed at the source
-    downstream: int  #: what that is at the target
+    upstream: int  #: the committed offset in the source
+    downstream: int  #: the translated offset in the target
     metadata: str = ""
 
     def encode(self) -> tuple[bytes, bytes]:
-        """Key and value of the record."""
+        """Returns key and value of the record."""
         key = _string(self.group) + _string(self.topic) + struct.pack(">i", self.partition)
         return key, struct.pack(">hqq", _VERSION, self.upstream, self.downstream) + _string(self.metadata)
 

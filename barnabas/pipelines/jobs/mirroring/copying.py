@@ -1,8 +1,8 @@
-"""Copies a stretch of a partition from source to target, exactly once: what a task of the mirror does.
+"""Copies a range of a partition from source to target, exactly once. This is the work of a task of the mirror.
 
-Knows nothing of Spark. A piece is one transaction: its records, a record of which offsets they have at either end, and
-the marker that says how far the partition is. To begin one fences whoever copied the partition before, and only then
-is the marker read; so whatever died or lives on elsewhere, a record is copied by one transaction that counts.
+A piece is one transaction. It contains the copied records, an offset sync (their offsets in source and target), and
+the marker (the progress of the partition). A transaction begins before the marker is read: it fences earlier producers
+of the partition, so the marker cannot change afterwards, and each record is committed once. Knows nothing of Spark.
 """
 
 import time
@@ -24,14 +24,14 @@ from barnabas.pipelines.jobs.mirroring.syncs import Piece, Place, Runs, encode
 
 PIECE_BYTES = 64 << 20
 PIECE_SECONDS = 10.0
-"""A transaction ends when it has so many bytes or is so old, for it holds up whoever reads committed records."""
+"""A transaction ends at this size or age, as read_committed consumers wait for its end."""
 
 TRIES = 3
-"""So often a piece is tried again in a row: brokers come and go, and transactions time out."""
+"""The number of retries of a piece: brokers restart, and transactions time out."""
 
 
 class Copied(NamedTuple):
-    """What became of a range; a row to Spark."""
+    """The result of copying a range, which is a row for Spark."""
 
     topic: str
     partition: int
@@ -44,7 +44,7 @@ class Copied(NamedTuple):
 
 
 def copy(spec: Spec, each: Range, *, piece_bytes: int = PIECE_BYTES, piece_seconds: float = PIECE_SECONDS) -> Copied:
-    """Copy what the target lacks of a range. Errors name the partition."""
+    """Copies the records of a range that the target lacks. A note on errors names the partition."""
     copier = _Copier(spec, each, piece_bytes, piece_seconds)
     failures = 0
     try:
@@ -64,7 +64,7 @@ def copy(spec: Spec, each: Range, *, piece_bytes: int = PIECE_BYTES, piece_secon
 
 
 class _Copier:
-    """One partition's, piece by piece."""
+    """Copies one range, piece by piece."""
 
     def __init__(self, spec: Spec, each: Range, piece_bytes: int, piece_seconds: float) -> None:
         self._spec, self._range = spec, each
@@ -76,7 +76,7 @@ class _Copier:
         self.copied = Copied(each.topic, each.partition, each.target, each.start, each.end, 0, 0, 0)
 
     def piece(self) -> bool:
-        """Copy some more; whether that was all."""
+        """Copies the next piece; returns whether the range is complete."""
         self._transaction.begin()
         marker = markers(self._target, self._spec.policy, [self._place]).get(self._place)
         position, number = self._range.start, self._range.pieces
@@ -109,14 +109,14 @@ class _Copier:
         return reached >= self._range.end
 
     def give_up(self) -> None:
-        """Take back what is begun, if there is anybody to tell; else the next to begin does, or the broker in time."""
+        """Aborts the transaction. If that fails, the partition's next producer or the transaction timeout aborts it."""
         try:
             self._transaction.abort()
         except KafkaError:
             self._target.forget()
 
     def _records(self, position: int) -> tuple[int, Runs]:
-        """Produce what comes next; how far that went in the source, and where its records are there."""
+        """Produces the next records; returns the source offset that was reached, and the runs of their offsets."""
         each, runs, size, began = self._range, Runs(), 0, time.monotonic()
         for batch in read(
             self._source,
@@ -139,13 +139,13 @@ class _Copier:
         return each.end, runs
 
     def _end_of_target(self) -> int:
-        """Behind all that is in the partition. Others may write to it: then a piece spans what is theirs too."""
+        """Returns the end offset of the target partition. If others write to it, a piece spans their records too."""
         place = TopicPartition(*self._place)
         return self._target.list_offsets({place: LATEST})[place].offset
 
 
 def _columns(batch: pa.RecordBatch) -> Columns:
-    """A batch as it was read, as it is written."""
+    """Returns a batch that was read in the form in which it is written."""
     microseconds = batch.column("timestamp").cast(pa.int64())
     timestamps = pc.divide(microseconds, 1000).to_numpy(zero_copy_only=False)
     return Columns(batch.column("key"), batch.column("value"), batch.column("headers"), timestamps)
@@ -156,5 +156,5 @@ def _partitions(partition: int, count: int) -> pa.Array:
 
 
 def _may_pass(problem: Exception) -> bool:
-    """Whether the same may well work the next time: a topic is new, a transaction took too long, a broker is away."""
+    """Returns whether a retry may succeed: the topic is new, the transaction timed out, or a broker is unavailable."""
     return isinstance(problem, (*FENCED, UnknownTopicOrPartition)) or getattr(problem, "retriable", False)

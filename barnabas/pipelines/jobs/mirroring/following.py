@@ -1,4 +1,4 @@
-"""Has the topics of the target follow those of the source: which there are, how many partitions, which configs.
+"""Syncs the topics of the target with those of the source: their existence, their partitions and their configs.
 
 Knows nothing of records and groups.
 """
@@ -23,21 +23,21 @@ logger = logging.getLogger(__name__)
 
 
 class Topics:
-    """The topics of the source that are mirrored, and their namesakes in the target."""
+    """The mirrored topics of the source, and their counterparts in the target."""
 
     def __init__(self, spec: Spec, source: Cluster, target: Cluster) -> None:
         self._spec, self._source, self._target = spec, source, target
         self._other_way = SyncsReader(source, syncs_topic(spec.target_alias))
-        self._followed: dict[str, int] = {}  # topics of the target that were seen to have so many partitions
+        self._followed: dict[str, int] = {}  # known numbers of partitions of the target's topics
 
     def look(self) -> dict[str, Topic]:
-        """Those of the source that are mirrored, as they are now."""
+        """Returns the current topics of the source that are mirrored."""
         names = selected(self._source.topics(), self._spec.topic_patterns, self._spec.policy, self._came_from_target())
         described = self._source.describe(names) if names else {}
         return {name: topic for name, topic in described.items() if topic.leaders}
 
     def follow(self, topics: Iterable[Topic]) -> None:
-        """Make what the target lacks: topics with the source's configs, and partitions."""
+        """Creates the topics, with the source's configs, and the partitions that the target lacks."""
         by_target = {self._spec.policy.renamed(topic.name): topic for topic in topics}
         lacking = {name: topic for name, topic in by_target.items() if self._followed.get(name, 0) < len(topic.leaders)}
         if not lacking:
@@ -53,7 +53,10 @@ class Topics:
         self._followed.update({name: len(topic.leaders) for name, topic in lacking.items()})
 
     def follow_configs(self, names: Collection[str]) -> None:
-        """Have the configs of these topics, by their names at the source, as they are there."""
+        """Changes the configs of these topics in the target to those of the source.
+
+        :param names: the topics' names in the source.
+        """
         if not self._spec.sync_configs or not names:
             return
         renamed = {self._spec.policy.renamed(name): name for name in names}
@@ -79,7 +82,10 @@ class Topics:
                 logger.info("made topic %s in the target, with %d partitions", name, made.partitions)
 
     def _came_from_target(self) -> frozenset[str]:
-        """Names tell where topics came from, unless they are left as they are: then the other mirror's record does."""
+        """Returns the topics that the mirror in the other direction writes, by its offset syncs.
+
+        With the default policy the names show the origin, so this is empty.
+        """
         if self._spec.policy.kind != "identity":
             return frozenset()
         return frozenset(self._other_way.refresh().topics())

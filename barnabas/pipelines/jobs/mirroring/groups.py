@@ -1,7 +1,7 @@
-"""Where the groups of the source go on at the target: translates what they have committed, and commits it there.
+"""Translates the committed offsets of the source's groups, and commits them in the target.
 
-Knows nothing of records. As MirrorMaker 2 (``MirrorCheckpointTask``, KIP-545): only for groups that have no members at
-the target, and never backwards.
+As in MirrorMaker 2 (``MirrorCheckpointTask``, KIP-545), only groups without members in the target are synced, and
+their offsets never move backwards. Knows nothing of records.
 """
 
 import logging
@@ -29,14 +29,14 @@ from barnabas.pipelines.jobs.mirroring.syncs import Place, Syncs
 logger = logging.getLogger(__name__)
 
 CONSUMING = ("consumer", "streams", "")
-"""Protocols of groups that commit offsets; empty where the group only commits."""
+"""Protocol types of groups that commit offsets; empty for a group that only commits."""
 
 IT_HAS_MEMBERS = (UnknownMemberId, IllegalGeneration, RebalanceInProgress, FencedMemberEpoch, GroupIdNotFound)
-"""How a coordinator answers a commit by somebody who is no member."""
+"""The errors of a commit by a client that is not a member of the group."""
 
 
 class Translated(NamedTuple):
-    """An offset that a group has committed at the source, and the one at the target."""
+    """A group's committed offset in the source, and the translated one in the target."""
 
     upstream: int
     downstream: int
@@ -44,7 +44,7 @@ class Translated(NamedTuple):
 
 
 def of_interest(found: Iterable[Group], patterns: Patterns, *, but: str | None = None) -> list[str]:
-    """The groups of the source whose offsets are translated; those of mirrors themselves are not, nor is `but`."""
+    """Returns the groups of the source whose offsets are translated, without `but` and the groups of mirrors."""
     return sorted(
         group.name
         for group in found
@@ -57,7 +57,7 @@ def of_interest(found: Iterable[Group], patterns: Patterns, *, but: str | None =
 
 
 def translated(committed: Mapping[TopicPartition, Any], syncs: Syncs, policy: Policy) -> dict[Place, Translated]:
-    """By partition of the target; partitions of which nothing was mirrored are left out."""
+    """Returns the translated offsets by partition of the target, without partitions that are not mirrored yet."""
     found = {}
     for (topic, partition), told in committed.items():
         place = Place(policy.renamed(topic), partition)
@@ -69,7 +69,7 @@ def translated(committed: Mapping[TopicPartition, Any], syncs: Syncs, policy: Po
 
 
 def advances(wanted: Mapping[Place, Translated], there: Mapping[TopicPartition, Any]) -> dict[Place, Translated]:
-    """Those that get a group further than it is at the target."""
+    """Returns the offsets that are ahead of the group's offsets in the target."""
     return {
         place: each
         for place, each in wanted.items()
@@ -78,7 +78,7 @@ def advances(wanted: Mapping[Place, Translated], there: Mapping[TopicPartition, 
 
 
 class Groups:
-    """Keeps the groups of one mirror translated."""
+    """Syncs the offsets of one mirror's groups."""
 
     def __init__(self, spec: Spec, source: Cluster, target: Cluster) -> None:
         self._spec, self._source, self._target = spec, source, target
@@ -86,7 +86,7 @@ class Groups:
         self._told: dict[tuple[str, Place], Translated] = {}
 
     def follow(self) -> None:
-        """Translate once what is committed now."""
+        """Translates and commits the current offsets once."""
         names = of_interest(groups(self._source), self._spec.group_patterns, but=self._spec.commit_group)
         if not names:
             return
@@ -116,7 +116,7 @@ class Groups:
                 return
 
     def _write_checkpoints(self, wanted: Mapping[str, Mapping[Place, Translated]]) -> None:
-        """Tell MirrorMaker's tools what is new."""
+        """Writes the offsets that have changed to the checkpoints topic, for MirrorMaker's tools."""
         fresh = {
             (name, place): each
             for name, offsets in wanted.items()

@@ -1,6 +1,6 @@
-"""What a mirror looks after beside its records: configs of topics, and offsets of groups, every few seconds.
+"""Syncs configs of topics and offsets of groups periodically, on a thread of the driver's process.
 
-On a thread of its own, in the process of whoever started the mirror. Knows nothing of Spark.
+Knows nothing of Spark.
 """
 
 import logging
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class Keeper:
-    """Looks until it is closed. What goes wrong meanwhile is logged, and tried again with the next look."""
+    """Syncs periodically until it is closed. Errors are logged, and the next round tries again."""
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
@@ -27,28 +27,30 @@ class Keeper:
         self._thread: threading.Thread | None = None
 
     def check(self) -> None:
-        """Nothing, if there are two clusters.
+        """Checks that source and target are two clusters.
 
-        Raises:
-            ValueError: source and target are one, whose topics would be mirrored again and again.
+        :raises ValueError: they are the same cluster, whose topics would be mirrored endlessly.
         """
         here, there = cluster_id(self._source), cluster_id(self._target)
         if here is not None and here == there:
             raise ValueError(f"source and target are the same cluster, {here}: a topic would be mirrored to itself")
 
     def start(self) -> None:
-        """Begin to look, every `Spec.refresh_seconds`."""
+        """Starts the thread, which syncs every `Spec.refresh_seconds`."""
         self._thread = threading.Thread(target=self._run, name="mirror-keeper", daemon=True)
         self._thread.start()
 
     def look(self) -> None:
-        """Once."""
+        """Syncs configs and groups once."""
         self._topics.follow_configs(self._topics.look())
         if self._spec.sync_groups:
             self._groups.follow()
 
     def close(self, *, last_look: bool) -> None:
-        """End the thread, wait for it, and look once more if that is wanted."""
+        """Stops the thread and waits for its end.
+
+        :param last_look: sync once more afterwards.
+        """
         self._ending.set()
         if self._thread is not None:
             self._thread.join()

@@ -1,9 +1,9 @@
-"""What the target knows of a mirror: how far each partition is, and which offset became which.
+"""The mirror's state in the target: the marker of each partition (its progress), and the offset syncs.
 
-Both are written in the transaction that writes the records, so they are as true as these are. The marker of a
-partition is a committed offset: one request finds it, and a new owner of the partition sees it as soon as it has
-fenced the old one. Brokers forget the offsets of an idle group after a week; the topic of syncs, which is compacted,
-remembers. Knows nothing of the source.
+Both are written in the transaction of the records, so they agree with them. A marker is a committed offset: one
+request returns it, and a new producer of the partition sees it once it has fenced the old one. Brokers expire the
+offsets of an idle group after a week; the offset syncs topic is compacted, and keeps the progress. Knows nothing of
+the source.
 """
 
 import json
@@ -25,19 +25,19 @@ SYSTEM = SystemClock()
 
 
 class Marker(NamedTuple):
-    """How far a partition is mirrored."""
+    """The progress of a partition."""
 
-    source: int  #: the offset of the source that is next
+    source: int  #: the next offset of the source
     topic_id: str | None
-    pieces: int  #: so many transactions have mirrored it
+    pieces: int  #: the number of transactions that have mirrored it
 
     def encode(self) -> str:
-        """The metadata of the committed offset, which is itself the target's."""
+        """Returns the metadata of the committed offset. The committed offset itself is the target's."""
         return json.dumps(self._asdict())
 
     @classmethod
     def decode(cls, metadata: str) -> "Marker | None":
-        """None if this is no marker: somebody else commits for the group."""
+        """Returns the marker, or None if the metadata is not a marker: another client commits for the group."""
         try:
             told = json.loads(metadata)
             return cls(int(told["source"]), told["topic_id"], int(told["pieces"]))
@@ -45,12 +45,12 @@ class Marker(NamedTuple):
             return None
 
     def of(self, topic_id: str | None) -> bool:
-        """Whether it tells of this topic, and not of one that had its name before."""
+        """Returns whether it belongs to this topic, and not to an earlier topic of the same name."""
         return self.topic_id is None or topic_id is None or self.topic_id == topic_id
 
 
 def markers(target: Cluster, policy: Policy, places: Iterable[Place]) -> dict[Place, Marker]:
-    """The markers that these partitions of the target have."""
+    """Returns the markers of these partitions of the target."""
     wanted = [TopicPartition(*place) for place in places]
     found = {
         Place(*topic_partition): Marker.decode(told.metadata)
@@ -60,12 +60,12 @@ def markers(target: Cluster, policy: Policy, places: Iterable[Place]) -> dict[Pl
 
 
 def mark(target: Cluster, policy: Policy, place: Place, marker: Marker) -> None:
-    """Mark a partition of which nothing is mirrored yet."""
+    """Commits the marker of a partition that is not mirrored yet."""
     target.commit(policy.markers_group, {TopicPartition(*place): 0}, marker.encode())
 
 
 class SyncsReader:
-    """Reads the topic of syncs from its beginning, and goes on from there."""
+    """Reads the offset syncs topic from its beginning, and later only the new records."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._cluster, self._topic = cluster, topic
@@ -73,7 +73,7 @@ class SyncsReader:
         self.syncs = Syncs()
 
     def refresh(self) -> Syncs:
-        """All that is in there by now; nothing where there is no such topic."""
+        """Reads the new records; returns all offset syncs, or none if the topic does not exist."""
         place = TopicPartition(self._topic, 0)
         if not self._cluster.describe([self._topic]):
             return self.syncs
@@ -98,7 +98,10 @@ class SyncsReader:
 
 
 def trusted(target: Cluster, syncs: Syncs) -> Syncs:
-    """Those of partitions that still hold what was mirrored, not of topics that were deleted at the target since."""
+    """Returns the offset syncs of partitions that still hold the mirrored records.
+
+    Drops those of topics that were deleted in the target since.
+    """
     there = target.describe(sorted(syncs.topics()))
     places = [place for place in syncs.places() if place.topic in there]
     places = [place for place in places if place.partition in there[place.topic].leaders]
@@ -107,13 +110,13 @@ def trusted(target: Cluster, syncs: Syncs) -> Syncs:
 
 
 def make_topics(target: Cluster, policy: Policy, replication_factor: int, *, checkpoints: bool) -> None:
-    """Have the topics of the mirror's own in the target."""
+    """Creates the mirror's internal topics in the target, if they do not exist."""
     for name in (policy.syncs_topic, *([policy.checkpoints_topic] if checkpoints else [])):
         create_topic(target, NewTopic(name, 1, replication_factor, {"cleanup.policy": "compact"}))
 
 
 def own_records(records: Iterable[tuple[bytes, bytes]], clock: Clock = SYSTEM) -> Columns:
-    """Keys and values of records for these topics, as columns, of this moment."""
+    """Returns records for the internal topics, given as keys and values, as columns with the current timestamp."""
     keys, values = zip(*records, strict=True)
     now = np.full(len(keys), clock.time_ms(), dtype=np.int64)
     return Columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()), None, now)

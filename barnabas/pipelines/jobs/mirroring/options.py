@@ -1,6 +1,6 @@
-"""What the mirror job is told, and what that means.
+"""The options of the mirror job: source and target, the topics, their names, and what is synced.
 
-Knows nothing of how it is done; imported without Spark.
+Knows nothing of how the job works. Imported without Spark.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from barnabas.pipelines.jobs.options import (
 
 @options
 class MirrorOptions:
-    """What ``barnabas pipeline mirror`` is told: from where, to where, what, and under which names."""
+    """The options of ``barnabas pipeline mirror``: source and target, the topics, their names, and what is synced."""
 
     source: str = option("The cluster that is read.", metavar="HOST:PORT[,...]", flags=("--source", "--from"))
     target: str = option("The cluster that is written.", metavar="HOST:PORT[,...]", flags=("--target", "--to"))
@@ -138,7 +138,10 @@ class MirrorOptions:
         )
 
     def spec(self) -> Spec:
-        """The same for those who do it. Raises ValueError, naming the client setting that is wrong."""
+        """Returns the configuration for the tasks.
+
+        :raises ValueError: a client setting is wrong; the message names it.
+        """
         spec = Spec(
             source=tuple({**self.source_client, "bootstrap.servers": self.source}.items()),
             target=tuple({**self.target_client, "bootstrap.servers": self.target}.items()),

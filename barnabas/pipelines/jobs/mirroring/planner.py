@@ -1,7 +1,7 @@
-"""Says what a mirror does next: from where to where each partition is to be copied.
+"""Plans the mirror's batches: the start and end offsets of each partition.
 
-Talks to both clusters, and keeps the target's topics in step before anything is planned for them. Knows nothing of
-Spark, whose offsets its positions are.
+Sends requests to both clusters, and creates the target's topics and partitions before it plans for them. Its positions
+are the offsets of Spark's source. Knows nothing of Spark.
 """
 
 import logging
@@ -24,7 +24,7 @@ COMMIT_PATIENCE = 5.0  # seconds
 
 
 class Planner:
-    """One mirror's plans. All that it keeps in memory can be found out again."""
+    """Plans for one mirror. Its state in memory is a cache, which can be rebuilt from the clusters."""
 
     def __init__(
         self, spec: Spec, source: Cluster, target: Cluster, *, now: Callable[[], float] = time.monotonic
@@ -36,28 +36,28 @@ class Planner:
         self._known: dict[str, Topic] = {}
         self._known_at: float | None = None
         self._begin: dict[TopicPartition, int] = {}
-        self._unmarked: list[TopicPartition] = []  # of which the target has no record
+        self._unmarked: list[TopicPartition] = []  # partitions without a marker or an offset sync
         self._frozen: Mapping[TopicPartition, int] | None = None
         self._ends = self._shown = StreamOffset({})
 
     def initial(self) -> StreamOffset:
-        """Where a mirror begins that has no checkpoint: where the target's own record ends, else as it was told."""
+        """Returns the first position without a checkpoint: the progress in the target, or ``starting_offsets``."""
         topics = self._look()
         ids = _ids(topics.values())
         if self._spec.starting_offsets == "earliest":
             return StreamOffset(self._beginnings(_keys(topics), EARLIEST), ids)
         begin = self._beginnings(_keys(topics), LATEST)
-        # Spark asks this again should the first batch fail, when the latest offset is another one
+        # if the first batch fails, Spark calls this again, and the latest offset has changed by then
         for key in self._unmarked:
             place = Place(self._spec.policy.renamed(key.topic), key.partition)
             mark(self._target, self._spec.policy, place, Marker(begin[key], ids.get(key.topic), 0))
         return StreamOffset(begin, ids)
 
     def latest(self, start: StreamOffset, most: int | None) -> StreamOffset:
-        """How far to go from there, with at most about `most` offsets; partitions that `start` lacks are new."""
+        """Returns the end of the next batch, of at most about `most` offsets. Partitions that `start` lacks are new."""
         try:
             return self._latest(start, most)
-        except UnknownTopicOrPartition:  # it was deleted since the last look
+        except UnknownTopicOrPartition:  # deleted since the topics were listed
             self._known_at = None
             self._source.forget()
             return self._latest(start, most)
@@ -75,15 +75,15 @@ class Planner:
         return StreamOffset(limited(begin, ends, most), {topic: ids[topic] for topic, _ in ends if topic in ids})
 
     def freeze(self) -> None:
-        """Go no further than what is there now: ``availableNow``."""
+        """Limits all batches to the current end offsets, for ``availableNow``."""
         self._frozen = self._list_ends(self._look())
 
     def ends(self) -> StreamOffset:
-        """What `latest` saw last to be there, mirrored or not."""
+        """Returns the end offsets of the source that `latest` listed last."""
         return self._ends
 
     def ranges(self, start: StreamOffset, end: StreamOffset) -> list[Range]:
-        """What there is to do between two positions; the same again after a restart, but for what is done already."""
+        """Returns the ranges between two positions. After a restart they are the same, without copied records."""
         targets = {topic: self._spec.policy.renamed(topic) for topic, _ in end.at}
         begin = self._begin_of(start, end.at, end.ids)
         pieces = {}
@@ -95,7 +95,7 @@ class Planner:
         return ranges(start, end, begin, targets, pieces)
 
     def show(self, done: StreamOffset) -> None:
-        """Show in a group of the source how far the mirror is; that it cannot be shown is no reason to end."""
+        """Commits the position to ``commit_group`` in the source. A failure is logged, and does not end the mirror."""
         if self._spec.commit_group is None or done == self._shown:
             return
         try:
@@ -105,7 +105,7 @@ class Planner:
             logger.warning("cannot commit to group %s how far the mirror is: %s", self._spec.commit_group, problem)
 
     def _look(self) -> dict[str, Topic]:
-        """The topics; asked for again when that was some time ago, and followed in the target."""
+        """Returns the mirrored topics. Every ``refresh_seconds`` it lists them again and syncs them to the target."""
         now = self._now()
         if self._known_at is None or now - self._known_at >= self._spec.refresh_seconds:
             topics = self._topics.look()
@@ -120,12 +120,15 @@ class Planner:
     def _begin_of(
         self, start: StreamOffset, keys: Iterable[TopicPartition], ids: Mapping[str, str]
     ) -> dict[TopicPartition, int]:
-        """Where the partitions begin that `start` does not tell of."""
+        """Returns the start offsets of the partitions that `start` lacks."""
         told = _only(start, keys, ids)
         return self._beginnings([key for key in keys if key not in told], EARLIEST)
 
     def _beginnings(self, keys: Collection[TopicPartition], otherwise: int) -> dict[TopicPartition, int]:
-        """Behind what the target has of each partition; what it has nothing of begins at EARLIEST or LATEST."""
+        """Returns the start offset of each partition: its progress in the target, or else the offset `otherwise`.
+
+        :param otherwise: EARLIEST or LATEST.
+        """
         new = [key for key in keys if key not in self._begin]
         places = {key: Place(self._spec.policy.renamed(key.topic), key.partition) for key in new}
         kept = markers(self._target, self._spec.policy, places.values()) if new else {}
@@ -153,7 +156,10 @@ class Planner:
     def _list_ends_beyond(
         self, start: Mapping[TopicPartition, int], topics: Mapping[str, Topic]
     ) -> dict[TopicPartition, int]:
-        """The ends, asked again where one lies before what was mirrored: a new leader may not know it yet."""
+        """Returns the end offsets. Lists them again if one is before `start`, as a new leader may not know it yet.
+
+        :raises DataLoss: an end offset stays before `start`, and ``fail_on_data_loss`` is set.
+        """
         for _ in range(LOOKS_FOR_AN_END):
             ends = self._list_ends(topics)
             short = [key for key, first in start.items() if ends[key] < first]
@@ -180,7 +186,7 @@ class Planner:
 
 
 def _only(start: StreamOffset, keys: Iterable[TopicPartition], ids: Mapping[str, str]) -> dict[TopicPartition, int]:
-    """What `start` tells of these partitions, topics that were made again left out."""
+    """Returns the offsets of these partitions in `start`, without topics that were recreated."""
     fresh = start.recreated(StreamOffset({}, ids))
     return {key: start.at[key] for key in keys if key in start.at and key.topic not in fresh}
 

@@ -1,6 +1,6 @@
-"""What of the source is mirrored next, and how it is shared out among tasks.
+"""Computes the ranges that are mirrored next, and distributes them among tasks.
 
-Knows nothing of clusters and of Spark: offsets come in.
+Knows nothing of clusters and of Spark: offsets are passed in.
 """
 
 import heapq
@@ -12,26 +12,26 @@ from barnabas.pipelines.offsets import StreamOffset, rate_limited
 
 
 class Range(NamedTuple):
-    """A stretch of a partition of the source that a task mirrors."""
+    """A range of offsets of a source partition, which a task mirrors."""
 
     topic: str
     partition: int
     start: int
     end: int
     topic_id: str | None
-    target: str  #: the topic at the target
-    pieces: int  #: how many pieces of it the target is known to have, should its marker be gone
+    target: str  #: the topic in the target
+    pieces: int  #: the known number of mirrored pieces, in case the marker has expired
 
 
 def limited(
     start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int | None
 ) -> dict[TopicPartition, int]:
-    """How far to go with at most about `most` offsets in all; None for as far as there is something."""
+    """Returns the end offsets of a batch of at most about `most` offsets, or of all offsets if `most` is None."""
     return dict(end) if most is None else rate_limited(most, start, end)
 
 
 def shared_out(ranges: Iterable[Range], tasks: int) -> list[list[Range]]:
-    """The ranges in at most so many tasks of about the same number of offsets; largest first within a task."""
+    """Distributes the ranges among at most `tasks` tasks with about equally many offsets, the largest first."""
     heap: list[tuple[int, int]] = [(0, number) for number in range(max(1, tasks))]
     shares: list[list[Range]] = [[] for _ in heap]
     for each in sorted(ranges, key=lambda found: (found.start - found.end, found)):
@@ -48,10 +48,10 @@ def ranges(
     targets: Mapping[str, str],
     pieces: Mapping[TopicPartition, int],
 ) -> list[Range]:
-    """What lies between two positions.
+    """Returns the ranges between two positions.
 
-    `begin` is where partitions begin that `start` lacks, or has of an older topic; and up to where the target is known
-    to have them already.
+    :param begin: the start offsets of partitions that `start` lacks, or has from a deleted topic; for other partitions
+        the offset up to which the target is known to be complete.
     """
     fresh = start.recreated(end)
     found = []

@@ -1,6 +1,6 @@
-"""What a mirrored topic is called, where it came from, and which topics are mirrored at all.
+"""The replication policy: the names of mirrored topics, their origin, and which topics are mirrored.
 
-Knows nothing of clusters: names come in. The rules are those of MirrorMaker 2 (``DefaultReplicationPolicy``,
+Knows nothing of clusters: names are passed in. The rules are those of MirrorMaker 2 (``DefaultReplicationPolicy``,
 ``IdentityReplicationPolicy``, ``DefaultTopicFilter``, ``DefaultGroupFilter``; KIP-382, KIP-690).
 """
 
@@ -16,7 +16,7 @@ POLICIES = ("default", "identity")
 
 @dataclass(frozen=True)
 class Policy:
-    """How topics are renamed: ``default`` puts the source's alias before the name, ``identity`` leaves it."""
+    """How topics are renamed: ``default`` prefixes the source's alias, ``identity`` keeps the name."""
 
     source: str  #: alias of the cluster that is read
     target: str  #: alias of the cluster that is written
@@ -24,18 +24,18 @@ class Policy:
     separator: str = "."
 
     def renamed(self, topic: str) -> str:
-        """The name at the target."""
+        """Returns the topic's name in the target."""
         return topic if self.kind == "identity" else f"{self.source}{self.separator}{topic}"
 
     def origin(self, topic: str) -> str | None:
-        """The alias that the name of a mirrored topic begins with; None if the name tells of none."""
+        """Returns the alias that the name of a mirrored topic begins with, or None if it has none."""
         if self.kind == "identity":
             return None
         alias, separator, upstream = topic.partition(self.separator)
         return alias if alias and separator and upstream else None
 
     def is_cycle(self, topic: str) -> bool:
-        """Whether a topic of the source came from the target, over however many clusters in between."""
+        """Returns whether a topic of the source was mirrored from the target, directly or through other clusters."""
         while (origin := self.origin(topic)) is not None:
             if origin == self.target:
                 return True
@@ -44,39 +44,39 @@ class Policy:
 
     @property
     def syncs_topic(self) -> str:
-        """A topic of the target: which offset of the source is which at the target."""
+        """The offset syncs topic, in the target."""
         return syncs_topic(self.source)
 
     @property
     def checkpoints_topic(self) -> str:
-        """A topic of the target: MirrorMaker's translated group offsets, as its ``RemoteClusterUtils`` reads them."""
+        """The checkpoints topic, in the target: translated group offsets for MirrorMaker's ``RemoteClusterUtils``."""
         separator = self.separator if self.kind == "default" else "."
         return f"{self.source}{separator}checkpoints{separator}internal"
 
     def is_internal(self, topic: str) -> bool:
-        """Whether a topic is a cluster's or a mirror's own (``ReplicationPolicy.isInternalTopic``)."""
+        """Returns whether a topic is internal to a cluster or a mirror (``ReplicationPolicy.isInternalTopic``)."""
         return topic.startswith(("__", ".")) or topic.endswith(
             (".internal", "-internal", f"{self.separator}checkpoints{self.separator}internal")
         )
 
     @property
     def markers_group(self) -> str:
-        """A group of the target: how far each partition is mirrored, committed together with its records."""
+        """The group in the target whose committed offsets are the markers: the progress of each partition."""
         return f"barnabas-mirror-{self.source}"
 
     def transactional_id(self, target_topic: str, partition: int) -> str:
-        """Whoever writes a partition fences whoever did before."""
+        """Returns the transactional id of a partition's producer, by which a new producer fences the previous one."""
         return f"barnabas-mirror-{self.source}-{target_topic}-{partition}"
 
 
 def syncs_topic(source: str) -> str:
-    """The topic of syncs that a mirror from the cluster of this alias keeps in its target."""
+    """Returns the offset syncs topic of a mirror whose source has this alias."""
     return f"barnabas-offset-syncs.{source}.internal"
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """Names that match any of some regular expressions from end to end, and none of some others."""
+    """The names that fully match any of `include`, and none of `exclude`; both are regular expressions."""
 
     include: tuple[str, ...]
     exclude: tuple[str, ...] = ()
@@ -98,7 +98,10 @@ class Patterns:
 
 
 def any_of(patterns: Sequence[str]) -> re.Pattern[str]:
-    """One expression for several. Raises ValueError, naming the one that is none."""
+    """Combines several regular expressions into one that matches any of them.
+
+    :raises ValueError: one of them is invalid; the message names it.
+    """
     for pattern in patterns:
         try:
             re.compile(pattern)
@@ -108,9 +111,9 @@ def any_of(patterns: Sequence[str]) -> re.Pattern[str]:
 
 
 def split(given: Sequence[str]) -> tuple[str, ...]:
-    """Patterns that were given one by one, or with commas between, as in MirrorMaker's properties.
+    """Splits patterns at commas, as in MirrorMaker's properties.
 
-    A comma within brackets or braces (``a{1,3}``, ``[,;]``) is part of its pattern.
+    A comma within brackets, braces or parentheses (``a{1,3}``, ``[,;]``) is part of its pattern.
     """
     found: list[str] = []
     for text in given:
@@ -137,9 +140,10 @@ def _escaped(text: str, place: int) -> bool:
 def selected(
     topics: Collection[str], patterns: Patterns, policy: Policy, came_from_target: Collection[str] = ()
 ) -> list[str]:
-    """Those topics of the source that are mirrored, sorted.
+    """Returns the topics of the source that are mirrored, sorted.
 
-    `came_from_target` are topics that a mirror the other way writes: with the identity policy names do not tell.
+    :param came_from_target: topics that the mirror in the other direction writes; with the identity policy their names
+        do not show it.
     """
     return sorted(
         topic

@@ -1,9 +1,8 @@
-"""A mirror as Spark sees it: a streaming source whose offsets are the source cluster's, and whose tasks copy.
+"""The mirror's streaming source: its offsets are those of the source cluster, and its tasks copy records.
 
-Records never pass through Spark: a task reads its stretches of the source straight into the target, and what it gives
-Spark is a row about each. That this is done where Spark only means to read makes no difference to what arrives: how
-far a partition is mirrored is written in the transaction that mirrors it, so a task that Spark runs again finds
-nothing left to do. Knows nothing of how records are copied.
+Records do not pass through Spark: a task copies its ranges directly from source to target, and returns one row per
+range. Spark may run a task again, although it writes: the progress of a partition is committed in the transaction that
+copies its records, so a repeated task has nothing left to copy. Knows nothing of how records are copied.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +19,14 @@ from barnabas.pipelines.workers import spare_the_collector
 
 FORMAT = "barnabas_mirror"
 SPEC = "spec.secret"
-"""The option that holds a Spec. Spark shows no option that is called secret, and there may be passwords in this one."""
+"""The option that holds a Spec. It may contain passwords, and Spark redacts options whose names contain ``secret``."""
 
 TASKS = "tasks"
 SCHEMA = "topic string, partition int, target string, start long, end long, records long, bytes long, transactions int"
 
 
 class Share(InputPartition):
-    """What one task copies, in this order."""
+    """The ranges that one task copies, in this order."""
 
     def __init__(self, ranges: Sequence[Range]) -> None:
         super().__init__(None)
@@ -35,7 +34,7 @@ class Share(InputPartition):
 
 
 class MirrorSource(DataSource):
-    """Registered under `FORMAT` by the job; its options are `SPEC` and `TASKS`."""
+    """The data source that the job registers as `FORMAT`. Its options are `SPEC` and `TASKS`."""
 
     @classmethod
     def name(cls) -> str:
@@ -49,7 +48,7 @@ class MirrorSource(DataSource):
 
 
 class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans in the driver, copies in tasks."""
+    """Plans batches in the driver, and copies ranges in tasks."""
 
     def __init__(self, spec: str, tasks: int) -> None:
         self._spec_text, self._tasks = spec, tasks
@@ -86,7 +85,7 @@ class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         begin = StreamOffset.from_json(start)
-        self._planner.show(begin)  # what a batch begins with is done; Spark's own commit may never come
+        self._planner.show(begin)  # all before a batch's start is copied; Spark may never call commit()
         positions: StreamOffset = self._planner.latest(begin, most)
         return positions.to_json()
 
@@ -102,7 +101,7 @@ class MirrorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from barnabas.pipelines.jobs.mirroring.copying import copy
 
         if not isinstance(partition, Share):
-            return  # Spark makes a task of a batch without any
+            return  # Spark runs a task even for a batch without partitions
         for each in partition.ranges:
             yield tuple(copy(self._spec, each))
         spare_the_collector()

@@ -1,4 +1,4 @@
-"""What a mirror was told, in the shape in which it goes to Spark's workers: one JSON text.
+"""The configuration of a mirror, which goes to Spark's workers as JSON.
 
 Knows nothing of Spark.
 """
@@ -14,14 +14,14 @@ from barnabas.pipelines.client.write_settings import PRODUCER_SETTINGS, WriteSet
 from barnabas.pipelines.jobs.mirroring.policy import Patterns, Policy
 
 PRODUCER = {"transaction.timeout.ms": "120000"}
-"""What differs from a producer's defaults: a transaction is short, and one that was left behind holds readers up."""
+"""Differs from the producer's defaults: transactions are short, and an open one blocks read_committed consumers."""
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A mirror: from where, to where, what and how. Made of ``MirrorOptions``, which says what each field means."""
+    """The configuration of a mirror. Made from ``MirrorOptions``, which documents each field."""
 
     source: Pairs  #: client settings, by their Java names
     target: Pairs
@@ -46,7 +46,7 @@ class Spec:
     refresh_seconds: float
 
     def to_json(self) -> str:
-        """The text that `from_json` reads."""
+        """Returns the JSON that `from_json` reads."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
@@ -67,7 +67,7 @@ class Spec:
 
     @cached_property
     def write_settings(self) -> WriteSettings:
-        """Those of the target's settings that are a producer's."""
+        """The producer's settings among the target's settings."""
         given = {name: value for name, value in self.target if name in PRODUCER_SETTINGS}
         return WriteSettings.parse({**PRODUCER, **given})
 

@@ -1,7 +1,7 @@
-"""Which offset of the source is which at the target: pieces of a partition that were mirrored, and what they tell.
+"""Offset syncs: the pieces of a partition that were mirrored, by which source offsets are translated to the target's.
 
-Knows nothing of clusters and groups. As in MirrorMaker 2 (``OffsetSyncStore``) few pieces of the distant past are
-kept, and many of late: a group that is nearly caught up is translated exactly.
+As in MirrorMaker 2 (``OffsetSyncStore``), many recent pieces are kept and few old ones, so the offset of a group that
+has nearly caught up is translated exactly. Knows nothing of clusters and groups.
 """
 
 import bisect
@@ -14,35 +14,38 @@ import numpy as np
 import numpy.typing as npt
 
 NEAR = 8
-"""Of each power of two so many pieces are kept: what is d pieces back is known to d/4 pieces."""
+"""The number of pieces kept per power of two: at a distance of d pieces the gaps are at most about d/4 pieces."""
 
 
 MOST_RUNS = 100
-"""A piece with more holes than that does not say where they are: its record would be more than some kilobytes."""
+"""A piece with more runs omits them: its record would exceed a few kilobytes."""
 
 
 class Piece(NamedTuple):
-    """What one transaction mirrored of a partition, from its first record to its last; ends are exclusive."""
+    """The records of a partition that one transaction mirrored. Ends are exclusive."""
 
-    number: int  #: of the pieces of this partition, from 0
-    topic_id: str | None  #: of the source's topic; None where brokers are too old to have any
+    number: int  #: counts the pieces of this partition from 0
+    topic_id: str | None  #: of the source's topic; None if the brokers are too old for topic ids
     source_start: int
     source_end: int
-    target_start: int  #: where its first record is at the target
-    target_end: int  #: behind its last
-    records: int  #: fewer than source offsets where compaction and transactions left holes
-    runs: tuple[tuple[int, int], ...] = ()  #: where records follow one another: see `Runs`; empty if it is not known
+    target_start: int  #: the offset of its first record in the target
+    target_end: int  #: the offset after its last record
+    records: int  #: fewer than source offsets if compaction or transactions left gaps
+    runs: tuple[tuple[int, int], ...] = ()  #: of consecutive offsets, see `Runs`; empty if unknown
 
 
 class Runs:
-    """Finds the runs of a piece: each begins at an offset behind a hole, with so many of its records before it."""
+    """Collects a piece's runs of consecutive offsets: the first offset, and the number of records before the run."""
 
     def __init__(self) -> None:
         self.records = self.first = self.next = 0
         self._runs: list[tuple[int, int]] = []
 
     def add(self, offsets: npt.NDArray[np.int64]) -> None:
-        """The offsets of some more records, ascending; at least one."""
+        """Adds the offsets of further records.
+
+        :param offsets: ascending, and at least one.
+        """
         breaks = np.flatnonzero(np.diff(offsets) != 1) + 1
         if not self.records:
             self.first = int(offsets[0])
@@ -54,7 +57,7 @@ class Runs:
         self.next = int(offsets[-1]) + 1
 
     def found(self) -> tuple[tuple[int, int], ...]:
-        """All of them, or none where there are too many."""
+        """Returns all runs, or none if there are more than MOST_RUNS."""
         return tuple(self._runs) if len(self._runs) <= MOST_RUNS else ()
 
 
@@ -66,9 +69,10 @@ class Place(NamedTuple):
 
 
 def slot(number: int) -> str:
-    """Which older piece this one takes the place of.
+    """Returns the slot of a piece; a piece replaces the older one in its slot.
 
-    A number that 2^k divides, and 2^(k+1) does not, shares eight slots with its like; the first has its own for ever.
+    Numbers that are divisible by 2^k but not by 2^(k+1) share eight slots. The first piece has a slot of its own, and
+    is never replaced.
     """
     if number == 0:
         return "first"
@@ -77,13 +81,16 @@ def slot(number: int) -> str:
 
 
 def encode(place: Place, piece: Piece) -> tuple[bytes, bytes]:
-    """Key and value of a record in the topic of syncs, which is compacted."""
+    """Returns key and value of a piece's record in the offset syncs topic, which is compacted."""
     key = {"topic": place.topic, "partition": place.partition, "slot": slot(piece.number)}
     return json.dumps(key).encode(), json.dumps(piece._asdict()).encode()
 
 
 def decode(key: bytes, value: bytes) -> tuple[Place, str, Piece]:
-    """A record of the topic of syncs: which partition, which slot, and the piece. Raises ValueError if it is none."""
+    """Returns the partition, the slot and the piece of a record in the offset syncs topic.
+
+    :raises ValueError: it is not an offset sync.
+    """
     try:
         named, told = json.loads(key), json.loads(value)
         piece = Piece(**{name: told[name] for name in Piece._fields})
@@ -95,13 +102,13 @@ def decode(key: bytes, value: bytes) -> tuple[Place, str, Piece]:
 
 @dataclass
 class History:
-    """The pieces of one partition that are still known."""
+    """The pieces of one partition that were not replaced."""
 
     _by_slot: dict[str, Piece] = field(default_factory=dict)
     _sorted: list[Piece] = field(default_factory=list)
 
     def add(self, name: str, piece: Piece) -> None:
-        """Another piece. Those that do not lie before it tell of a topic, here or there, that was deleted since."""
+        """Adds a piece. Drops pieces that do not precede it: they belong to a topic that was deleted since."""
         self._by_slot = {
             other: known
             for other, known in self._by_slot.items()
@@ -115,11 +122,10 @@ class History:
         return self._sorted[-1]
 
     def translate(self, offset: int) -> int | None:
-        """Where a group goes on at the target that would have read `offset` of the source next; None if nobody knows.
+        """Returns the target offset for a group that has committed `offset` in the source, or None if it is unknown.
 
-        No record at or beyond `offset` is before it, so that none is skipped; the records between are as few as is
-        known. Within a piece whose holes are not known, at most ``source_end - offset`` of its records are left, which
-        are its last ones.
+        The group skips no record from `offset` on, and reads as few earlier records again as the known pieces allow.
+        In a piece with unknown gaps, at most its last ``source_end - offset`` records are still to be read.
         """
         place = bisect.bisect_right(self._sorted, offset, key=lambda piece: piece.source_start) - 1
         if place < 0:
@@ -143,7 +149,7 @@ class Syncs:
     _histories: dict[Place, History] = field(default_factory=dict)
 
     def add(self, key: bytes, value: bytes) -> None:
-        """A record of the topic of syncs, in its order."""
+        """Adds a record of the offset syncs topic. Records must be added in the order of their offsets."""
         place, name, piece = decode(key, value)
         self._histories.setdefault(place, History()).add(name, piece)
 
@@ -154,13 +160,13 @@ class Syncs:
         return self._histories[place]
 
     def places(self) -> list[Place]:
-        """Partitions of the target that a mirror has written."""
+        """Returns the partitions of the target that the mirror has written to."""
         return sorted(self._histories)
 
     def topics(self) -> set[str]:
-        """Topics of the target that a mirror has written."""
+        """Returns the topics of the target that the mirror has written to."""
         return {place.topic for place in self._histories}
 
     def of(self, places: Collection[Place]) -> "Syncs":
-        """Those of these partitions alone."""
+        """Returns the pieces of these partitions only."""
         return Syncs({place: history for place, history in self._histories.items() if place in places})

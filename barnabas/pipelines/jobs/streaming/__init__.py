@@ -1,4 +1,4 @@
-"""The parts of the stream job: tables made of topics and files, what the user wrote, records made of its result.
+"""The parts of the stream job: tables of topics and files, the user's function or SQL, and records of its result.
 
 Know nothing of the command line.
 """

@@ -1,4 +1,4 @@
-"""What the user wrote: a function in a Python file, or SQL, called with the tables.
+"""Loads the user's function from a Python file, and calls it with the tables.
 
 Knows nothing of what tables are made of.
 """
@@ -18,7 +18,10 @@ NAME = "transform"
 
 
 def function_of(transform: str) -> Callable[..., Any]:
-    """The function that ``file.py`` or ``file.py:name`` names; raises ValueError where there is none."""
+    """Returns the function that ``file.py`` or ``file.py:name`` names.
+
+    :raises ValueError: the file or the function does not exist.
+    """
     text, colon, name = transform.rpartition(":")
     if not colon or not name.isidentifier():
         text, name = transform, NAME
@@ -32,9 +35,10 @@ def function_of(transform: str) -> Callable[..., Any]:
 
 
 def _module(path: Path) -> ModuleType:
-    """The file as a module, whose functions and classes go to workers as they are: nobody could import it there.
+    """Imports the file as a module. Its functions and classes are pickled by value, as workers cannot import it.
 
-    Raises ValueError where it is no Python file, and whatever the file itself raises.
+    :raises ValueError: it is not a Python file.
+    :raises Exception: the file itself raises it.
     """
     name = path.stem if path.stem.isidentifier() else NAME
     spec = importlib.util.spec_from_file_location(f"barnabas_transforms_{name}", path)
@@ -44,16 +48,16 @@ def _module(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     folder = str(path.parent.resolve())
     if folder not in sys.path:
-        sys.path.insert(0, folder)  # what stands beside it, it may import
+        sys.path.insert(0, folder)  # the file may import its neighbours
     spec.loader.exec_module(module)
     register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
 
 
 def call(function: Callable[..., Any], tables: Mapping[str, DataFrame], spark: SparkSession) -> DataFrame:
-    """What the function makes of the tables that its parameters name; a single one may be called as it likes.
+    """Returns the function's result for the tables that its parameters name. The name of a single table is free.
 
-    Raises ValueError where a parameter is no table, or what comes back is no DataFrame.
+    :raises ValueError: a parameter is not a table, or the result is not a DataFrame.
     """
     known: dict[str, Any] = {**tables, "spark": spark}
     parameters = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]

@@ -1,6 +1,6 @@
-"""What the stream job is told: which tables there are, what becomes of them, and where that goes.
+"""The options of the stream job: its tables, the function or SQL over them, and the topic of the result.
 
-Knows nothing of how it is done; imported without Spark.
+Knows nothing of how the job works. Imported without Spark.
 """
 
 import re
@@ -28,12 +28,12 @@ STATE_STORES = {
     "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
 }
 READ_ONLY = frozenset(name.removeprefix("kafka.") for name in READ if name.startswith("kafka."))
-"""Settings of Kafka's clients that a producer has none of."""
+"""Settings of Kafka's clients that a producer does not have."""
 
 
 @options
 class StreamOptions(ClusterOptions):
-    """What ``barnabas pipeline stream`` is told: tables, a function or SQL over them, and where the result goes."""
+    """The options of ``barnabas pipeline stream``: tables, a function or SQL over them, and the topic of the result."""
 
     tables: tuple[str, ...] = option(
         "A table: its name, what it is made of, and how that is decoded, as in "
@@ -130,7 +130,10 @@ class StreamOptions(ClusterOptions):
 
     @cached_property
     def parsed_tables(self) -> tuple[Table, ...]:
-        """The tables; raises ValueError naming what is wrong with one."""
+        """The parsed tables.
+
+        :raises ValueError: a table is wrong; the message names the table and the option.
+        """
         return tuple(parse_table(text) for text in self.tables)
 
     @cached_property
@@ -143,16 +146,16 @@ class StreamOptions(ClusterOptions):
 
     @property
     def bad_records(self) -> str:
-        """What becomes of records that cannot be decoded, one of UNDECODABLE."""
+        """How records that cannot be decoded are handled: one of UNDECODABLE."""
         return self.undecodable or ("fail" if self.dead_letters is None else "dead-letter")
 
     def source_options(self) -> dict[str, str]:
-        """Options of the data source that are the same for all topics."""
+        """Returns the options of the data source that are the same for all topics."""
         committed = {"isolation.level": "read_committed"} if self.delivery == "exactly-once" else {}
         return self.kafka_options(without=PRODUCER_SETTINGS, defaults=committed)
 
     def stream_options(self) -> dict[str, str]:
-        """Options of topics that are read as streams."""
+        """Returns the options of the data source for topics that are read as streams."""
         said = {
             "startingOffsets": self.starting_offsets,
             "maxOffsetsPerTrigger": self.max_offsets_per_batch,
@@ -161,11 +164,14 @@ class StreamOptions(ClusterOptions):
         return {**self.source_options(), **{name: str(value) for name, value in said.items() if value is not None}}
 
     def sink_options(self, topic: str) -> dict[str, str]:
-        """Options of the data source that writes."""
+        """Returns the options of the data source that writes to this topic."""
         return {**self.kafka_options(without=READ_ONLY), "topic": topic, "delivery": self.delivery}
 
     def statement(self) -> str | None:
-        """The SQL, out of its file if it is in one."""
+        """Returns the SQL statement, read from its file if ``sql`` names one, or None if there is none.
+
+        :raises ValueError: the file does not exist.
+        """
         if self.sql is None or not self.sql.startswith("@"):
             return self.sql
         from pathlib import Path

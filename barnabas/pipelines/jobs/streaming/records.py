@@ -1,4 +1,4 @@
-"""Records made of a result's rows, and of what could not be decoded.
+"""Makes records of the rows of a result, and dead letters of records that cannot be decoded.
 
 Knows nothing of where rows come from.
 """
@@ -11,10 +11,10 @@ from barnabas.pipelines.values.columns import ERROR, encoded
 from barnabas.pipelines.values.formats import Format, Json, Raw
 
 KEPT = {"_key": "key", "_headers": "headers", "_timestamp": "timestamp"}
-"""What a record of the result takes over from a row that still has it."""
+"""Columns of a table that a record of the result keeps, if the result still has them."""
 
 OF_THE_SOURCE = ("_topic", "_partition", "_offset")
-"""Where a row came from, which is not where it goes."""
+"""Columns that name the source of a row. They are not written."""
 
 OF_THE_SINK = ("key", "value", "headers", "partition", "timestamp")
 
@@ -26,13 +26,13 @@ CLASS = "barnabas.pipelines.values.framing.Undecodable"
 
 
 def as_records(result: DataFrame, key: Format | None, value: Format | None) -> DataFrame:
-    """What the sink writes.
+    """Returns the result as records for the sink.
 
-    A result that has a column ``value`` and beside it only what a record has (``key``, ``headers``, ``partition``,
-    ``timestamp``) is one of records already; else its columns together are the value. ``_key``, ``_headers`` and
-    ``_timestamp`` stay the record's.
+    A result that has a column ``value``, and besides it only columns of records (``key``, ``headers``, ``partition``,
+    ``timestamp``), consists of records already. Otherwise all its columns together are the value. ``_key``,
+    ``_headers`` and ``_timestamp`` become the record's key, headers and timestamp.
 
-    Raises ValueError where there is nothing to make a value of.
+    :raises ValueError: the result has no column for the value.
     """
     plain = [name for name in result.columns if name not in KEPT and name not in OF_THE_SOURCE]
     if not plain:
@@ -54,8 +54,9 @@ def as_records(result: DataFrame, key: Format | None, value: Format | None) -> D
 
 
 def dead_letters(bad: DataFrame, job: str) -> DataFrame:
-    """Records as they were, with headers as those that Kafka Connect adds (DeadLetterQueueReporter): where the record
-    is, and what is wrong with it.
+    """Returns the records unchanged but for added headers, which name the source of a record and the error.
+
+    The headers are those of Kafka Connect's DeadLetterQueueReporter.
     """
     stage = f.coalesce(*[f.when(f.col(ERROR).startswith(f"{name}: "), name_of) for name, name_of in _stages()])
     said = {

@@ -1,6 +1,6 @@
-"""What a table of the stream job is, said in a line: a topic or files, how they are decoded, and its watermark.
+"""Parses the one-line definition of a table of the stream job: a topic or files, their formats, and a watermark.
 
-Knows nothing of how tables are made; imported without Spark.
+Knows nothing of how tables are made. Imported without Spark.
 """
 
 import re
@@ -28,12 +28,12 @@ OPTIONS: Mapping[str, str] = {
     "option.*": "an option of Spark's reader: of the data source (`option.failOnDataLoss=false`), or of that for files "
     "(`option.header=true`)",
 }
-"""What a table can be told."""
+"""The options of a table."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table by its name; one of `topic` and `files` is not None."""
+    """The definition of a table. Exactly one of `topic` and `files` is not None."""
 
     name: str
     topic: str | None
@@ -49,9 +49,9 @@ class Table:
 
 
 def parse_table(text: str) -> Table:
-    """``orders=topic:orders,format=json,schema=id BIGINT, at TIMESTAMP,watermark=at 10 minutes``.
+    """Parses ``orders=topic:orders,format=json,schema=id BIGINT, at TIMESTAMP,watermark=at 10 minutes``.
 
-    Raises ValueError, which names the table and the option.
+    :raises ValueError: an option is wrong; the message names the table and the option.
     """
     found = re.fullmatch(r"\s*([A-Za-z]\w*)\s*(?:[=,]\s*(.*))?", text, re.DOTALL)
     if found is None:

@@ -1,6 +1,6 @@
-"""Tables of topics and files: their columns are the value's fields, and what else a record has, with an underscore.
+"""Makes tables of topics and files. Their columns are the fields of the value, and ``_key``, ``_offset`` and the like.
 
-Knows nothing of what is done with them.
+Knows nothing of how tables are used.
 """
 
 from collections.abc import Mapping
@@ -16,18 +16,21 @@ from barnabas.pipelines.values.columns import Split, decode_value, split
 from barnabas.pipelines.values.formats import Format, Raw
 
 OWN = ("key", "topic", "partition", "offset", "timestamp", "headers")
-"""What a record has beside its value; as a column of a table it begins with an underscore."""
+"""A record's columns besides its value. In a table their names begin with an underscore."""
 
 
 class Made(NamedTuple):
-    """Tables by name, and the records that could not be decoded, as the source gave them, with an ``error``."""
+    """Tables by name, and the records that could not be decoded: as read, with a column ``error``."""
 
     tables: Mapping[str, DataFrame]
     bad: DataFrame | None
 
 
 def make_tables(spark: SparkSession, options: StreamOptions, starting: Mapping[str, str]) -> Made:
-    """All tables of the job; ``starting``: offsets in JSON by topic, which go before what the options say."""
+    """Returns all tables of the job.
+
+    :param starting: starting offsets by topic, in Spark's JSON, which override the options.
+    """
     tables: dict[str, DataFrame] = {}
     bad: list[DataFrame] = []
     apart = options.bad_records == "dead-letter"
@@ -64,16 +67,16 @@ def _topic(
     *,
     always_streams: bool = False,
 ) -> DataFrame:
-    """Its records. Headers are read where somebody wants them: a column of the table, or dead letters."""
+    """Returns the records of the table's topic, with headers if the table has them or dead letters need them."""
     assert table.topic is not None
     streams = always_streams or table.read == "stream"
     said = dict(options.stream_options() if streams else options.source_options())
     if streams and table.read != "stream":
-        said["startingOffsets"] = "earliest"  # dead letters of a table that is read from there
+        said["startingOffsets"] = "earliest"  # the table itself is read from the beginning too
     elif streams and table.topic in starting:
         said["startingOffsets"] = starting[table.topic]
     if always_streams:
-        said.pop("commitGroup", None)  # the lag that counts is that of the main flow
+        said.pop("commitGroup", None)  # only the main query reports its lag
     if table.headers or options.bad_records == "dead-letter":
         said["includeHeaders"] = "true"
     reader = spark.readStream if streams else spark.read
@@ -81,12 +84,12 @@ def _topic(
 
 
 def _formats(table: Table) -> dict[str, Format]:
-    """What has to be decoded: keys first, as Kafka Connect does."""
+    """Returns the formats of the columns that are decoded; keys come first, as in Kafka Connect."""
     return {name: each for name, each in (("key", table.key), ("value", table.value)) if not isinstance(each, Raw)}
 
 
 def _latest(records: DataFrame) -> DataFrame:
-    """The newest record of each key; none where that has no value. A key's records are all in one partition."""
+    """Returns the newest record of each key, unless it is a tombstone. A key's records are all in one partition."""
     columns = records.columns
     newest = records.where("key IS NOT NULL").groupBy("key").agg(f.max_by(f.struct(*columns), "offset").alias("newest"))
     return newest.select("newest.*").where("value IS NOT NULL")
@@ -103,7 +106,10 @@ def _decoded(records: DataFrame, table: Table, bad: str) -> DataFrame:
 
 
 def _as_table(records: DataFrame, table: Table) -> DataFrame:
-    """The value's fields where it has some, else the value; then what the record has beside it."""
+    """Returns the fields of a struct value, or else the value; then the record's other columns.
+
+    :raises ValueError: a field has the name of one of these columns.
+    """
     own = [f.col(name).alias(f"_{name}") for name in OWN if name != "headers" or table.headers]
     value = records.schema["value"].dataType
     if not isinstance(value, StructType):
