@@ -5,26 +5,12 @@ Knows nothing of sockets, nor of the current request, which is part of the conte
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
 
 from barnabas.api_handlers.registry import Promise
+from barnabas.security.principals import ANONYMOUS, Principal
 
 OnClose = Callable[[int], object]
 """Called with the number of the session that has ended."""
-
-
-class Principal(NamedTuple):
-    """The identity of a client, in Kafka's notation: ``User:alice``."""
-
-    type: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.type}:{self.name}"
-
-
-ANONYMOUS: Final = Principal("User", "ANONYMOUS")
-"""A client that has not authenticated (``KafkaPrincipal.ANONYMOUS``)."""
 
 
 class Session:

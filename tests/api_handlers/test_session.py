@@ -3,8 +3,9 @@
 import pytest
 
 from barnabas.api_handlers.api_versions import api_versions
-from barnabas.api_handlers.session import ANONYMOUS, Session
+from barnabas.api_handlers.session import Session
 from barnabas.errors import InvalidRequest
+from barnabas.security.principals import ANONYMOUS
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.asking import context_of
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
+from barnabas.security.acls import Acl, AclFilter
 
 # ---------------------------------------------------------------- topics
 
@@ -209,3 +210,18 @@ class AllocateProducerIds(NamedTuple):
     """Allocates a block of producer ids. The result is its first id and its size."""
 
     broker_id: int
+
+
+# ---------------------------------------------------------------- security
+
+
+class CreateAcls(NamedTuple):
+    """The result has an error or None for each."""
+
+    acls: Sequence[Acl]
+
+
+class DeleteAcls(NamedTuple):
+    """The result has the deleted ACLs, or an error, for each filter."""
+
+    filters: Sequence[AclFilter]

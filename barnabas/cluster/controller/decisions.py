@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from barnabas.cluster.controller import (
+    acl_decisions,
     commands,
     config_decisions,
     directory_decisions,
@@ -40,6 +41,8 @@ DECIDE: dict[type, Decide] = {
     commands.RegisterController: node_decisions.register_controller,
     commands.UpdateFeatures: feature_decisions.update_features,
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
+    commands.CreateAcls: acl_decisions.create_acls,
+    commands.DeleteAcls: acl_decisions.delete_acls,
 }
 
 

@@ -12,6 +12,7 @@ from barnabas.cluster.features import FEATURES, METADATA_VERSION
 from barnabas.cluster.image.sorted_map import Changes, SortedMap
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
+from barnabas.security.acls import Acl
 from barnabas.wire.messages import metadata_records as records
 from barnabas.wire.types import ZERO_UUID
 
@@ -84,7 +85,10 @@ class TopicImage(NamedTuple):
 class MetadataDelta:
     """What some records have changed. A topic that was created and deleted by them is in none of these."""
 
-    __slots__ = ("brokers", "configs", "deleted_topics", "features", "new_topics", "partitions", "producer_ids")
+    __slots__ = (
+        "brokers", "configs", "credentials", "deleted_topics", "features", "new_acls", "new_topics", "partitions",
+        "producer_ids", "quotas", "removed_acls", "tokens",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.new_topics: dict[bytes, TopicImage] = {}
@@ -94,20 +98,25 @@ class MetadataDelta:
         self.brokers: set[int] = set()
         self.features: set[str] = set()
         self.producer_ids = False
+        self.new_acls: list[Acl] = []
+        self.removed_acls: list[Acl] = []
+        self.credentials: set[tuple[str, int]] = set()
+        self.tokens: set[str] = set()
+        self.quotas: set[tuple[QuotaEntity, str]] = set()
 
     def __repr__(self) -> str:
         return "MetadataDelta(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"
 
 
 Configs = Mapping[str, str]
-Others = Mapping[tuple[object, ...], Any]
+QuotaEntity = tuple[tuple[str, bool, str], ...]
+"""Sorted parts of an entity: its type, whether it has a name (False: the default entity), and the name or ""."""
 
 
 class MetadataImage(NamedTuple):
     """The cluster as of ``offset``, the last applied record of the metadata log; -1 before the first.
 
-    It is immutable, and can be kept, compared and read by any thread. ``others`` are records that no part of this
-    broker uses yet (ACLs, SCRAM credentials, quotas, tokens); they are kept for snapshots.
+    It is immutable, and can be kept, compared and read by any thread.
     """
 
     offset: int = -1
@@ -119,7 +128,11 @@ class MetadataImage(NamedTuple):
     topics_by_id: SortedMap[bytes, TopicImage] = SortedMap()
     configs: SortedMap[tuple[int, str], Configs] = SortedMap()
     next_producer_id: int = FIRST_PRODUCER_ID
-    others: Others = MappingProxyType({})
+    acls: SortedMap[bytes, Acl] = SortedMap()  #: by their ids
+    acl_ids: SortedMap[Acl, bytes] = SortedMap()
+    credentials: SortedMap[tuple[str, int], records.UserScramCredentialRecord] = SortedMap()  #: by user and mechanism
+    tokens: SortedMap[str, records.DelegationTokenRecord] = SortedMap()  #: by token id
+    quotas: SortedMap[tuple[QuotaEntity, str], records.ClientQuotaRecord] = SortedMap()  #: by entity and quota name
 
     @property
     def metadata_version(self) -> int:
@@ -154,8 +167,10 @@ class _Building:
     Mappings that may have thousands of entries are :class:`SortedMap`, of which only what changes is copied.
     """
 
-    __slots__ = ("_copied", "_image", "brokers", "configs", "controllers", "delta", "features", "next_producer_id",
-                 "others", "partitions", "topics_by_id", "topics_by_name")  # fmt: skip
+    __slots__ = (
+        "_copied", "_image", "acl_ids", "acls", "brokers", "configs", "controllers", "credentials", "delta", "features",
+        "next_producer_id", "partitions", "quotas", "tokens", "topics_by_id", "topics_by_name",
+    )  # fmt: skip
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
@@ -167,7 +182,11 @@ class _Building:
         self.topics_by_name: Any = image.topics_by_name
         self.topics_by_id: Any = image.topics_by_id
         self.configs: Any = image.configs
-        self.others: Any = image.others
+        self.acls: Any = image.acls
+        self.acl_ids: Any = image.acl_ids
+        self.credentials: Any = image.credentials
+        self.tokens: Any = image.tokens
+        self.quotas: Any = image.quotas
         self.next_producer_id = image.next_producer_id
         self.partitions: dict[bytes, dict[int, PartitionImage]] = {}  # of topics that changed
 
@@ -209,7 +228,8 @@ class _Building:
                 del self.configs[resource]
         image = MetadataImage(
             offset, epoch, self.features, self.brokers, self.controllers, _finished(self.topics_by_name),
-            _finished(self.topics_by_id), _finished(self.configs), self.next_producer_id, self.others,
+            _finished(self.topics_by_id), _finished(self.configs), self.next_producer_id, _finished(self.acls),
+            _finished(self.acl_ids), _finished(self.credentials), _finished(self.tokens), _finished(self.quotas),
         )  # fmt: skip
         return image, delta
 
@@ -407,38 +427,67 @@ def _producer_ids(building: _Building, record: records.ProducerIdsRecord) -> Non
     building.delta.producer_ids = True
 
 
-# ---------------------------------------------------------------- records that are only kept
+# ---------------------------------------------------------------- security and quotas
 
 
-def _entity(record: records.ClientQuotaRecord) -> tuple[object, ...]:
+def _acl(building: _Building, record: records.AccessControlEntryRecord) -> None:
+    acl = Acl(
+        record.resource_type,
+        record.resource_name,
+        record.pattern_type,
+        record.principal,
+        record.host,
+        record.operation,
+        record.permission_type,
+    )
+    building.writable("acls")[record.id] = acl
+    building.writable("acl_ids")[acl] = record.id
+    building.delta.new_acls.append(acl)
+
+
+def _remove_acl(building: _Building, record: records.RemoveAccessControlEntryRecord) -> None:
+    acl = building.writable("acls").pop(record.id)
+    del building.writable("acl_ids")[acl]
+    building.delta.removed_acls.append(acl)
+
+
+def quota_entity(record: records.ClientQuotaRecord) -> QuotaEntity:
+    """Returns the entity of a quota, as the image has it for a key."""
     names = ((each.entity_type, each.entity_name is not None, each.entity_name or "") for each in record.entity)
-    return tuple(sorted(names)), record.key
+    return tuple(sorted(names))
 
 
-_KEPT: dict[type, tuple[str, Callable[[Any], tuple[object, ...]]]] = {
-    records.AccessControlEntryRecord: ("acl", lambda record: (record.id,)),
-    records.UserScramCredentialRecord: ("scram", lambda record: (record.name, record.mechanism)),
-    records.DelegationTokenRecord: ("token", lambda record: (record.token_id,)),
-    records.ClientQuotaRecord: ("quota", _entity),
+_KEYED: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    records.UserScramCredentialRecord: ("credentials", lambda record: (record.name, record.mechanism)),
+    records.DelegationTokenRecord: ("tokens", lambda record: record.token_id),
+    records.ClientQuotaRecord: ("quotas", lambda record: (quota_entity(record), record.key)),
 }
-_DROPPED: dict[type, tuple[str, Callable[[Any], tuple[object, ...]]]] = {
-    records.RemoveAccessControlEntryRecord: _KEPT[records.AccessControlEntryRecord],
-    records.RemoveUserScramCredentialRecord: _KEPT[records.UserScramCredentialRecord],
-    records.RemoveDelegationTokenRecord: _KEPT[records.DelegationTokenRecord],
+"""Records that are kept as they are: the part of the image, and the key there."""
+
+_REMOVES: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    records.RemoveUserScramCredentialRecord: _KEYED[records.UserScramCredentialRecord],
+    records.RemoveDelegationTokenRecord: _KEYED[records.DelegationTokenRecord],
 }
 
 
-def _keep(building: _Building, record: Any) -> None:
-    kind, key = _KEPT[type(record)]
+def _set(building: _Building, record: Any) -> None:
+    part, key_of = _KEYED[type(record)]
     if getattr(record, "remove", False):
-        building.writable("others").pop((kind, *key(record)), None)
+        _unset(building, part, key_of(record))
     else:
-        building.writable("others")[(kind, *key(record))] = record
+        key = key_of(record)
+        building.writable(part)[key] = record
+        getattr(building.delta, part).add(key)
 
 
-def _drop(building: _Building, record: Any) -> None:
-    kind, key = _DROPPED[type(record)]
-    building.writable("others").pop((kind, *key(record)), None)
+def _remove(building: _Building, record: Any) -> None:
+    part, key_of = _REMOVES[type(record)]
+    _unset(building, part, key_of(record))
+
+
+def _unset(building: _Building, part: str, key: Any) -> None:
+    building.writable(part).pop(key, None)
+    getattr(building.delta, part).add(key)
 
 
 def _nothing(building: _Building, record: Any) -> None:
@@ -463,6 +512,8 @@ _APPLY: dict[type, Callable[[_Building, Any], None]] = {
     records.ProducerIdsRecord: _producer_ids,
     records.NoOpRecord: _nothing,
     records.ZkMigrationStateRecord: _nothing,
-    **dict.fromkeys(_KEPT, _keep),
-    **dict.fromkeys(_DROPPED, _drop),
+    records.AccessControlEntryRecord: _acl,
+    records.RemoveAccessControlEntryRecord: _remove_acl,
+    **dict.fromkeys(_KEYED, _set),
+    **dict.fromkeys(_REMOVES, _remove),
 }

@@ -9,7 +9,9 @@ from typing import Any
 from barnabas.cluster.features import METADATA_VERSION
 from barnabas.cluster.image.image import BrokerImage, MetadataImage
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
+from barnabas.security.acls import Acl
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionRecord,
@@ -35,7 +37,24 @@ def records_of_image(image: MetadataImage) -> Iterator[Any]:
             yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
-    yield from image.others.values()
+    yield from image.credentials.values()
+    yield from image.quotas.values()
+    yield from (acl_record(acl_id, acl) for acl_id, acl in image.acls.items())
+    yield from image.tokens.values()
+
+
+def acl_record(acl_id: bytes, acl: Acl) -> AccessControlEntryRecord:
+    """Returns the record that adds the ACL."""
+    return AccessControlEntryRecord(
+        id=acl_id,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
 
 
 def broker_records(image: MetadataImage) -> Iterator[RegisterBrokerRecord]:

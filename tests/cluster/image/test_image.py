@@ -238,12 +238,16 @@ def quota(remove, name):
     return ClientQuotaRecord(entity=[entity], key="producer_byte_rate", value=1.0, remove=remove)
 
 
-def test_what_nobody_asks_for_yet_is_kept_until_it_is_removed():
+def test_acls_and_quotas_are_kept_until_they_are_removed():
     acl = AccessControlEntryRecord(
         id=ID, resource_type=2, resource_name="orders", pattern_type=3, principal="User:a", host="*", operation=3,
         permission_type=3,
     )  # fmt: skip
-    image, _ = MetadataImage().apply([acl, quota(False, "a"), quota(False, ""), quota(False, None)])
-    assert len(image.others) == 4
-    image, _ = image.apply([RemoveAccessControlEntryRecord(id=ID), quota(True, None), quota(True, "a")])
-    assert [record.entity[0].entity_name for record in image.others.values()] == [""]
+    image, delta = MetadataImage().apply([acl, quota(False, "a"), quota(False, ""), quota(False, None)])
+    (kept,) = image.acls.values()
+    assert (list(image.acls), dict(image.acl_ids), len(image.quotas)) == ([ID], {kept: ID}, 3)
+    assert (kept.resource_name, delta.new_acls, len(delta.quotas)) == ("orders", [kept], 3)
+    image, delta = image.apply([RemoveAccessControlEntryRecord(id=ID), quota(True, None), quota(True, "a")])
+    assert (len(image.acls), len(image.acl_ids)) == (0, 0)
+    assert [record.entity[0].entity_name for record in image.quotas.values()] == [""]
+    assert (delta.removed_acls, len(delta.quotas)) == ([kept], 2)

@@ -1,0 +1,42 @@
+"""The terms of a SASL mechanism: an exchange of tokens that ends with a principal.
+
+Knows nothing of any mechanism.
+"""
+
+from typing import NamedTuple, Protocol
+
+from barnabas.security.principals import Principal
+
+
+class Authenticated(NamedTuple):
+    """The result of an exchange: who the client is."""
+
+    principal: Principal
+    expires_at_ms: int | None = None  #: when the credential ends, in milliseconds since 1970; None: never
+    by_token: bool = False  #: whether the credential was a delegation token (KIP-48)
+
+
+class SaslAuthenticationFailed(Exception):
+    """The client is refused. The text is sent to it, and must not say more than Apache Kafka's does."""
+
+
+class Exchange(Protocol):
+    """One authentication of one client."""
+
+    def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
+        """Takes a token of the client; returns the server's token and, with the last one, the result.
+
+        :raises SaslAuthenticationFailed: the client is refused
+        """
+
+
+class Mechanism(Protocol):
+    """A mechanism as it is configured on one listener."""
+
+    name: str  #: as in ``sasl.enabled.mechanisms``: PLAIN, SCRAM-SHA-256, ...
+
+    def begin(self, now_ms: int) -> Exchange:
+        """Returns a new exchange.
+
+        :param now_ms: the time in milliseconds since 1970
+        """
