@@ -19,6 +19,7 @@ from barnabas.config.endpoints import (
     parse_endpoints,
     parse_protocol_map,
 )
+from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.topic import TopicConfig
 from barnabas.config.validators import ConfigError, InvalidValue
 
@@ -261,6 +262,7 @@ class BrokerConfig:
             if endpoint.security_protocol not in SERVED_PROTOCOLS:
                 rule = f"of {', '.join(SERVED_PROTOCOLS)} only; this version serves no {endpoint.security_protocol}"
                 raise ConfigError("listeners", text, rule)
+            ListenerConfigs(self, endpoint.name).check()
         advertised = ",".join(map(str, self.advertised_listeners))
         names = {endpoint.name for endpoint in self.listeners}
         for endpoint in self.advertised_listeners:

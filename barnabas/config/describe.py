@@ -12,7 +12,7 @@ from typing import NamedTuple
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.definition import READ_ONLY, ConfigDef, ConfigType, Synonym, text_of
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC, of_client_metrics, of_groups
-from barnabas.config.dynamic import declaration_of
+from barnabas.config.listener_configs import declaration_of
 from barnabas.config.validators import ConfigError
 
 

@@ -11,21 +11,13 @@ from barnabas.config.bounds import BOUNDED, BOUNDS
 from barnabas.config.broker import BrokerConfig
 from barnabas.config.definition import LIST, PER_BROKER, READ_ONLY, ConfigDef
 from barnabas.config.definitions import BROKER, TOPIC, of_client_metrics, of_groups
+from barnabas.config.listener_configs import declaration_of
 from barnabas.config.validators import ConfigError, InvalidValue
 from barnabas.errors import InvalidConfig, InvalidRequest
 
 #: Kinds of resources that have configs (``ConfigResource.Type``).
 TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
 
-_LISTENER_PREFIX = "listener.name."
-#: Configs that may have the prefix of a listener and a SASL mechanism.
-_OF_MECHANISMS = (
-    "sasl.jaas.config",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.server.callback.handler.class",
-    "connections.max.reauth.ms",
-)
 #: Configs with a listener's prefix that may be set for the whole cluster.
 _CLUSTER_WIDE_OF_LISTENERS = ("num.network.threads", "max.connections", "max.connection.creation.rate")
 #: Keys and certificates, which can only be changed with a listener's prefix.
@@ -60,17 +52,6 @@ _NOT_BY_LISTENER = "These security configs can be dynamically updated only per-l
 _NOT_FOR_ALL = "Cannot update these configs at default cluster level, broker id must be specified"
 #: A node id is an int32.
 _MAX_DIGITS = 10
-
-
-def declaration_of(name: str) -> ConfigDef | None:
-    """Returns the declaration of a broker's config, whose name may have a listener's prefix; None for unknown names."""
-    if name in BROKER or not name.startswith(_LISTENER_PREFIX):
-        return BROKER.get(name)
-    bare = name[len(_LISTENER_PREFIX) :].partition(".")[2]
-    for of_mechanism in _OF_MECHANISMS:
-        if bare.endswith(of_mechanism):
-            return BROKER[of_mechanism]
-    return BROKER.get(bare)
 
 
 def check_node_id(

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from barnabas.config import BrokerConfig
-from barnabas.config.dynamic import ConfigRules, declaration_of, validate_topic_configs
+from barnabas.config.dynamic import ConfigRules, validate_topic_configs
+from barnabas.config.listener_configs import declaration_of
 from barnabas.errors import InvalidConfig, InvalidRequest
 
 CONFIG = BrokerConfig.from_properties({"log.retention.hours": "5"})
