@@ -88,6 +88,8 @@ _TABLE: Final = (
     Api(45, "alter_partition_reassignments", "0-1"),
     Api(46, "list_partition_reassignments", "0"),
     Api(47, "offset_delete", "0"),
+    Api(48, "describe_client_quotas", "0-1"),
+    Api(49, "alter_client_quotas", "0-1"),
     Api(55, "describe_quorum", "0-2"),
     Api(57, "update_features", "0-2"),
     Api(60, "describe_cluster", "0-2"),

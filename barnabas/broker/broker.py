@@ -15,6 +15,7 @@ from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.hosting import Hosting
 from barnabas.broker.marker_sender import MarkerSender
+from barnabas.broker.names import Names
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
@@ -46,7 +47,7 @@ from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartition
 from barnabas.groups.coordinator import GroupCoordinator
-from barnabas.log.background import Background
+from barnabas.log.background import Background, Inline
 from barnabas.log.cleaner import CleanerSettings
 from barnabas.log.cleaner_workers import CleanerWorker
 from barnabas.log.files import Files
@@ -95,6 +96,7 @@ class Broker:
         background: Background,
         peers: Peers,
         reader: Background | None = None,
+        resolver: Background | None = None,
         new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
         features: Mapping[str, int] | None = None,
     ) -> None:
@@ -134,6 +136,7 @@ class Broker:
             random,
         )
         self.producer_ids = ProducerIds(lambda done: self.controller.submit(AllocateProducerIds(self.node_id), done))
+        self.names = Names(resolver or Inline())
         self.nodes = Nodes(lambda: self.image.brokers)
         self.connection_numbers = itertools.count(1)  #: numbers the connections of all listeners
         self.on_fatal: Callable[[str], object] = lambda reason: (
@@ -237,6 +240,7 @@ class Broker:
         if self._persister is not None:
             self._persister.close()
         self.coordinators.stop()
+        self.names.close()
         # Committed, at the latest, by the flush that closing the logs begins with.
         self.controller.submit(ShutDownBroker(self.node_id), logged("the controlled shutdown"))
         registered = self.image.brokers.get(self.node_id)

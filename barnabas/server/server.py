@@ -100,6 +100,7 @@ class Server:
             random=self._random,
             background=BackgroundThread(loop.call_soon_threadsafe),
             reader=BackgroundThread(loop.call_soon_threadsafe, "barnabas-reads"),
+            resolver=BackgroundThread(loop.call_soon_threadsafe, "barnabas-names"),
             # Another process cannot clean files that are in this one's memory.
             new_cleaner_worker=(lambda: ThreadWorker(loop.call_soon_threadsafe))
             if isinstance(self._files, DiskFiles)

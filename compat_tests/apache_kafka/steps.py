@@ -47,6 +47,8 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "AlterPartitionReassignments": (0, 1),
     "ListPartitionReassignments": (0, 0),
     "OffsetDelete": (0, 0),
+    "DescribeClientQuotas": (0, 1),
+    "AlterClientQuotas": (0, 1),
     "DescribeQuorum": (0, 2),
     "DescribeCluster": (0, 2),
     "UpdateFeatures": (0, 2),

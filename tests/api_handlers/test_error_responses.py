@@ -20,6 +20,7 @@ from tests.requests import EVERY_VERSION, name_of, named
 every_version = pytest.mark.parametrize(("api", "version"), EVERY_VERSION, ids=name_of)
 
 NO_PLACE = {
+    "alter_client_quotas": range(2),
     "produce": range(14),
     "fetch": range(7),
     "list_offsets": range(12),

@@ -4,7 +4,7 @@ Knows nothing of how it is done, and nothing of requests: a handler turns a requ
 an error as the exception that it is, or None.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from barnabas.config.endpoints import Endpoint
@@ -225,3 +225,23 @@ class DeleteAcls(NamedTuple):
     """The result has the deleted ACLs, or an error, for each filter."""
 
     filters: Sequence[AclFilter]
+
+
+class QuotaAlteration(NamedTuple):
+    """New values of an entity's quotas; None removes one. The name of a default entity is None."""
+
+    entity: Mapping[str, str | None]  #: names by types
+    values: Sequence[tuple[str, float | None]]
+
+
+class AlterClientQuotas(NamedTuple):
+    """The result has an :class:`AlteredQuotas` for each entity."""
+
+    alterations: Sequence[QuotaAlteration]
+    validate_only: bool = False
+    unresolvable: Collection[str] = ()  #: addresses that are none, and names that no address is known for
+
+
+class AlteredQuotas(NamedTuple):
+    entity: Mapping[str, str | None]
+    error: KafkaError | None = None

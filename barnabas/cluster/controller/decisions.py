@@ -16,6 +16,7 @@ from barnabas.cluster.controller import (
     leader_decisions,
     node_decisions,
     offline_decisions,
+    quota_decisions,
     topic_decisions,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
@@ -43,6 +44,7 @@ DECIDE: dict[type, Decide] = {
     commands.AllocateProducerIds: node_decisions.allocate_producer_ids,
     commands.CreateAcls: acl_decisions.create_acls,
     commands.DeleteAcls: acl_decisions.delete_acls,
+    commands.AlterClientQuotas: quota_decisions.alter_client_quotas,
 }
 
 

@@ -18,6 +18,7 @@ EDGES: dict[str, list[Any]] = {
     "int16": [0, -1, 1, 2, 32767, -32768],
     "int32": [0, -1, 1, 2, 2147483647, -2147483648],
     "int64": [0, -1, -2, 1, 2**63 - 1, -(2**63)],
+    "float64": [0.0, -1.0, 0.5, 1.0, 1e300, float("inf"), float("-inf"), float("nan")],
     "string": ["", "~a b", "~none", "~t", "~..", "~ä"],
     "uuid": [ZERO_UUID, b"\7" * 16, bytes(15) + b"\1"],
     "bytes": [b"", b"\0"],
@@ -33,6 +34,15 @@ LEFT_OUT: dict[str, set[Any]] = {
 }
 
 LIKE_ANY_OTHER: dict[str, dict[str, Any]] = PLAIN | {
+    "AlterClientQuotas": {
+        "Entries": [
+            {
+                "Entity": [{"EntityType": "user", "EntityName": "~nobody"}],
+                "Ops": [{"Key": "producer_byte_rate", "Value": 1.0, "Remove": False}],
+            }
+        ],
+        "ValidateOnly": True,
+    },
     "AlterConfigs": {
         "Resources": [
             {"ResourceType": 2, "ResourceName": "~t", "Configs": [{"Name": "retention.ms", "Value": "7000"}]},
@@ -80,6 +90,7 @@ LIKE_ANY_OTHER: dict[str, dict[str, Any]] = PLAIN | {
 }
 
 AMONG_OTHERS = {
+    "DescribeClientQuotas",
     "ElectLeaders",
     "DescribeLogDirs",
     "ListConfigResources",

@@ -68,6 +68,14 @@ PLAIN: dict[str, dict[str, Any]] = {
     "AlterPartitionReassignments": {"Topics": []},
     "ListPartitionReassignments": {"Topics": []},
     "OffsetDelete": {"GroupId": "~g", "Topics": [{"Name": "~t", "Partitions": [{"PartitionIndex": 0}]}]},
+    "DescribeClientQuotas": {
+        "Components": [{"EntityType": "user", "MatchType": 0, "Match": "~nobody"}],
+        "Strict": False,
+    },
+    "AlterClientQuotas": {
+        "Entries": [{"Entity": [], "Ops": [{"Key": "producer_byte_rate", "Value": 1.0, "Remove": False}]}],
+        "ValidateOnly": False,
+    },
     "DescribeQuorum": {"Topics": []},
     "DescribeCluster": {},
     "UpdateFeatures": {

@@ -1,0 +1,276 @@
+"""The quotas of users and client ids, and what each client has used of them.
+
+Knows nothing of requests: whoever serves one tells what it has cost, and gets the throttle time. Kafka's
+``ClientQuotaManager``, ``ClientRequestQuotaManager`` and ``ControllerMutationQuotaManager``. What several clients use
+together counts together.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from barnabas.errors import ThrottlingQuotaExceeded
+from barnabas.security.quotas.entities import (
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    Entity,
+    Limits,
+    limit_of,
+)
+from barnabas.security.quotas.rates import WINDOWS, Rate, TokenBucket, Windows
+
+KINDS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE)
+
+MOST_CLIENTS = 10_000
+"""How many clients are remembered before those that are idle are forgotten: names of clients cost them nothing."""
+
+
+class LimitedRate(NamedTuple):
+    """A rate and its bound."""
+
+    rate: Rate
+    bound: float
+
+    def record(self, value: float, now_ms: int) -> int:
+        """Records what was used, and returns the throttle time in milliseconds."""
+        self.rate.record(value, now_ms)
+        return self.rate.throttle_ms(self.bound, now_ms)
+
+
+class LimitedBucket(NamedTuple):
+    """A bucket of tokens and its bound."""
+
+    bucket: TokenBucket
+    bound: float
+
+
+class Client(NamedTuple):
+    """The quotas that hold for one user and client id; None where nothing limits it."""
+
+    produced: LimitedRate | None
+    fetched: LimitedRate | None
+    requests: LimitedRate | None
+    mutations: LimitedBucket | None
+
+
+class ClientQuotas:
+    """The quotas of one broker. :meth:`change` keeps them in step with the image.
+
+    :param time: returns seconds that never decrease
+    :param windows: of rates; ``mutation_windows`` of the changes that the controller makes
+    """
+
+    def __init__(
+        self, time: Callable[[], float], windows: Windows = WINDOWS, mutation_windows: Windows = WINDOWS
+    ) -> None:
+        self.time = time
+        self.windows = windows
+        self._mutation_windows = mutation_windows
+        self._limits: dict[str, Limits] = {kind: {} for kind in KINDS}
+        self._rates: dict[tuple[str, str, str], Rate] = {}
+        self._buckets: dict[tuple[str, str], TokenBucket] = {}
+        self._clients: dict[tuple[str, str], Client] = {}
+
+    def change(self, quotas: Iterable[tuple[Entity, str, float]]) -> None:
+        """Takes over all quotas that are set. They hold at once; what was used counts on."""
+        limits: dict[str, dict[Entity, float]] = {kind: {} for kind in KINDS}
+        for entity, kind, value in quotas:
+            if kind in limits:
+                limits[kind][entity] = value
+        self._limits = {**limits}
+        self._clients.clear()
+
+    def client(self, user: str, client_id: str) -> Client:
+        """Returns the quotas of a client."""
+        key = user, client_id
+        found = self._clients.get(key)
+        if found is None:
+            if len(self._clients) >= MOST_CLIENTS:
+                self._forget_idle()
+            found = self._clients[key] = Client(
+                self._rate(PRODUCER_BYTE_RATE, user, client_id),
+                self._rate(CONSUMER_BYTE_RATE, user, client_id),
+                self._rate(REQUEST_PERCENTAGE, user, client_id),
+                self._bucket(user, client_id),
+            )
+        return found
+
+    def meter(self, user: str, client_id: str | None, size: int) -> "Meter":
+        """Returns the meter of a request that begins now. Kafka has no other entity for a client without an id."""
+        return Meter(self, self.client(user, client_id or ""), size)
+
+    def now_ms(self) -> int:
+        return int(self.time() * 1000)
+
+    def _rate(self, kind: str, user: str, client_id: str) -> LimitedRate | None:
+        limit = limit_of(self._limits[kind], user, client_id)
+        if limit is None:
+            return None
+        key = kind, limit.user, limit.client_id
+        rate = self._rates.get(key)
+        if rate is None:
+            rate = self._rates[key] = Rate(self.windows)
+        return LimitedRate(rate, limit.bound)
+
+    def _bucket(self, user: str, client_id: str) -> LimitedBucket | None:
+        limit = limit_of(self._limits[CONTROLLER_MUTATION_RATE], user, client_id)
+        if limit is None:
+            return None
+        key = limit.user, limit.client_id
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = TokenBucket(self._mutation_windows)
+        return LimitedBucket(bucket, limit.bound)
+
+    def _forget_idle(self) -> None:
+        """Forgets all clients, and what counts no more of what they used."""
+        now_ms = self.now_ms()
+        bounds = {id(each.mutations.bucket): each.mutations.bound for each in self._clients.values() if each.mutations}
+        self._rates = {key: rate for key, rate in self._rates.items() if not rate.is_idle(now_ms)}
+        self._buckets = {
+            key: bucket
+            for key, bucket in self._buckets.items()
+            if id(bucket) in bounds and not bucket.is_idle(bounds[id(bucket)], now_ms)
+        }
+        self._clients.clear()
+
+
+class Meter:
+    """What one request costs its client, and how long the client has to be throttled for it.
+
+    Made for a request while some quota is set. A request that waits is stopped (:meth:`stop`) and goes on
+    (:meth:`go_on`): only the time that the loop spends on it counts.
+    """
+
+    __slots__ = ("_counted_s", "_quotas", "_running_since", "_spent_s", "client", "is_exempt", "size", "throttle_ms")
+
+    def __init__(self, quotas: ClientQuotas, client: Client, size: int) -> None:
+        self._quotas = quotas
+        self.client = client
+        self.size = size  #: of the request, in bytes
+        self.throttle_ms = 0
+        self.is_exempt = False  #: whether another broker sent it, whose requests are not counted
+        self._running_since: float | None = quotas.time()
+        self._spent_s = 0.0
+        self._counted_s = 0.0
+
+    # ------------------------------------------------------------ time
+
+    def stop(self) -> None:
+        """Stops counting the time: the request waits."""
+        if self._running_since is not None:
+            self._spent_s += self._quotas.time() - self._running_since
+            self._running_since = None
+
+    def go_on(self) -> None:
+        """Counts the time again."""
+        self.stop()
+        self._running_since = self._quotas.time()
+
+    def count_time(self, *, throttles: bool = True) -> None:
+        """Records the time that was spent and not recorded yet. At most one sample's length is throttled for it.
+
+        :param throttles: False for what comes after the throttle time was told
+        """
+        requests = self.client.requests
+        if requests is None or self.is_exempt:
+            return
+        if self._running_since is not None:
+            self.go_on()
+        spent_s, self._counted_s = self._spent_s - self._counted_s, self._spent_s
+        now_ms = self._quotas.now_ms()
+        if throttles:
+            throttle_ms = requests.record(spent_s * 100, now_ms)
+            self._throttle(min(throttle_ms, self._quotas.windows.length_ms))
+        else:
+            requests.rate.record(spent_s * 100, now_ms)
+
+    # ------------------------------------------------------------ bytes
+
+    def count_produced(self) -> None:
+        """Records the bytes of a produce request."""
+        produced = self.client.produced
+        if produced is not None:
+            self._throttle(produced.record(self.size, self._quotas.now_ms()))
+
+    def most_fetched(self) -> int | None:
+        """Returns how many bytes can be fetched at once without certainly being throttled; None: any number."""
+        fetched, windows = self.client.fetched, self._quotas.windows
+        if fetched is None:
+            return None
+        most = fetched.bound * (windows.number - 1) * windows.length_ms / 1000
+        return int(most) if most < 2**31 else None  # a quota that is NaN bounds nothing either
+
+    def refuses_fetched(self, size: int) -> bool:
+        """Returns whether a response of ``size`` bytes has to stay empty, and the client to be throttled.
+
+        The bytes are recorded only if the response is sent. The time of the request counts here as well.
+        """
+        self.count_time()
+        fetched = self.client.fetched
+        if fetched is not None:
+            now_ms = self._quotas.now_ms()
+            self._throttle(fetched.record(size, now_ms))
+            if self.throttle_ms:
+                fetched.rate.record(-size, now_ms)
+        return self.throttle_ms > 0
+
+    # ------------------------------------------------------------ changes of the cluster
+
+    def mutations(self, *, is_strict: bool) -> "Mutations | None":
+        """Returns the quota of the partitions that the request creates or deletes; None if there is none."""
+        limited = self.client.mutations
+        return None if limited is None else Mutations(limited, self._quotas, is_strict=is_strict)
+
+    def count_mutations(self, mutations: "Mutations | None") -> None:
+        """Throttles the client by what the request has changed, or was refused."""
+        if mutations is not None:
+            self._throttle(mutations.throttle_ms)
+
+    def _throttle(self, throttle_ms: int) -> None:
+        self.throttle_ms = max(self.throttle_ms, throttle_ms)
+
+
+class Mutations:
+    """The partitions that one request creates or deletes, counted while the controller decides (KIP-599).
+
+    :param is_strict: whether a change is refused once the quota is used up (``StrictControllerMutationQuota``);
+        otherwise it is made, and the client throttled
+    """
+
+    __slots__ = ("_is_strict", "_limited", "_quotas", "_recorded", "_throttled_at_ms", "_throttled_ms")
+
+    def __init__(self, limited: LimitedBucket, quotas: ClientQuotas, *, is_strict: bool) -> None:
+        self._limited = limited
+        self._quotas = quotas
+        self._is_strict = is_strict
+        self._recorded = 0
+        self._throttled_ms = 0
+        self._throttled_at_ms = 0
+
+    def begin(self) -> None:
+        """Forgets what was counted: the command is decided from its beginning, for the first time or again."""
+        bucket, bound = self._limited
+        if self._recorded:
+            bucket.record(-self._recorded, bound, self._quotas.now_ms())
+        self._recorded = self._throttled_ms = 0
+
+    def count(self, partitions: int) -> None:
+        """Counts partitions that are to be created or deleted.
+
+        :raises ThrottlingQuotaExceeded: the quota is strict, and used up
+        """
+        (bucket, bound), now_ms = self._limited, self._quotas.now_ms()
+        if self._is_strict and (throttle_ms := bucket.throttle_ms(bound, now_ms)):
+            self._throttled_ms, self._throttled_at_ms = throttle_ms, now_ms
+            raise ThrottlingQuotaExceeded(ThrottlingQuotaExceeded.message)
+        bucket.record(partitions, bound, now_ms)
+        self._recorded += partitions
+        if not self._is_strict and (throttle_ms := bucket.throttle_ms(bound, now_ms)):
+            self._throttled_ms, self._throttled_at_ms = throttle_ms, now_ms
+
+    @property
+    def throttle_ms(self) -> int:
+        """How long the client has to be throttled from now on."""
+        return max(self._throttled_ms - (self._quotas.now_ms() - self._throttled_at_ms), 0) if self._throttled_ms else 0

@@ -1,0 +1,148 @@
+"""How much was used: a rate over the last samples, and a bucket of tokens.
+
+Knows nothing of who used it, nor of clocks: each call has the time in milliseconds. The arithmetic is that of Kafka's
+``SampledStat``, ``Rate``, ``QuotaUtils.throttleTime`` and ``TokenBucket``.
+"""
+
+from math import isfinite
+from typing import NamedTuple
+
+LONGEST_MS = 2**31 - 1
+"""The longest throttle time that a response can have."""
+
+
+class Windows(NamedTuple):
+    """The samples of a rate: their number, the current one included, and the length of each."""
+
+    number: int = 11
+    length_ms: int = 1000
+
+    @property
+    def burst_s(self) -> float:
+        """The seconds of a token bucket's rate that can be used at once."""
+        return self.number * self.length_ms / 1000
+
+
+WINDOWS = Windows()
+"""Kafka's default: ten whole samples of a second, and the current one."""
+
+
+def milliseconds(value: float) -> int:
+    """Returns the throttle time rounded as Java rounds; 0 for NaN, as of a quota that is NaN or infinite."""
+    if value != value or value <= 0:
+        return 0
+    return min(int(value + 0.5), LONGEST_MS) if isfinite(value) else LONGEST_MS
+
+
+class Rate:
+    """A rate per second over the last samples.
+
+    >>> rate = Rate(Windows())
+    >>> rate.record(10_000, now_ms=0)
+    >>> rate.throttle_ms(bound=1000, now_ms=0)
+    0
+    >>> rate.record(2_000, now_ms=500)
+    >>> rate.throttle_ms(bound=1000, now_ms=500)
+    1500
+    """
+
+    __slots__ = ("_current", "_lasts", "_starts", "_values", "_windows")
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        # The samples: when each began, when something was recorded last, and the sum. One more is kept than counts.
+        self._starts: list[int] = []
+        self._lasts: list[int] = []
+        self._values: list[float] = []
+        self._current = 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        """Adds to the current sample. What was recorded by mistake is recorded again, negative."""
+        if not self._starts:
+            self._add(now_ms)
+        elif now_ms - self._starts[self._current] >= self._windows.length_ms:
+            self._advance(now_ms)
+        self._values[self._current] += value
+        self._lasts[self._current] = now_ms
+
+    def throttle_ms(self, bound: float, now_ms: int) -> int:
+        """Returns how long nothing may be recorded until the rate is down to ``bound``: 0 if it is not above it."""
+        self._purge(now_ms)
+        span_ms = self._span(now_ms)
+        used = sum(self._values)
+        allowed = bound * span_ms / 1000
+        if used <= allowed or not span_ms:
+            return 0
+        return milliseconds((used - allowed) / bound * 1000)
+
+    def is_idle(self, now_ms: int) -> bool:
+        """Returns whether nothing of what was recorded counts any more."""
+        self._purge(now_ms)
+        return not any(self._values)
+
+    def _add(self, now_ms: int) -> None:
+        self._starts.append(now_ms)
+        self._lasts.append(now_ms)
+        self._values.append(0.0)
+
+    def _reset(self, sample: int, now_ms: int) -> None:
+        self._starts[sample] = self._lasts[sample] = now_ms
+        self._values[sample] = 0.0
+
+    def _advance(self, now_ms: int) -> None:
+        self._current = (self._current + 1) % (self._windows.number + 1)
+        if self._current == len(self._starts):
+            self._add(now_ms)
+        else:
+            self._reset(self._current, now_ms)
+
+    def _purge(self, now_ms: int) -> None:
+        """Empties the samples that are out of the window."""
+        oldest = now_ms - self._windows.number * self._windows.length_ms
+        if self._lasts and min(self._lasts) <= oldest:
+            for sample, last in enumerate(self._lasts):
+                if last <= oldest:
+                    self._reset(sample, now_ms)
+
+    def _span(self, now_ms: int) -> int:
+        """Returns the length of the window. Samples that there are not yet count as empty ones."""
+        number, length_ms = self._windows
+        elapsed = now_ms - min(self._starts) if self._starts else 0
+        return elapsed + max(number - 1 - elapsed // length_ms, 0) * length_ms
+
+
+class TokenBucket:
+    """Tokens that come back at a rate, up to the burst of all samples. It may go below zero once (KIP-599).
+
+    >>> bucket = TokenBucket(Windows())
+    >>> bucket.record(15, bound=1, now_ms=0)
+    >>> bucket.throttle_ms(bound=1, now_ms=0)
+    4000
+    """
+
+    __slots__ = ("_tokens", "_updated_ms", "_windows")
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._tokens = float("inf")  # full, whatever the quota will be
+        self._updated_ms = 0
+
+    def record(self, value: float, bound: float, now_ms: int) -> None:
+        """Takes tokens; gives them back if ``value`` is negative."""
+        self._refill(bound, now_ms)
+        self._tokens = min(self._windows.burst_s * bound, self._tokens - value)
+
+    def throttle_ms(self, bound: float, now_ms: int) -> int:
+        """Returns how long it takes until the bucket is not below zero any more."""
+        self._refill(bound, now_ms)
+        return milliseconds(-self._tokens / bound * 1000) if self._tokens < 0 else 0
+
+    def is_idle(self, bound: float, now_ms: int) -> bool:
+        """Returns whether the bucket is full."""
+        self._refill(bound, now_ms)
+        return self._tokens >= self._windows.burst_s * bound
+
+    def _refill(self, bound: float, now_ms: int) -> None:
+        refilled = self._tokens + bound * (now_ms - self._updated_ms) / 1000
+        self._tokens = min(self._windows.burst_s * bound, refilled)
+        self._updated_ms = now_ms
