@@ -43,6 +43,7 @@ def _decoder_option(name: str) -> Callable[[Callable[..., int]], Callable[..., i
 @_decoder_option("shares")
 @click.option("--max-messages", type=click.IntRange(1), help="Stop after this many records of a log.")
 @click.option("--max-bytes", type=click.IntRange(1), help="Stop after this many bytes of a log.")
+@click.option("--show-secrets", is_flag=True, help="Print SCRAM credentials and passwords of metadata records.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
 def dump_log(
     paths: tuple[Path, ...],
@@ -52,6 +53,7 @@ def dump_log(
     decoder: str | None,
     max_messages: int | None,
     max_bytes: int | None,
+    show_secrets: bool,
     as_json: bool,
 ) -> int:
     """Print the contents of segments, indexes, snapshots and checkpoints, or of all files in a directory.
@@ -71,7 +73,9 @@ def dump_log(
     except ModuleNotFoundError as error:
         hint = "pip install 'barnabas[cli]'"
         raise click.ClickException(f"{error.name} is not installed; it is part of the extra cli: {hint}") from None
-    options = logs.Options(deep or print_data or decoder is not None, print_data, decoder, max_messages, max_bytes)
+    options = logs.Options(
+        deep or print_data or decoder is not None, print_data, decoder, max_messages, max_bytes, show_secrets
+    )
     is_damaged = False
     try:
         for path in _files(wanted):

@@ -7,7 +7,7 @@ Knows nothing of the settings but their names. Files are read as Java reads them
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 
-from barnabas.config.dynamic import declaration_of
+from barnabas.config.listener_configs import declaration_of
 from barnabas.config.validators import ConfigError
 
 logger = logging.getLogger(__name__)

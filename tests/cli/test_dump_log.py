@@ -13,6 +13,11 @@ from barnabas.cli import commands, main
 from barnabas.cli.dump_log import DECODER_OPTIONS, TOPICS
 from barnabas.cli.layouts.coordinators import OF_TOPIC
 from barnabas.records.builder import build_batch
+from barnabas.wire.messages.metadata_records import (
+    ConfigRecord,
+    UserScramCredentialRecord,
+    encode_metadata_record,
+)
 from tests.cli.conftest import Outcome
 
 
@@ -95,6 +100,27 @@ def test_the_directory_of_a_topic_that_goes_is_known_as_well(dump, lively, tmp_p
     moved = tmp_path / name / "00000000000000000000.log"
     shutil.copy(lively / "__cluster_metadata-0/00000000000000000000.log", moved)
     assert '"type":"TopicRecord"' in dump(moved, "--print-data").out
+
+
+def test_secrets_of_the_metadata_log_are_hidden(dump, tmp_path):
+    records = [
+        UserScramCredentialRecord(
+            name="alice", mechanism=1, salt=b"salt", stored_key=b"stored", server_key=b"server", iterations=4096
+        ),
+        ConfigRecord(resource_type=4, resource_name="1", name="listener.name.x.ssl.key.password", value="xyzzy"),
+        ConfigRecord(resource_type=4, resource_name="1", name="of.a.plug-in", value="xyzzy"),
+        ConfigRecord(resource_type=4, resource_name="1", name="log.retention.ms", value="77"),
+        ConfigRecord(resource_type=2, resource_name="orders", name="retention.ms", value="78"),
+    ]
+    log = tmp_path / "__cluster_metadata-0" / "00000000000000000000.log"
+    log.parent.mkdir()
+    log.write_bytes(build_batch([(None, encode_metadata_record(record), 1000) for record in records]))
+    hidden, shown = dump(log, "--print-data").out, dump(log, "--print-data", "--show-secrets").out
+    assert '"salt":"[hidden]","stored_key":"[hidden]","server_key":"[hidden]","iterations":4096' in hidden
+    assert hidden.count('"value":"[hidden]"') == 2
+    assert '"value":"77"' in hidden and '"value":"78"' in hidden
+    assert "xyzzy" not in hidden
+    assert shown.count("xyzzy") == 2 and "[hidden]" not in shown
 
 
 def test_records_of_internal_topics_by_an_option(dump, lively, tmp_path):

@@ -14,6 +14,7 @@ from construct import ConstructError
 
 from barnabas.cli.dumping.codecs import CannotUnpack, unpack
 from barnabas.cli.dumping.rows import Row, Source, damage
+from barnabas.cli.dumping.secrets import without_secrets
 from barnabas.cli.layouts import batches as layouts
 from barnabas.cli.layouts import control
 from barnabas.cli.layouts.coordinators import DECODERS, NotSuchARecord
@@ -29,6 +30,7 @@ class Options(NamedTuple):
     decoder: str | None = None  #: a key of DECODERS
     max_messages: int | None = None
     max_bytes: int | None = None
+    show_secrets: bool = False  #: whether secrets in metadata records are printed
 
 
 def rows(source: Source, options: Options) -> Iterator[Row]:
@@ -164,6 +166,8 @@ def _record(fields: dict[str, Any], record: Any, is_control: bool, position: int
     elif options.decoder is not None:
         try:
             fields["key"], fields["value"] = DECODERS[options.decoder](key, value)
+            if options.decoder == "metadata" and not options.show_secrets:
+                fields["value"] = without_secrets(fields["value"])
         except NotSuchARecord as error:
             problem, fields["key"], fields["value"] = f"not a record of {options.decoder}: {error}", key, value
     elif options.print_data:
