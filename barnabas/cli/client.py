@@ -18,21 +18,14 @@ from barnabas.config import ConfigError
 from barnabas.config.sources import parse_properties
 from barnabas.diagnosis import Address, AdvertisedBroker, diagnose, diagnose_advertised, probe
 from barnabas.errors import NONE, KafkaError
+from barnabas.security.clients.properties import security_settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 BOOTSTRAP_TIMEOUT_MS = 10_000
-#: Java's client properties whose kafka-python name is not the same with underscores; "" where there is none.
-_NAMES = {
-    "ssl.truststore.location": "ssl_cafile",
-    "ssl.keystore.location": "ssl_certfile",
-    "ssl.key.location": "ssl_keyfile",
-    "ssl.key.password": "ssl_password",
-    "key.serializer": "",
-    "value.serializer": "",
-    "key.deserializer": "",
-    "value.deserializer": "",
-}
+LOCAL = "localhost:9092"
+#: Java's client properties that mean nothing to kafka-python, or something else.
+_OMITTED = ("bootstrap.servers", "key.serializer", "value.serializer", "key.deserializer", "value.deserializer")
 
 
 class Cluster:
@@ -43,13 +36,22 @@ class Cluster:
         self.properties = properties
         self._last_settings: Mapping[str, Any] = {}  #: those of the client that was configured last
 
-    def settings(self, defaults: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-        """Returns the keyword arguments of a client that has these defaults: the properties, then the command's own."""
+    def settings(
+        self, defaults: Mapping[str, Any], given: Mapping[str, str] | None = None, **own: Any
+    ) -> dict[str, Any]:
+        """Returns the keyword arguments of a client that has these defaults.
+
+        :param given: properties that go before the command's ``own`` settings, as these before the file's properties
+        :raises InvalidProperty: a property of TLS or SASL is invalid
+        """
+        given = given or {}
         settings = {
             "bootstrap_servers": self.bootstrap_server.split(","),
             "bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS,
             **client_settings(self.properties, defaults),
             **own,
+            **client_settings(given, defaults),
+            **_security_settings({**self.properties, **given}),
         }
         self._last_settings = settings
         return settings
@@ -112,7 +114,7 @@ class Cluster:
 
 
 bootstrap_option = click.option(
-    "--bootstrap-server", "--broker-list", default="localhost:9092", show_default=True,
+    "--bootstrap-server", "--broker-list", show_default=f"{LOCAL}, or bootstrap.servers of the file",
     metavar="HOST:PORT[,...]", help="The broker to connect to.",
 )  # fmt: skip
 config_option = click.option(
@@ -127,8 +129,9 @@ def cluster_options(command: F) -> F:
     @bootstrap_option
     @config_option
     @functools.wraps(command)
-    def wrapped(bootstrap_server: str, command_config: str | None, **given: Any) -> Any:
-        cluster = Cluster(bootstrap_server, read_properties(command_config) if command_config else {})
+    def wrapped(bootstrap_server: str | None, command_config: str | None, **given: Any) -> Any:
+        properties = read_properties(command_config) if command_config else {}
+        cluster = Cluster(bootstrap_server or properties.get("bootstrap.servers") or LOCAL, properties)
         with errors_in_one_line(cluster):
             return command(cluster=cluster, **given)
 
@@ -225,19 +228,17 @@ def client_settings(properties: Mapping[str, str], defaults: Mapping[str, Any]) 
     """Converts Java's client properties to kafka-python's keyword arguments, except those that it does not have."""
     settings: dict[str, Any] = {}
     for name, text in properties.items():
-        keyword = _NAMES.get(name, name.replace(".", "_").replace("-", "_"))
-        if name == "sasl.jaas.config":
-            settings.update(_user_of(text))
-        elif name == "ssl.endpoint.identification.algorithm":
-            settings["ssl_check_hostname"] = bool(text.strip())
-        elif keyword in defaults and keyword != "bootstrap_servers":
+        keyword = name.replace(".", "_").replace("-", "_")
+        if name not in _OMITTED and keyword in defaults:
             settings[keyword] = _typed(text.strip(), defaults[keyword])
     return settings
 
 
-def _user_of(jaas: str) -> dict[str, str]:
-    found = dict(re.findall(r'(username|password)\s*=\s*"([^"]*)"', jaas))
-    return {f"sasl_plain_{name}": value for name, value in found.items()}
+def _security_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the keyword arguments of TLS and SASL; none where these have kafka-python's names."""
+    if any(name.startswith(("security_", "ssl_", "sasl_")) for name in properties):
+        return {}
+    return security_settings(properties)
 
 
 def _typed(text: str, default: Any) -> Any:

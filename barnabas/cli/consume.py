@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from barnabas.cli.client import Cluster, client_settings, cluster_options, pairs
+from barnabas.cli.client import Cluster, cluster_options, pairs
 from barnabas.cli.output import json_option
 
 FOREVER = float("inf")
@@ -71,9 +71,8 @@ def consume(cluster: Cluster, topic: str | None, include: str | None, partition:
         "enable_auto_commit": group is not None,
         "isolation_level": isolation_level,
         "consumer_timeout_ms": FOREVER if timeout_ms is None else timeout_ms,
-        **client_settings(pairs(consumer_properties, "--consumer-property"), KafkaConsumer.DEFAULT_CONFIG),
     }
-    settings = cluster.settings(KafkaConsumer.DEFAULT_CONFIG, **own)
+    settings = cluster.settings(KafkaConsumer.DEFAULT_CONFIG, pairs(consumer_properties, "--consumer-property"), **own)
     cluster.check_advertised()
     consumer = KafkaConsumer(**settings)
     count = 0

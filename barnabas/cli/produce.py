@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from barnabas.cli.client import Cluster, client_settings, cluster_options, pairs
+from barnabas.cli.client import Cluster, cluster_options, pairs
 from barnabas.cli.output import json_option
 
 
@@ -50,9 +50,8 @@ def produce(cluster: Cluster, topic: str, properties: tuple[str, ...], producer_
     own: dict[str, Any] = {
         "acks": acks if acks == "all" else int(acks),
         "compression_type": compression_codec if compression_codec not in (None, "none") else None,
-        **client_settings(pairs(producer_properties, "--producer-property"), KafkaProducer.DEFAULT_CONFIG),
     }
-    settings = cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own)
+    settings = cluster.settings(KafkaProducer.DEFAULT_CONFIG, pairs(producer_properties, "--producer-property"), **own)
     cluster.check_advertised()
     producer = KafkaProducer(**settings)
     sent = []

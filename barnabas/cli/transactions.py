@@ -233,7 +233,7 @@ def force_terminate(cluster: Cluster, transactional_id: str) -> None:
 
     with cluster.admin() as admin:
         describe_transaction(admin, transactional_id, clock=SystemClock())  # InitProducerId would create a missing id
-    own = {"transactional_id": transactional_id, "transaction_timeout_ms": FENCING_TIMEOUT_MS}
+    own: dict[str, Any] = {"transactional_id": transactional_id, "transaction_timeout_ms": FENCING_TIMEOUT_MS}
     producer = KafkaProducer(**cluster.settings(KafkaProducer.DEFAULT_CONFIG, **own))
     try:
         producer.init_transactions()  # fences the current producer, and aborts its transaction

@@ -1,0 +1,84 @@
+"""Converts the security properties of Java's clients to kafka-python's keyword arguments.
+
+Knows nothing of the other properties. Apache Kafka's ``SslConfigs``, ``SaslConfigs`` and ``CommonClientConfigs``.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from barnabas.security.clients.jaas import LoginModule, parse_jaas
+from barnabas.security.clients.stores import ssl_context
+
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
+
+PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+class InvalidProperty(ValueError):
+    """A security property that cannot be used. The text names the property, and shows no secret."""
+
+
+def security_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Returns kafka-python's keyword arguments for these properties; a store is read now, and leaves no file.
+
+    :raises InvalidProperty: a property has an invalid value, or one that is needed is missing
+    """
+    protocol = _one_of(properties, "security.protocol", "PLAINTEXT", PROTOCOLS)
+    settings: dict[str, Any] = {"security_protocol": protocol}
+    if protocol.startswith("SASL"):
+        settings |= _sasl_settings(properties)
+    if protocol.endswith("SSL"):
+        try:
+            settings["ssl_context"] = ssl_context(properties)
+        except (OSError, ValueError) as error:
+            raise InvalidProperty(f"The key store or the trust store of the client cannot be loaded: {error}") from None
+    return settings
+
+
+def _sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    mechanism = _one_of(properties, "sasl.mechanism", "GSSAPI", MECHANISMS)
+    settings: dict[str, Any] = {"sasl_mechanism": mechanism}
+    if mechanism == "GSSAPI":
+        settings["sasl_kerberos_service_name"] = properties.get("sasl.kerberos.service.name") or "kafka"
+        return settings
+    module = login_module(properties, mechanism)
+    if mechanism == "OAUTHBEARER":
+        from barnabas.security.clients.oauth import token_provider
+
+        settings["sasl_oauth_token_provider"] = token_provider(properties, module.options)
+        return settings
+    user, password = module.options.get("username"), module.options.get("password")
+    if user is None or password is None:
+        example = PLAIN_MODULE if mechanism == "PLAIN" else SCRAM_MODULE
+        raise InvalidProperty(
+            f"sasl.jaas.config must give a user and a password for {mechanism}: "
+            f'{example} required username="..." password="...";'
+        )
+    if mechanism.startswith("SCRAM"):
+        from barnabas.security.clients.scram import scram_user
+
+        user = scram_user(user, is_token=module.options.get("tokenauth", "").lower() == "true")
+    return settings | {"sasl_plain_username": user, "sasl_plain_password": password}
+
+
+def login_module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
+    """Returns the login module of ``sasl.jaas.config``.
+
+    :raises InvalidProperty: it is missing, or is not a login module
+    """
+    text = properties.get("sasl.jaas.config", "").strip()
+    if not text:
+        raise InvalidProperty(f"sasl.jaas.config is missing; {mechanism} needs it")
+    try:
+        return parse_jaas(text)
+    except ValueError as error:
+        raise InvalidProperty(f"sasl.jaas.config: {error}") from None
+
+
+def _one_of(properties: Mapping[str, str], name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = properties.get(name, default).strip().upper()
+    if value not in choices:
+        raise InvalidProperty(f"{name} is {value!r}, but must be one of {', '.join(choices)}")
+    return value

@@ -1,0 +1,69 @@
+"""Our commands as clients that prove who they are: ``--command-config`` with the properties of Java's clients."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli import commands
+
+from .secured import Secured, login, start
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    yield from start(tmp_path_factory.mktemp("secured"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run a command with a file of properties."""
+
+    def run(properties: dict[str, str], *arguments: str, **more: Any) -> Result:
+        file = tmp_path / "client.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        return CliRunner().invoke(
+            commands.barnabas, [arguments[0], "--command-config", str(file), *arguments[1:]], **more
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("listener", ["tls", "plain", "scram", "oauth"])
+def test_commands_are_let_in(secured: Secured, run: Run, listener: str) -> None:
+    properties = secured.properties(listener)
+    told = run(properties, "topics", "--describe", "--topic", "orders", "--json")
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)[0]["partition_count"] == 2
+    written = run(properties, "produce", "--topic", f"of-{listener}", input="a record\n")
+    assert written.exit_code == 0, written.output
+    read = run(properties, "consume", "--topic", f"of-{listener}", "--from-beginning", "--max-messages", "1")
+    assert read.stdout.splitlines() == ["a record"]
+
+
+def test_a_wrong_password_is_told(secured: Secured, run: Run) -> None:
+    refused = run(secured.properties("scram", password="wrong"), "topics", "--list")
+    assert refused.exit_code == 1
+    assert "refuses this client" in refused.output and "sasl.mechanism and credentials" in refused.output
+    assert "wrong" not in refused.output
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sasl.jaas.config": ""}, "sasl.jaas.config is missing"),
+        ({"sasl.mechanism": "SCRAM"}, "sasl.mechanism is 'SCRAM', but must be one of PLAIN, SCRAM-SHA-256"),
+        ({"sasl.jaas.config": 'Module required password="wrong";'}, "must give a user and a password"),
+        ({"security.protocol": "SASL_SSL", "ssl.truststore.location": "/no/such.pem"}, "/no/such.pem"),
+    ],
+)
+def test_invalid_properties(run: Run, changes: dict[str, str], words: str) -> None:
+    properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256", **login("x.Y", "PLAIN")}
+    refused = run({**properties, **changes}, "topics", "--list")
+    assert refused.exit_code == 1
+    assert words in refused.output and "wrong" not in refused.output
