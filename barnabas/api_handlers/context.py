@@ -10,12 +10,13 @@ from barnabas.api_handlers.session import Session
 
 if TYPE_CHECKING:
     from barnabas.broker import Broker
+    from barnabas.security.quotas.client_quotas import Meter
 
 
 class Context:
     """The context of one request."""
 
-    __slots__ = ("api_version", "broker", "client_id", "correlation_id", "session", "time_ms")
+    __slots__ = ("api_version", "broker", "client_id", "correlation_id", "meter", "session", "time_ms")
 
     def __init__(
         self,
@@ -33,3 +34,4 @@ class Context:
         self.client_id = client_id
         self.correlation_id = correlation_id
         self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970
+        self.meter: Meter | None = None  #: what the request costs its client; None while no quota is set

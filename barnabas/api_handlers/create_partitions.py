@@ -9,11 +9,14 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
+from barnabas.api_handlers.submitting import mutation_quota, submit
 from barnabas.cluster.controller.commands import CreatePartitions, MorePartitions, TopicResult
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 
 Result = CreatePartitionsResponse.CreatePartitionsTopicResult
+
+KNOWS_QUOTA = 3
+"""The first version that knows THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
 @api(CreatePartitionsRequest)
@@ -33,7 +36,12 @@ def create_partitions(
         )
         for topic in request.topics
     ]
-    return submit(CreatePartitions(wanted, request.validate_only), request, context, respond)
+    return submit(
+        CreatePartitions(wanted, request.validate_only, mutation_quota(context, strict_since=KNOWS_QUOTA)),
+        request,
+        context,
+        respond,
+    )
 
 
 def respond(results: Sequence[TopicResult]) -> CreatePartitionsResponse:

@@ -9,7 +9,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, message_of, out_of_time
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
+from barnabas.api_handlers.submitting import mutation_quota, submit
 from barnabas.broker import Broker
 from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
 from barnabas.config.describe import describe_created_topic
@@ -19,6 +19,9 @@ Result = CreateTopicsResponse.CreatableTopicResult
 
 RETURNS_CONFIGS = 5
 """The first version whose response has the configs of the topic (KIP-525)."""
+
+KNOWS_QUOTA = 6
+"""The first version that knows THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
 @api(CreateTopicsRequest)
@@ -41,7 +44,12 @@ def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopic
     def respond(results: Sequence[CreatedTopic]) -> CreateTopicsResponse:
         return CreateTopicsResponse(topics=[result_of(created, broker, version) for created in results])
 
-    return submit(CreateTopics(wanted, request.validate_only), request, context, respond)
+    return submit(
+        CreateTopics(wanted, request.validate_only, mutation_quota(context, strict_since=KNOWS_QUOTA)),
+        request,
+        context,
+        respond,
+    )
 
 
 def result_of(created: CreatedTopic, broker: Broker, version: int) -> Result:

@@ -9,7 +9,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.submitting import submit
+from barnabas.api_handlers.submitting import mutation_quota, submit
 from barnabas.cluster.controller.commands import DeletedTopic, DeleteTopics
 from barnabas.errors import InvalidRequest, RequestTimedOut, TopicDeletionDisabled
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -20,6 +20,9 @@ KNOWS_TOPIC_DELETION_DISABLED = 3
 
 REQUEST_ERRORS = (RequestTimedOut, TopicDeletionDisabled)
 """Errors of the whole request. Apache Kafka has no error message for these."""
+
+KNOWS_QUOTA = 5
+"""The first version that knows THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
 @api(DeleteTopicsRequest)
@@ -32,7 +35,7 @@ def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopic
         refusal = TopicDeletionDisabled() if context.api_version >= KNOWS_TOPIC_DELETION_DISABLED else InvalidRequest()
     if refusal is not None:
         return respond([DeletedTopic(name, topic_id, refusal) for name, topic_id in topics])
-    return submit(DeleteTopics(topics), request, context, respond)
+    return submit(DeleteTopics(topics, mutation_quota(context, strict_since=KNOWS_QUOTA)), request, context, respond)
 
 
 def respond(results: Sequence[DeletedTopic]) -> DeleteTopicsResponse:

@@ -77,6 +77,8 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
         raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
     if not -SESSIONS_A_SHARD < request.session_id < SESSIONS_A_SHARD * SHARDS:
         raise UnknownServerError(f"no session can have the id {request.session_id}")
+    if context.meter is not None:
+        context.meter.is_exempt = is_follower(request, context.api_version)
     try:
         reading = Reading(request, context)
     except KafkaError as error:
@@ -87,6 +89,12 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
     if is_complete or size >= reading.min_bytes or request.max_wait_ms <= 0:
         return reading.answer(answers)
     return Waiting(reading, reading.min_bytes - size, request.max_wait_ms, Later()).later
+
+
+def is_follower(request: FetchRequest, version: int) -> bool:
+    """Returns whether a broker copies a log, whose requests are not subject to the quotas of clients."""
+    replica: int = request.replica_id if version < REPLICA_STATE else request.replica_state.replica_id
+    return replica >= 0
 
 
 def message_sets(version: int, partitions: int) -> "MessageSets":
@@ -120,7 +128,7 @@ class Reading:
     """A fetch request in progress: its partitions, limits and session."""
 
     __slots__ = (
-        "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker",
+        "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_meter", "_version", "broker",
         "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "session", "wanted",
     )  # fmt: skip
 
@@ -131,10 +139,12 @@ class Reading:
         self._has_waited = False
         self._cached_only = True
         self.not_cached: list[NotCached] = []
-        replica = request.replica_id if self._version < REPLICA_STATE else request.replica_state.replica_id
-        self._is_follower = replica >= 0
+        self._is_follower = is_follower(request, self._version)
         self.isolation_level = request.isolation_level
+        self._meter = None if self._is_follower else context.meter
         self.max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
+        if self._meter is not None and (most := self._meter.most_fetched()) is not None:
+            self.max_bytes = min(self.max_bytes, most)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.session: FetchSession | None = None
         self.is_incremental = False
@@ -305,16 +315,32 @@ class Reading:
     # ------------------------------------------------------------ answering
 
     def answer(self, answers: list[PartitionAnswer]) -> FetchResponse:
-        """Returns the response, and updates the session by it."""
+        """Returns the response, and updates the session by it. A client over its quota gets an empty response."""
+        response = self._response(answers)
+        meter = self._meter
+        if meter is not None and meter.refuses_fetched(size_of(response, self._version)):
+            return self._empty()
         session = self.session
-        responses: list[TopicData] = []
-        first: str | bytes | None = None
-        for key, want, data in answers:
-            if session is not None:
+        if session is not None:
+            for key, want, data in answers:
                 if data.error_code == 0:
                     want.high_watermark, want.log_start_offset = data.high_watermark, data.log_start_offset
                 if data.records and self.is_incremental:
                     session.served(key)
+        return response
+
+    def _empty(self) -> FetchResponse:
+        """Returns the response to a throttled client, for which no session begins (``FetchContext``)."""
+        session = self.session
+        if session is not None and not self.is_incremental:
+            self.broker.fetch_sessions.remove(session.id)
+        return FetchResponse(session_id=session.id if session is not None and self.is_incremental else 0, responses=[])
+
+    def _response(self, answers: list[PartitionAnswer]) -> FetchResponse:
+        session = self.session
+        responses: list[TopicData] = []
+        first: str | bytes | None = None
+        for key, _, data in answers:
             if key[0] != first:
                 first = key[0]
                 responses.append(
@@ -333,6 +359,23 @@ class Reading:
                     if node.id in leaders
                 ]
         return response
+
+    # ------------------------------------------------------------ quotas
+
+    def go_on(self) -> None:
+        """Counts the time that the request costs, after it has waited."""
+        if self._meter is not None:
+            self._meter.go_on()
+
+    def wait(self) -> None:
+        """Counts no time while the request waits."""
+        if self._meter is not None:
+            self._meter.stop()
+
+
+def size_of(response: FetchResponse, version: int) -> int:
+    """Returns the size that counts for the quota: of the body, and of its length before it."""
+    return 4 + sum(map(len, response.encode_parts(version)))
 
 
 def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[PartitionData.AbortedTransaction]:
@@ -387,11 +430,13 @@ class Loading:
         reading = self._reading
         if reading is None:
             return
+        reading.go_on()
         answers, size, is_complete = reading.read_loaded()
         if is_complete or size >= reading.min_bytes or self._max_wait_ms <= 0:
             self.later.resolve(reading.answer(answers))
         else:
             Waiting(reading, reading.min_bytes - size, self._max_wait_ms, self.later)
+            reading.wait()
 
 
 class Waiting(DelayedFetch):
@@ -415,6 +460,7 @@ class Waiting(DelayedFetch):
 
     def try_complete(self) -> None:
         self.stop()
+        self._reading.go_on()
         self.later.resolve(self._reading.answer(self._reading.read_again()))
 
     expire = try_complete

@@ -12,9 +12,10 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import mutation_quota
 from barnabas.broker import Broker
 from barnabas.broker.nodes import Node
-from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
+from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, MutationQuota, NewTopic
 from barnabas.cluster.controller.topic_decisions import has_online_directory
 from barnabas.cluster.image.image import PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
@@ -66,7 +67,8 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | L
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
-        return after_creating(missing, broker, response)
+        # Kafka's broker sends the controller a CreateTopics of the newest version, whose quota is strict.
+        return after_creating(missing, broker, response, mutation_quota(context, throttles=False))
     return response
 
 
@@ -75,7 +77,7 @@ def described(node: Node) -> MetadataResponse.MetadataResponseBroker:
 
 
 def after_creating(
-    names: Iterable[str], broker: Broker, response: MetadataResponse
+    names: Iterable[str], broker: Broker, response: MetadataResponse, quota: MutationQuota
 ) -> MetadataResponse | Later[MetadataResponse]:
     """Creates the topics with legal names. Responds once they are committed or refused."""
     wanted = [
@@ -93,7 +95,7 @@ def after_creating(
                 logger.warning("Cannot auto-create the topic %s: %s", topic.name, topic.error)
         later.resolve(response)
 
-    broker.controller.submit(CreateTopics(wanted), created)
+    broker.controller.submit(CreateTopics(wanted, quota=quota), created)
     return later if later.response is None else later.response
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
+from barnabas.cluster.controller.commands import NO_QUOTA, MutationQuota
 from barnabas.errors import KafkaError, UnknownServerError
 from barnabas.wire.message import Request, Response
 
@@ -43,3 +44,14 @@ def submit(
 
     context.broker.controller.submit(command, done)
     return later if later.response is None else later.response
+
+
+def mutation_quota(context: Context, *, strict_since: int = 0, throttles: bool = True) -> MutationQuota:
+    """Returns the client's quota for changes of the cluster.
+
+    :param strict_since: the version from which on clients know THROTTLING_QUOTA_EXCEEDED; others are only throttled
+    :param throttles: whether the client is throttled for what it changes, and for what is refused
+    """
+    if context.meter is None:
+        return NO_QUOTA
+    return context.meter.mutations(is_strict=context.api_version >= strict_since, throttles=throttles) or NO_QUOTA

@@ -62,7 +62,10 @@ from barnabas.wire.schema import Versions
 
 if TYPE_CHECKING:
     from barnabas.broker.persister import Persister
+    from barnabas.broker.quotas import AddressQuotas
     from barnabas.broker.share_partitions import SharePartitions
+    from barnabas.security.quotas.client_quotas import ClientQuotas
+    from barnabas.security.quotas.connections import ConnectionRates
     from barnabas.share.coordinator import ShareCoordinator
 
 logger = logging.getLogger(__name__)
@@ -139,6 +142,9 @@ class Broker:
         self.names = Names(resolver or Inline())
         self.nodes = Nodes(lambda: self.image.brokers)
         self.connection_numbers = itertools.count(1)  #: numbers the connections of all listeners
+        self.quotas: ClientQuotas | None = None  #: of users and client ids; None while none is set
+        self.connection_rates: ConnectionRates | None = None  #: None while nothing limits them
+        self._address_quotas: AddressQuotas | None = None
         self.on_fatal: Callable[[str], object] = lambda reason: (
             None
         )  #: called with the reason when the broker has to stop
@@ -168,6 +174,7 @@ class Broker:
                 lambda log: self.hosting.assigned_directory(log, image),
             )
             self.hosting.host_all(image, self.config)
+            self._apply_quotas()
             self.metadata.loader.publishers.append(self._follow)
             self.coordinators = Coordinators(
                 self,
@@ -296,6 +303,8 @@ class Broker:
         all_changed = any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs)
         if all_changed or self.config.single_node != is_single_node(image, self.node_id):
             self._apply_dynamic_configs()
+        if delta.quotas or all_changed:
+            self._apply_quotas()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
         self.coordinators.on_image(delta)
         if self._share_partitions is not None:
@@ -370,6 +379,22 @@ class Broker:
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
         self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
+
+    def _apply_quotas(self) -> None:
+        """Applies the quotas of clients and addresses, and the limits of new connections."""
+        if (
+            self._address_quotas is None
+            and not self.image.quotas
+            and not self.config.sets_any("connection.creation.rate")
+        ):
+            return  # as on most brokers, which need not import what limits
+        from barnabas.broker import quotas
+
+        if self._address_quotas is None:
+            self._address_quotas = quotas.AddressQuotas(self.names, self._apply_quotas)
+        self.quotas = quotas.client_quotas(self.quotas, self.image, self.config, self.clock)
+        addresses = self._address_quotas.of(self.image)
+        self.connection_rates = quotas.connection_rates(self.connection_rates, addresses, self.config, self.clock)
 
     # ------------------------------------------------------------ for handlers
 

@@ -131,6 +131,11 @@ class BrokerConfig:
         """Returns whether a properties file, the environment, the command line or a dynamic config sets it."""
         return name in self.originals or name in self.cluster_overrides or name in self.broker_overrides
 
+    def sets_any(self, suffix: str) -> bool:
+        """Returns whether a config is set whose name ends so, such as that of any listener."""
+        given = (self.originals, self.cluster_overrides, self.broker_overrides)
+        return any(name.endswith(suffix) for each in given for name in each)
+
     def static(self, name: str) -> Any:
         """Returns the value without dynamic configs."""
         return type(self)(self.originals, dev=self.dev, single_node=self.single_node)[name]

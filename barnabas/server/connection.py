@@ -10,7 +10,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool, allocate
@@ -34,12 +34,19 @@ class Awaited(Protocol):
     def cancel(self) -> None: ...
 
 
+class Throttled(NamedTuple):
+    """An answer that is sent at once. The connection is not read for the time after it (KIP-219)."""
+
+    answer: "list[Buffer]"
+    seconds: float
+
+
 class Responder(Protocol):
     """What answers the requests of one connection (:class:`barnabas.server.dispatch.Dispatcher`)."""
 
-    def respond(self, frame: memoryview, /) -> "list[Buffer] | Awaited | None": ...
+    def respond(self, frame: memoryview, /) -> "list[Buffer] | Throttled | Awaited | None": ...
 
-    def encode(self, response: Any, /) -> "list[Buffer]":
+    def encode(self, response: Any, /) -> "list[Buffer] | Throttled":
         """Returns the answer to the last request, which had to be awaited, as pieces to send."""
 
     def close(self) -> None: ...
@@ -58,11 +65,35 @@ class Owner(Protocol):
     def new_responder(self, client_host: str) -> Responder: ...
 
 
+class Held:
+    """What a connection awaits that its listener has not let in yet."""
+
+    __slots__ = ()
+
+    def then(self, deliver: Callable[[Any], object]) -> None:
+        """Nothing is delivered: the listener lets the connection in, or aborts it."""
+
+    def cancel(self) -> None:
+        """Nothing has to be stopped."""
+
+
+class Mute:
+    """What a throttled connection awaits instead of an answer: the end of the throttle time."""
+
+    __slots__ = ("cancel",)
+
+    def __init__(self, timer: asyncio.TimerHandle) -> None:
+        self.cancel = timer.cancel
+
+    def then(self, deliver: Callable[[Any], object]) -> None:
+        """Nothing is delivered: the timer calls the connection."""
+
+
 class Connection(asyncio.BufferedProtocol):
     """The asyncio side of one connection."""
 
     __slots__ = (
-        "_buffer", "_end", "_listener", "_pending", "_reading", "_responder", "_start", "_writable",
+        "_buffer", "_call_later", "_end", "_listener", "_pending", "_reading", "_responder", "_start", "_writable",
         "clock", "is_closing", "last_active", "peer", "transport",
     )  # fmt: skip
 
@@ -72,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, listener: Owner, loop: asyncio.AbstractEventLoop) -> None:
         self._listener = listener
         self.clock = loop.time
+        self._call_later = loop.call_later
         self.last_active = loop.time()
         self.peer = ("", 0)
         self.is_closing = False
@@ -90,8 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = transport.get_extra_info("peername")[:2]
         self._responder = self._listener.new_responder(self.peer[0])
         if not self._listener.admit(self):
-            self.is_closing = True
-            self.transport.abort()
+            self.abort()
 
     def connection_lost(self, exception: Exception | None) -> None:
         self.is_closing = True
@@ -126,6 +157,23 @@ class Connection(asyncio.BufferedProtocol):
         self._writable = True
         if self._pending is None:
             self._serve()
+
+    # ------------------------------------------------------------ the listener calls
+
+    def hold(self) -> None:
+        """Reads and serves nothing until the connection is let in."""
+        self._pending = Held()
+        self._pause_reading()
+
+    def let_in(self) -> None:
+        """Serves a connection that was held."""
+        self._unmute()
+
+    def abort(self) -> None:
+        """Closes the connection at once, whatever was not sent."""
+        if not self.is_closing:
+            self.is_closing = True
+            self.transport.abort()
 
     # ------------------------------------------------------------ serving
 
@@ -162,6 +210,9 @@ class Connection(asyncio.BufferedProtocol):
                     if size > FLUSH_AT:
                         self.transport.writelines(answers)
                         answers, size = [], 0
+                elif type(answer) is Throttled:
+                    answers += answer.answer
+                    self._mute(answer.seconds)
                 elif answer is not None:
                     self._pending = cast(Awaited, answer)
                     self._pending.then(self._deliver)
@@ -183,8 +234,23 @@ class Connection(asyncio.BufferedProtocol):
         except Exception:  # whoever resolves has other clients to answer
             self._fail()
             return
-        self.transport.writelines(answer)
+        if type(answer) is Throttled:
+            self.transport.writelines(answer.answer)
+            self._mute(answer.seconds)
+            return
+        self.transport.writelines(cast("list[Buffer]", answer))
         if self._writable:
+            self._serve()
+
+    def _mute(self, seconds: float) -> None:
+        """Reads and serves nothing for a time."""
+        self._pending = Mute(self._call_later(seconds, self._unmute))
+        self._pause_reading()
+
+    def _unmute(self) -> None:
+        self._pending = None
+        self.last_active = self.clock()
+        if self._writable and not self.is_closing:
             self._serve()
 
     def _fail(self) -> None:

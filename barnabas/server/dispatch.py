@@ -14,17 +14,23 @@ from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import Api
 from barnabas.api_handlers.session import Session
 from barnabas.errors import CloseConnection, KafkaError, MalformedMessage, UnknownServerError
+from barnabas.server.connection import Throttled
 from barnabas.wire.headers import read_request_header
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.types import Buffer
 
 if TYPE_CHECKING:
     from barnabas.broker import Broker
+    from barnabas.security.quotas.client_quotas import Meter
 
 logger = logging.getLogger(__name__)
 
 Buffers = list[Buffer]
+
+EXEMPT = frozenset({27})
+"""WriteTxnMarkers, which brokers send one another: their time counts for no client."""
 
 read_api_key = struct.Struct(">h").unpack_from
 
@@ -40,8 +46,10 @@ class Dispatcher:
         self._apis = session.promise.apis
         self._time_ms = broker.clock.time_ms
 
-    def respond(self, frame: memoryview) -> "Buffers | Later[Response] | None":
+    def respond(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
         """Returns the answer to the request in ``frame`` as pieces to send; a later answer; or None if there is none.
+
+        While quotas are set, the answer may have a throttle time.
 
         The next request may be served once a later answer has been encoded (:meth:`encode`).
 
@@ -67,15 +75,21 @@ class Dispatcher:
             if api_key == ApiVersionsRequest.api_key:
                 return unsupported_version(context).encode_frame(correlation_id, 0)
             raise CloseConnection(f"{declared.__name__} in version {version} is not answered here")
+        quotas = context.broker.quotas
+        context.meter = (
+            None if quotas is None else quotas.meter(self.session.principal.name, context.client_id, len(frame))
+        )
         request = declared.decode(frame, version=version, at=body)
         answer = handle(api, request, context)
+        if context.meter is not None:
+            return self._metered(answer, context.meter, api_key)
         if isinstance(answer, Later):
             if answer.response is None:
                 return answer
             answer = answer.response
         return None if answer is None else answer.encode_frame(correlation_id, version)
 
-    def encode(self, response: Response | CloseConnection) -> Buffers:
+    def encode(self, response: Response | CloseConnection) -> Buffers | Throttled:
         """Returns a later answer to the last request as pieces to send.
 
         :raises CloseConnection: it is that there is none
@@ -83,7 +97,42 @@ class Dispatcher:
         if isinstance(response, CloseConnection):
             raise response
         context = self.context
+        if context.meter is not None:
+            context.meter.go_on()
+            return self._throttled(response, context.meter)
         return response.encode_frame(context.correlation_id, context.api_version)
+
+    # ------------------------------------------------------------ quotas
+
+    def _metered(
+        self, answer: "Response | Later[Response] | None", meter: "Meter", api_key: int
+    ) -> "Buffers | Throttled | Later[Response] | None":
+        """Returns what :meth:`respond` returns, with what the request costs its client."""
+        if isinstance(answer, Later):
+            if answer.response is None:
+                meter.stop()
+                return answer
+            answer = answer.response
+        if answer is not None:
+            return self._throttled(answer, meter)
+        if api_key == ProduceRequest.api_key:  # acks=0: only the bytes count (``KafkaApis.handleProduceRequest``)
+            meter.count_produced()
+        return Throttled([], meter.throttle_ms / 1000) if meter.throttle_ms else None
+
+    def _throttled(self, response: Response, meter: "Meter") -> Buffers | Throttled:
+        """Encodes the response, with its throttle time (``KafkaApis.sendResponseMaybeThrottle``)."""
+        context, api_key = self.context, response.request.api_key
+        if api_key == ProduceRequest.api_key:
+            meter.count_produced()
+        elif api_key in EXEMPT:
+            meter.is_exempt = True
+        meter.count_mutations()
+        meter.count_time()
+        if meter.throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = meter.throttle_ms
+        pieces = response.encode_frame(context.correlation_id, context.api_version)
+        meter.count_time()
+        return Throttled(pieces, meter.throttle_ms / 1000) if meter.throttle_ms else pieces
 
     def close(self) -> None:
         """Ends the session: the connection is closed."""

@@ -6,12 +6,13 @@ Knows nothing of what connections carry.
 import asyncio
 import logging
 import socket
-from collections import Counter
+from collections import Counter, deque
 
 from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
 from barnabas.broker import Broker
 from barnabas.config.endpoints import Endpoint
+from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection
 from barnabas.server.dispatch import Dispatcher
@@ -74,6 +75,7 @@ class Listener:
         self._receive_buffer: int = config["socket.receive.buffer.bytes"]
         self._backlog: int = config["socket.listen.backlog.size"]
         self.connections: set[Connection] = set()
+        self._arriving: deque[Connection] = deque()  # accepted, and not let in yet
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -109,6 +111,9 @@ class Listener:
             server.close()
         for listening in self._sockets[len(self._servers) :]:
             listening.close()
+        for connection in self._arriving:
+            connection.abort()
+        self._arriving.clear()
         for connection in list(self.connections):
             connection.close("the broker is stopping", level=logging.DEBUG)
 
@@ -131,21 +136,58 @@ class Listener:
     # ------------------------------------------------------------ a connection calls
 
     def admit(self, connection: Connection) -> bool:
-        """Returns whether the connection may stay (``max.connections``, ``max.connections.per.ip``)."""
+        """Returns whether the connection may stay; it may have to wait (``max.connection.creation.rate``, KIP-612)."""
         if self._is_stopping:  # it was accepted before the listener stopped, and nobody would close it
             return False
-        host = connection.peer[0]
-        if refusal := self.census.refuses(host, self._broker):
+        rates = self._broker.connection_rates
+        if rates is None and not self._arriving:
+            return self._let_in(connection)
+        if not self._arriving:
+            wait_ms = 0 if rates is None else rates.arrives(self.endpoint.name)
+            if not wait_ms:
+                return self._let_in(connection)
+            self._wait(wait_ms)
+        elif len(self._arriving) >= self._backlog:
+            return False
+        connection.hold()
+        self._arriving.append(connection)
+        return True
+
+    def _wait(self, milliseconds: int) -> None:
+        self._broker.scheduler.call_later(milliseconds / 1000, self._let_next_in)
+
+    def _let_next_in(self) -> None:
+        """Lets those in that have waited long enough: as Kafka's acceptor, one after the other."""
+        while self._arriving:
+            connection = self._arriving.popleft()
+            if not connection.is_closing:
+                if not self._let_in(connection):
+                    connection.abort()
+                elif connection in self.connections:
+                    connection.let_in()
+            rates = self._broker.connection_rates
+            if self._arriving and rates is not None and (wait_ms := rates.arrives(self.endpoint.name)):
+                self._wait(wait_ms)
+                return
+
+    def _let_in(self, connection: Connection) -> bool:
+        """Returns whether the connection may stay: by the quota of its address, and by the numbers of connections."""
+        host, rates = connection.peer[0], self._broker.connection_rates
+        if rates is not None and (throttle_ms := rates.refuses(self.endpoint.name, host)):
+            connection.hold()
+            self._broker.scheduler.call_later(throttle_ms / 1000, connection.abort)
+            return True
+        if refusal := self.census.refuses(host, self._broker, self.endpoint.name):
             logger.warning("Refusing a connection from %s: %s", host, refusal)
             return False
-        self.census.enter(host)
+        self.census.enter(host, self.endpoint.name)
         self.connections.add(connection)
         return True
 
     def forget(self, connection: Connection) -> None:
         if connection in self.connections:
             self.connections.remove(connection)
-            self.census.leave(connection.peer[0])
+            self.census.leave(connection.peer[0], self.endpoint.name)
             if not self.connections:
                 self._is_empty.set()
 
@@ -173,16 +215,19 @@ class Census:
 
     def __init__(self) -> None:
         self._by_host: Counter[str] = Counter()
+        self._by_listener: Counter[str] = Counter()
 
     @property
     def total(self) -> int:
         return self._by_host.total()
 
-    def refuses(self, host: str, broker: Broker) -> str | None:
+    def refuses(self, host: str, broker: Broker, listener: str) -> str | None:
         """Returns why no other connection from that host is allowed; None if it is."""
         config = broker.config
         if self.total >= config["max.connections"]:
             return f"{self.total} are connected (max.connections)"
+        if self._by_listener[listener] >= ListenerConfigs(config, listener)["max.connections"]:
+            return f"{self._by_listener[listener]} are connected to {listener} (its max.connections)"
         most = config["max.connections.per.ip"]
         for entry in config["max.connections.per.ip.overrides"].split(","):
             of_host, _, number = entry.rpartition(":")
@@ -192,10 +237,12 @@ class Census:
             return f"{self._by_host[host]} are connected from there (max.connections.per.ip)"
         return None
 
-    def enter(self, host: str) -> None:
+    def enter(self, host: str, listener: str) -> None:
         self._by_host[host] += 1
+        self._by_listener[listener] += 1
 
-    def leave(self, host: str) -> None:
+    def leave(self, host: str, listener: str) -> None:
+        self._by_listener[listener] -= 1
         self._by_host[host] -= 1
         if not self._by_host[host]:
             del self._by_host[host]

@@ -69,7 +69,7 @@ def answer(api, version, request, error):
     failing = api.within(api.versions)
     failing.request, failing.handle = api.request, fail
     session = Session(listener="PLAINTEXT", client_host="127.0.0.1", promise=Promise({api.key: failing}))
-    dispatcher = Dispatcher(SimpleNamespace(clock=ManualClock()), session)
+    dispatcher = Dispatcher(SimpleNamespace(clock=ManualClock(), quotas=None), session)
     pieces = dispatcher.respond(memoryview(framed(request, version, 7))[4:])
     frame = b"".join(pieces)
     size, correlation_id = struct.unpack_from(">ii", frame)

@@ -5,10 +5,11 @@ import struct
 import pytest
 
 from barnabas.api_handlers.answering import Later
+from barnabas.clock import ManualClock
 from barnabas.errors import CloseConnection
 from barnabas.server import connection as module
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool
-from barnabas.server.connection import Connection
+from barnabas.server.connection import Connection, Throttled
 
 
 class Transport:
@@ -51,6 +52,8 @@ class Echo:
         if data.startswith(b"later"):
             self.laters.append(Later())
             return self.laters[-1]
+        if data.startswith(b"too much"):
+            return Throttled([b"<", data, b">"], 2.0)
         if data.startswith(b"hang up"):
             raise CloseConnection("asked to")
         if data.startswith(b"bug"):
@@ -58,7 +61,8 @@ class Echo:
         return None if data.startswith(b"quiet") else [b"<", data, b">"]
 
     def encode(self, response):
-        return [b"<", bytes(response), b">"]
+        answer = [b"<", bytes(response), b">"]
+        return Throttled(answer, 2.0) if bytes(response).startswith(b"too much") else answer
 
     def close(self):
         self.is_closed = True
@@ -81,8 +85,11 @@ class Owner:
 
 
 class Loop:
-    def time(self):
-        return 0.0
+    """An event loop in which time passes when the test says so."""
+
+    def __init__(self):
+        self.clock = ManualClock()
+        self.time, self.call_later = self.clock.monotonic, self.clock.call_later
 
 
 @pytest.fixture
@@ -99,7 +106,8 @@ def client(served):
 class Client:
     def __init__(self, owner):
         self.owner = owner
-        self.connection = Connection(self.owner, Loop())
+        self.loop = Loop()
+        self.connection = Connection(self.owner, self.loop)
         self.transport = Transport()
         self.connection.connection_made(self.transport)
 
@@ -239,3 +247,63 @@ def test_a_lost_connection_cancels_what_it_waits_for(client, served):
     assert served.is_closed
     served.laters[0].resolve(b"too late")
     assert client.transport.written == b""
+
+
+# ---------------------------------------------------------------- throttling
+
+
+def test_a_throttled_client_is_answered_at_once_and_read_later(client, served):
+    client.send(frame(b"one") + frame(b"too much") + frame(b"two"))
+    assert client.transport.written == b"<one><too much>"
+    assert not client.transport.is_reading
+    assert client.connection.is_waiting, "which keeps it from being closed as idle"
+    client.loop.clock.advance(1.9)
+    assert served.frames == [b"one", b"too much"]
+    client.loop.clock.advance(0.1)
+    assert client.transport.written == b"<one><too much><two>"
+    assert client.transport.is_reading
+    client.send(frame(b"three"))
+    assert client.transport.written.endswith(b"<three>")
+
+
+def test_a_later_answer_throttles_too(client, served):
+    client.send(frame(b"later") + frame(b"two"))
+    served.laters[0].resolve(b"too much, late")
+    assert client.transport.written == b"<too much, late>"
+    client.loop.clock.advance(2)
+    assert client.transport.written == b"<too much, late><two>"
+
+
+def test_a_throttled_client_that_does_not_read_is_served_when_it_does(client, served):
+    client.send(frame(b"too much") + frame(b"two"))
+    client.connection.pause_writing()
+    client.loop.clock.advance(2)
+    assert served.frames == [b"too much"]
+    assert not client.transport.is_reading
+    client.connection.resume_writing()
+    assert served.frames == [b"too much", b"two"]
+    assert client.transport.is_reading
+
+
+def test_a_client_that_may_write_again_waits_all_the_same(client, served):
+    client.send(frame(b"too much") + frame(b"two"))
+    client.connection.pause_writing()
+    client.connection.resume_writing()
+    assert served.frames == [b"too much"]
+    assert not client.transport.is_reading
+
+
+def test_a_throttled_client_that_goes_leaves_nothing_behind(client, served):
+    client.send(frame(b"too much") + frame(b"two"))
+    client.connection.connection_lost(None)
+    client.loop.clock.advance(5)
+    assert served.frames == [b"too much"]
+    assert served.is_closed
+
+
+def test_who_is_held_is_served_once_he_is_let_in(client, served):
+    client.connection.hold()
+    assert not client.transport.is_reading
+    client.connection.let_in()
+    client.send(frame(b"one"))
+    assert served.frames == [b"one"]

@@ -5,13 +5,39 @@ an error as the exception that it is, or None.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
 from barnabas.security.acls import Acl, AclFilter
 
 # ---------------------------------------------------------------- topics
+
+
+class MutationQuota(Protocol):
+    """What a client may change of the cluster (KIP-599; ``ControllerRequestContext.applyPartitionChangeQuota``)."""
+
+    def begin(self) -> None:
+        """Forgets what was counted: the command is decided from its beginning, for the first time or again."""
+
+    def count(self, partitions: int) -> None:
+        """Counts partitions that are to be created or deleted.
+
+        :raises ThrottlingQuotaExceeded: the quota is used up, and refuses what goes beyond it
+        """
+
+
+class NoQuota:
+    """Lets a client change what it wants."""
+
+    def begin(self) -> None:
+        """Has nothing to forget."""
+
+    def count(self, partitions: int) -> None:
+        """Counts nothing."""
+
+
+NO_QUOTA = NoQuota()
 
 
 class NewTopic(NamedTuple):
@@ -27,6 +53,7 @@ class NewTopic(NamedTuple):
 class CreateTopics(NamedTuple):
     topics: Sequence[NewTopic]
     validate_only: bool = False
+    quota: MutationQuota = NO_QUOTA
 
 
 class CreatedTopic(NamedTuple):
@@ -44,6 +71,7 @@ class DeleteTopics(NamedTuple):
     """Names each topic by name, or by id; the id is zero where there is a name."""
 
     topics: Sequence[tuple[str | None, bytes]]
+    quota: MutationQuota = NO_QUOTA
 
 
 class DeletedTopic(NamedTuple):
@@ -61,6 +89,7 @@ class MorePartitions(NamedTuple):
 class CreatePartitions(NamedTuple):
     topics: Sequence[MorePartitions]
     validate_only: bool = False
+    quota: MutationQuota = NO_QUOTA
 
 
 class TopicResult(NamedTuple):

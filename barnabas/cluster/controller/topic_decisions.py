@@ -15,6 +15,7 @@ from barnabas.cluster.controller.commands import (
     DeletedTopic,
     DeleteTopics,
     MorePartitions,
+    MutationQuota,
     NewTopic,
     TopicResult,
 )
@@ -33,6 +34,7 @@ from barnabas.errors import (
     InvalidTopicException,
     KafkaError,
     PolicyViolation,
+    ThrottlingQuotaExceeded,
     TopicAlreadyExists,
     UnknownServerError,
     UnknownTopicId,
@@ -58,13 +60,14 @@ Assignments = dict[int, tuple[int, ...]]
 
 def create_topics(command: CreateTopics, image: MetadataImage, around: Surroundings) -> Decision:
     """Creates each topic by itself: an error of one does not affect the others."""
+    command.quota.begin()
     times = Counter(topic.name for topic in command.topics)
     reserved = times.get(CLUSTER_METADATA) == 1
     wanted = [topic for topic in command.topics if times[topic.name] == 1 and topic.name != CLUSTER_METADATA]
     doubled = [name for name, count in times.items() if count > 1]
     try:
         check_total(wanted, around)
-        records, results = make_topics(wanted, image, around)
+        records, results = make_topics(wanted, image, around, command.quota)
     except PolicyViolation as error:
         records, results = [], [CreatedTopic(topic.name, error) for topic in wanted]
     results += [CreatedTopic(name, InvalidRequest("Duplicate topic name.")) for name in doubled]
@@ -85,7 +88,7 @@ def check_total(topics: Iterable[NewTopic], around: Surroundings) -> None:
 
 
 def make_topics(
-    topics: Sequence[NewTopic], image: MetadataImage, around: Surroundings
+    topics: Sequence[NewTopic], image: MetadataImage, around: Surroundings, quota: MutationQuota
 ) -> tuple[list[object], list[CreatedTopic]]:
     """Returns records and results.
 
@@ -99,6 +102,7 @@ def make_topics(
             check_new_name(topic.name, image, collisions)
             configs = checked_configs(topic, around)
             assignments = assigned(topic, image, around)
+            quota.count(len(assignments))
         except KafkaError as error:
             results.append(CreatedTopic(topic.name, error))
             continue
@@ -271,6 +275,7 @@ def new_partition(topic_id: bytes, index: int, broker_ids: Sequence[int], image:
 
 def create_partitions(command: CreatePartitions, image: MetadataImage, around: Surroundings) -> Decision:
     """Raises the number of partitions of existing topics, each by itself."""
+    command.quota.begin()
     times = Counter(topic.name for topic in command.topics)
     records: list[object] = []
     results = [TopicResult(name, InvalidRequest("Duplicate topic name.")) for name, count in times.items() if count > 1]
@@ -278,7 +283,7 @@ def create_partitions(command: CreatePartitions, image: MetadataImage, around: S
         if times[topic.name] > 1:
             continue
         try:
-            added = more_partitions(topic, image, around, room=MAX_RECORDS - len(records))
+            added = more_partitions(topic, image, around, command.quota, room=MAX_RECORDS - len(records))
         except KafkaError as error:
             results.append(TopicResult(topic.name, error))
         else:
@@ -288,7 +293,7 @@ def create_partitions(command: CreatePartitions, image: MetadataImage, around: S
 
 
 def more_partitions(
-    wanted: MorePartitions, image: MetadataImage, around: Surroundings, room: int
+    wanted: MorePartitions, image: MetadataImage, around: Surroundings, quota: MutationQuota, room: int
 ) -> list[PartitionRecord]:
     topic = image.topics_by_name.get(wanted.name)
     if topic is None:
@@ -303,6 +308,7 @@ def more_partitions(
         )
     replication_factor = len(topic.partitions[0].replicas)
     if wanted.assignments is None:
+        quota.count(added)
         if added > room:
             raise UnknownServerError
         assignments: Sequence[Sequence[int]] = place(image.brokers, added, replication_factor, around.random)
@@ -313,6 +319,7 @@ def more_partitions(
                 f"Attempted to add {added} additional partition(s), "
                 f"but only {len(assignments)} assignment(s) were specified."
             )
+        quota.count(added)
         for broker_ids in assignments:
             check_assignment(broker_ids, image, replication_factor)
         if added > room:
@@ -325,6 +332,7 @@ def more_partitions(
 
 def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundings) -> Decision:
     """Deletes each topic, named by name or id. A topic that is named twice is refused."""
+    command.quota.begin()
     names = Counter(name for name, topic_id in command.topics if name is not None and topic_id == ZERO_UUID)
     ids = Counter(topic_id for name, topic_id in command.topics if name is None and topic_id != ZERO_UUID)
     by_name = {
@@ -343,8 +351,19 @@ def delete_topics(command: DeleteTopics, image: MetadataImage, around: Surroundi
         else:
             refusal = InvalidRequest("You may not specify both topic name and topic id.")
             results += [DeletedTopic(name, topic_id, refusal)] * command.topics.count((name, topic_id))
+    results = [counted(result, image, command.quota) for result in results]
     records: list[object] = [RemoveTopicRecord(topic_id=result.id) for result in results if result.error is None]
     return Decision(records, results)
+
+
+def counted(result: DeletedTopic, image: MetadataImage, quota: MutationQuota) -> DeletedTopic:
+    """Counts the partitions of a topic that is deleted. Returns a refusal if there may be no more of that."""
+    if result.error is None:
+        try:
+            quota.count(len(image.topics_by_id[result.id].partitions))
+        except ThrottlingQuotaExceeded as refusal:
+            return result._replace(error=refusal)
+    return result
 
 
 def deleted_by_id(topic_id: bytes, times: int, image: MetadataImage) -> DeletedTopic:

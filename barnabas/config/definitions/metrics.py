@@ -40,7 +40,15 @@ CONFIGS = (
         LOW,
         "The largest batch of metrics that a client may push, compressed.",
     ),
-    ConfigDef("quota.window.num", INT, 11, at_least(1), LOW, "How many samples clients' rates are measured over."),
+    ConfigDef(
+        "quota.window.num",
+        INT,
+        11,
+        at_least(1),
+        LOW,
+        "How many samples clients' rates are measured over.",
+        in_effect=True,
+    ),
     ConfigDef(
         "replication.quota.window.num",
         INT,
@@ -64,8 +72,17 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How many samples the rate of changes to the cluster is measured over.",
+        in_effect=True,
     ),
-    ConfigDef("quota.window.size.seconds", INT, 1, at_least(1), LOW, "How long one sample of a client's rate is."),
+    ConfigDef(
+        "quota.window.size.seconds",
+        INT,
+        1,
+        at_least(1),
+        LOW,
+        "How long one sample of a client's rate is.",
+        in_effect=True,
+    ),
     ConfigDef(
         "replication.quota.window.size.seconds",
         INT,
@@ -89,6 +106,7 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How long one sample of the rate of changes to the cluster is.",
+        in_effect=True,
     ),
     ConfigDef(
         "client.quota.callback.class",

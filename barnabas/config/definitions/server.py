@@ -201,8 +201,9 @@ CONFIGS = (
         MAX_INT,
         at_least(0),
         MEDIUM,
-        "How many connections per second the broker accepts.",
+        "How many connections per second the broker accepts; with a listener's prefix, on that listener.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "connections.max.idle.ms",

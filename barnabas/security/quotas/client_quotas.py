@@ -143,7 +143,10 @@ class Meter:
     (:meth:`go_on`): only the time that the loop spends on it counts.
     """
 
-    __slots__ = ("_counted_s", "_quotas", "_running_since", "_spent_s", "client", "is_exempt", "size", "throttle_ms")
+    __slots__ = (
+        "_counted_s", "_is_told", "_mutations", "_quotas", "_running_since", "_spent_s", "client", "is_exempt", "size",
+        "throttle_ms",
+    )  # fmt: skip
 
     def __init__(self, quotas: ClientQuotas, client: Client, size: int) -> None:
         self._quotas = quotas
@@ -154,6 +157,8 @@ class Meter:
         self._running_since: float | None = quotas.time()
         self._spent_s = 0.0
         self._counted_s = 0.0
+        self._mutations: Mutations | None = None
+        self._is_told = False  # whether the client is told a throttle time for what was spent
 
     # ------------------------------------------------------------ time
 
@@ -168,10 +173,9 @@ class Meter:
         self.stop()
         self._running_since = self._quotas.time()
 
-    def count_time(self, *, throttles: bool = True) -> None:
-        """Records the time that was spent and not recorded yet. At most one sample's length is throttled for it.
-
-        :param throttles: False for what comes after the throttle time was told
+    def count_time(self) -> None:
+        """Records the time that was spent and not recorded yet. Only the first call throttles the client: what comes
+        later is spent on an answer that has its throttle time. At most one sample's length is throttled for it.
         """
         requests = self.client.requests
         if requests is None or self.is_exempt:
@@ -180,11 +184,12 @@ class Meter:
             self.go_on()
         spent_s, self._counted_s = self._spent_s - self._counted_s, self._spent_s
         now_ms = self._quotas.now_ms()
-        if throttles:
+        if self._is_told:
+            requests.rate.record(spent_s * 100, now_ms)
+        else:
             throttle_ms = requests.record(spent_s * 100, now_ms)
             self._throttle(min(throttle_ms, self._quotas.windows.length_ms))
-        else:
-            requests.rate.record(spent_s * 100, now_ms)
+            self._is_told = True
 
     # ------------------------------------------------------------ bytes
 
@@ -218,15 +223,23 @@ class Meter:
 
     # ------------------------------------------------------------ changes of the cluster
 
-    def mutations(self, *, is_strict: bool) -> "Mutations | None":
-        """Returns the quota of the partitions that the request creates or deletes; None if there is none."""
-        limited = self.client.mutations
-        return None if limited is None else Mutations(limited, self._quotas, is_strict=is_strict)
+    def mutations(self, *, is_strict: bool, throttles: bool = True) -> "Mutations | None":
+        """Returns the quota of the partitions that the request creates or deletes; None if there is none.
 
-    def count_mutations(self, mutations: "Mutations | None") -> None:
+        :param throttles: whether the client is throttled for what it changes, and for what is refused
+        """
+        limited = self.client.mutations
+        if limited is None:
+            return None
+        mutations = Mutations(limited, self._quotas, is_strict=is_strict)
+        if throttles:
+            self._mutations = mutations
+        return mutations
+
+    def count_mutations(self) -> None:
         """Throttles the client by what the request has changed, or was refused."""
-        if mutations is not None:
-            self._throttle(mutations.throttle_ms)
+        if self._mutations is not None:
+            self._throttle(self._mutations.throttle_ms)
 
     def _throttle(self, throttle_ms: int) -> None:
         self.throttle_ms = max(self.throttle_ms, throttle_ms)
