@@ -14,7 +14,8 @@ from barnabas import __version__
 COMMANDS = {
     "serve": "Start a broker.",
     "topics": "Create, list, describe, alter and delete topics.",
-    "configs": "Describe and alter configs of topics, brokers, loggers, groups and client metrics.",
+    "configs": "Describe and alter configs of topics, brokers, groups, users, clients and more.",
+    "acls": "Add, remove and list ACLs.",
     "produce": "Write records to a topic, one per line of input.",
     "consume": "Read records and print them, one per line.",
     "groups": "List, describe and delete groups, and reset their offsets.",

@@ -6,8 +6,8 @@ Knows nothing of how groups are described; it takes their views, and an admin cl
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.cli.coordinator_requests import coordinators
 from barnabas.cli.group_views import CLASSIC, CONSUMER, SHARE, STREAMS, GroupView, MemberView
+from barnabas.cli.requests import coordinators
 from barnabas.cli.share_offsets import share_offsets
 
 Row = dict[str, Any]

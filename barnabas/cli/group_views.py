@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from barnabas.cli.client import check_code
-from barnabas.cli.coordinator_requests import send_to_coordinator
+from barnabas.cli.requests import send_to_coordinator
 from barnabas.errors import GroupIdNotFound
 
 TopicAndPartition = tuple[str, int]

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from barnabas.cli.client import check_code, error_name
-from barnabas.cli.coordinator_requests import send_to_coordinator
 from barnabas.cli.group_views import TopicAndPartition
+from barnabas.cli.requests import send_to_coordinator
 
 UNKNOWN = -1
 

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient
 
 from barnabas.cli import commands
-from barnabas.cli.coordinator_requests import send_to_coordinator
+from barnabas.cli.requests import send_to_coordinator
 from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 from .test_console_tools import Tools, rows

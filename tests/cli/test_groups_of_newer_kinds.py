@@ -3,7 +3,7 @@
 import pytest
 from kafka import KafkaAdminClient
 
-from barnabas.cli.coordinator_requests import send_to_coordinator
+from barnabas.cli.requests import send_to_coordinator
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest

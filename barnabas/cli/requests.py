@@ -1,4 +1,4 @@
-"""Requests that kafka-python has no classes for, sent by its admin client to a group's coordinator.
+"""Requests in Barnabas's own classes, sent by kafka-python's admin client to any broker or to a group's coordinator.
 
 Knows nothing of any particular request. kafka-python's connections send them, so they use its TLS and SASL settings.
 """
@@ -8,6 +8,14 @@ from typing import Any
 
 from barnabas.wire.headers import RequestHeader, ResponseHeader
 from barnabas.wire.message import Request, Response
+
+
+def send_to_any(admin: Any, request: Request) -> Any:
+    """Sends a request to a broker of the cluster, in the newest version that both know, and returns the response.
+
+    :raises kafka.errors.KafkaError: the broker cannot be reached, or does not support the request
+    """
+    return admin._manager.run(admin._manager.send, ApiMessage(request))
 
 
 def send_to_coordinator(admin: Any, group_id: str, request: Request) -> Any:
