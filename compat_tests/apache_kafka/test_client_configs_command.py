@@ -1,0 +1,129 @@
+"""``barnabas configs`` for users, clients and IPs beside kafka-configs.sh: what one alters, the other describes."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from barnabas.cli import commands
+
+from .apache import ApacheKafka, KafkaUnavailable, jars
+from .test_console_tools import Tools
+
+Entities = dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+    try:
+        jars()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    with ApacheKafka(tmp_path_factory.mktemp("configs")) as broker:
+        tools = Tools(broker.bootstrap)
+        yield tools
+        assert tools.process.stdin is not None
+        tools.process.stdin.close()
+        tools.process.wait()
+
+
+def run(tools: Tools, *arguments: str) -> Result:
+    return CliRunner().invoke(commands.barnabas, ["configs", "--bootstrap-server", tools.bootstrap, *arguments])
+
+
+def ours(tools: Tools, *arguments: str) -> Entities:
+    """The configs by entity, as kafka-configs names it."""
+    ran = run(tools, "--describe", *arguments, "--json")
+    assert ran.exit_code == 0, ran.output
+    return {
+        named(row["entity"]): {key: str(value) for key, value in row["configs"].items()}
+        for row in json.loads(ran.stdout)
+    }
+
+
+def named(entity: dict[str, Any]) -> str:
+    names = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+    told = []
+    for kind, name in entity.items():
+        told.append(f"the default {names[kind]}" if name is None else f"{names[kind]} '{name}'")
+    return ", ".join(told)
+
+
+def theirs(tools: Tools, *arguments: str) -> Entities:
+    found: Entities = {}
+    for line in tools.configs("--describe", *arguments).splitlines():
+        told = re.fullmatch(r"(?:Quota|SCRAM credential) configs for (.*) are (.*)", line)
+        assert told, line
+        pairs: Iterator[list[str]] = (each.split("=", 1) for each in told[2].split(", "))
+        found.setdefault(told[1], {}).update((key, value) for key, value in pairs)
+    return found
+
+
+SELECTIONS = {
+    "a user": ["--entity-type", "users", "--entity-name", "alice"],
+    "users' default": ["--entity-type", "users", "--entity-default"],
+    "a client": ["--entity-type", "clients", "--entity-name", "c"],
+    "clients' default": ["--entity-type", "clients", "--entity-default"],
+    "a client of a user": ["--entity-type", "users", "--entity-name", "alice", "--entity-type", "clients",
+                           "--entity-name", "c"],
+    "a client of users' default": ["--entity-type", "users", "--entity-default", "--entity-type", "clients",
+                                   "--entity-name", "c"],
+    "an address": ["--entity-type", "ips", "--entity-name", "10.0.0.1"],
+    "addresses' default": ["--entity-type", "ips", "--entity-default"],
+}  # fmt: skip
+ALL = [["--entity-type", "users"], ["--entity-type", "clients"], ["--entity-type", "ips"],
+       ["--entity-type", "users", "--entity-type", "clients"]]  # fmt: skip
+
+
+def test_quotas(tools: Tools) -> None:
+    for number, (kind, words) in enumerate(SELECTIONS.items()):
+        quotas = "connection_creation_rate=5" if "ips" in words else f"producer_byte_rate={1000 + number}"
+        if "ips" not in words:
+            quotas += ",request_percentage=12.5"
+        altered = run(tools, "--alter", *words, "--add-config", quotas)
+        assert altered.exit_code == 0, (kind, altered.output)
+        assert ours(tools, *words) == theirs(tools, *words) != {}, kind
+    for words in ALL:
+        assert ours(tools, *words) == theirs(tools, *words) != {}
+    for words in SELECTIONS.values():
+        deleted = "connection_creation_rate" if "ips" in words else "producer_byte_rate,request_percentage"
+        assert run(tools, "--alter", *words, "--delete-config", deleted).exit_code == 0
+    assert [ours(tools, *words) for words in ALL] == [{}, {}, {}, {}]
+
+
+def test_credentials(tools: Tools) -> None:
+    alice = SELECTIONS["a user"]
+    credentials = "SCRAM-SHA-256=[iterations=8192,password=a,b=c],SCRAM-SHA-512=[password=secret]"
+    altered = run(tools, "--alter", *alice, "--add-config", f"{credentials},producer_byte_rate=7")
+    assert altered.output == "Altered user alice\n"
+    tools.configs(
+        "--alter", "--entity-type", "users", "--entity-name", "bob", "--add-config", "SCRAM-SHA-256=[password=b]"
+    )
+    told = ours(tools, "--entity-type", "users")
+    assert told == theirs(tools, "--entity-type", "users")
+    assert told["user-principal 'alice'"] == {
+        "SCRAM-SHA-256": "iterations=8192", "SCRAM-SHA-512": "iterations=4096", "producer_byte_rate": "7.0",
+    }  # fmt: skip
+    assert ours(tools, *alice) == theirs(tools, *alice)
+    run(tools, "--alter", "--user", "alice", "--delete-config", "SCRAM-SHA-256,SCRAM-SHA-512,producer_byte_rate")
+    assert list(ours(tools, "--entity-type", "users")) == ["user-principal 'bob'"]
+
+
+def test_what_is_refused(tools: Tools) -> None:
+    for words, told in (
+        (["--user", "alice", "--add-config", "SCRAM-SHA-256=[password=]"], "SCRAM-SHA-256 must be [iterations=N,"),
+        (["--user", "alice", "--add-config", "SCRAM-SHA-256=[iterations=1,password=secret]"], "Too few iterations"),
+        (["--user-defaults", "--add-config", "SCRAM-SHA-256=[password=secret]"], "--entity-type users and a name only"),
+        (["--user", "alice", "--add-config", "producer_byte_rate=secret"], "A quota must be a number"),
+        (["--user", "alice", "--add-config", "no_such_quota=5"], "no_such_quota"),
+        (["--user", "alice", "--topic", "t", "--add-config", "a=5"], "Only users and clients can be combined"),
+        (["--entity-type", "users", "--add-config", "producer_byte_rate=5"], "--alter needs the name"),
+        (["--ip", "no address", "--add-config", "connection_creation_rate=5"], "no address"),
+    ):  # fmt: skip
+        refused = run(tools, "--alter", *words)
+        assert refused.exit_code and told in refused.output, (words, refused.output)
+        assert "=secret" not in refused.output
+    assert run(tools, "--alter", "--user", "alice", "--delete-config", "SCRAM-SHA-256").exit_code == 1
