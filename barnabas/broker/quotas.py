@@ -20,9 +20,14 @@ from barnabas.security.quotas.rates import Windows
 MAX_CREATION_RATE = "max.connection.creation.rate"
 
 
-def windows(config: BrokerConfig, prefix: str = "") -> Windows:
-    """Returns the samples that quotas are measured over."""
-    return Windows(config[f"{prefix}quota.window.num"], config[f"{prefix}quota.window.size.seconds"] * 1000)
+def windows(config: BrokerConfig) -> Windows:
+    """Returns the samples that quotas of clients and connections are measured over."""
+    return Windows(config["quota.window.num"], config["quota.window.size.seconds"] * 1000)
+
+
+def mutation_windows(config: BrokerConfig) -> Windows:
+    """Returns the samples whose tokens make the burst of changes to the cluster."""
+    return Windows(config["controller.quota.window.num"], config["controller.quota.window.size.seconds"] * 1000)
 
 
 def client_quotas(
@@ -32,7 +37,7 @@ def client_quotas(
     values = [(entity, key, record.value) for (entity, key), record in image.quotas.items() if key in KINDS]
     if not values:
         return None
-    quotas = before or ClientQuotas(clock.monotonic, windows(config), windows(config, "controller."))
+    quotas = before or ClientQuotas(clock.monotonic, windows(config), mutation_windows(config))
     quotas.change(values)
     return quotas
 
