@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from barnabas.api_handlers.registry import APIS
+from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.cli import pipeline as pipeline_command
 from barnabas.config import definitions
 from barnabas.config.definition import DOUBLE, MAX_DOUBLE, MAX_INT, MAX_LONG, ConfigDef, text_of
@@ -64,7 +65,13 @@ def main() -> None:
 
 def pages() -> dict[str, str]:
     """Each file's text by its name."""
-    return {"configs.md": configs(), "apis.md": apis(), "errors.md": errors(), "pipeline.md": pipeline()}
+    return {
+        "configs.md": configs(),
+        "apis.md": apis(),
+        "rights.md": rights(),
+        "errors.md": errors(),
+        "pipeline.md": pipeline(),
+    }
 
 
 def configs() -> str:
@@ -165,6 +172,32 @@ PROTOCOL = "https://kafka.apache.org/protocol.html#The_Messages_"
 def name_of(request: type) -> str:
     """The API's name."""
     return request.__name__.removesuffix("Request")
+
+
+def rights() -> str:
+    """What each API needs the right for."""
+    rows = []
+    for key, api in APIS.items():
+        name, entry = api.request.__name__.removesuffix("Request"), RIGHTS[key]
+        if not entry.needs:
+            rows.append((name, str(key), "", "", entry.note))
+        for number, need in enumerate(entry.needs):
+            kind = need.kind.name.title().replace("_", "")
+            rows.append(
+                (*((name, str(key)) if number == 0 else ("", "")), f"`{need.operation.name}`", kind, need.without)
+            )
+        if entry.needs and entry.note:
+            rows.append(("", "", "", "", entry.note))
+    return "\n".join(
+        [
+            "# Rights\n",
+            GENERATED,
+            "With `authorizer.class.name`, each API asks for these rights, as Apache Kafka 4.3 does. Without an "
+            "authorizer everybody may do everything. READ, WRITE, DELETE and ALTER imply DESCRIBE, and ALTER_CONFIGS "
+            "implies DESCRIBE_CONFIGS. An API without an operation needs no right.\n",
+            table(("API", "key", "operation", "on", "without it"), rows),
+        ]
+    )
 
 
 def errors() -> str:

@@ -16,7 +16,7 @@ def generate():
     return module
 
 
-@pytest.mark.parametrize("name", ["configs.md", "apis.md", "errors.md", "pipeline.md"])
+@pytest.mark.parametrize("name", ["configs.md", "apis.md", "rights.md", "errors.md", "pipeline.md"])
 def test_the_file_is_what_make_docs_writes(generate, name):
     assert (DOCS / "reference" / name).read_text("utf-8") == generate.pages()[name], "run `make docs`"
 

@@ -50,10 +50,16 @@ def error_response(request: Request, error: KafkaError, version: int) -> Respons
 
     :raises CloseConnection: a response to this request has no place for an error in that version
     """
-    _ = APIS[request.api_key].handle  # imports the module, which registers its shape
-    response: Response = SHAPES.get(type(request), derived)(request, error, version)
+    response = shaped(request, error, version)
     if not has_error(response, version):
         raise CloseConnection(f"{type(request).__name__} version {version} has no place for the error: {error}")
+    return response
+
+
+def shaped(request: Request, error: KafkaError, version: int) -> Response:
+    """Returns the response with the error wherever it has a place for it, even if it has none."""
+    _ = APIS[request.api_key].handle  # imports the module, which registers its shape
+    response: Response = SHAPES.get(type(request), derived)(request, error, version)
     return response
 
 

@@ -28,16 +28,19 @@ from barnabas.errors import (
     KafkaStorageError,
     NotLeaderOrFollower,
     OffsetOutOfRange,
+    TopicAuthorizationFailed,
     UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
 from barnabas.log.files import NotCached
 from barnabas.log.partition_log import PartitionLog
+from barnabas.security.acls import Operation, ResourceType
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.types import ZERO_UUID
 
 if TYPE_CHECKING:
+    from barnabas.api_handlers.access import Access
     from barnabas.api_handlers.message_sets import MessageSets
 
 TopicData = FetchResponse.FetchableTopicResponse
@@ -71,8 +74,13 @@ MISSING = (UnknownTopicOrPartition, UnknownTopicId)
 
 
 @api(FetchRequest)
-def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
-    """Reads each partition of the request, or of its session, within the limits."""
+def fetch(
+    request: FetchRequest, context: Context, access: "Access | None" = None
+) -> FetchResponse | Later[FetchResponse]:
+    """Reads each partition of the request, or of its session, within the limits.
+
+    :param access: the rights of the sender; None if there is no authorizer
+    """
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         raise UnknownServerError(f"there is no isolation level {request.isolation_level}")
     if not -SESSIONS_A_SHARD < request.session_id < SESSIONS_A_SHARD * SHARDS:
@@ -83,6 +91,8 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
         reading = Reading(request, context)
     except KafkaError as error:
         return FetchResponse(error_code=error.code, session_id=0, responses=[])
+    if access is not None:
+        reading.hide(access)
     answers, size, is_complete = reading.read()
     if reading.not_cached:
         return Loading(reading, request.max_wait_ms).later
@@ -129,7 +139,8 @@ class Reading:
 
     __slots__ = (
         "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_meter", "_version", "broker",
-        "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "session", "wanted",
+        "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "readable", "refused", "session",
+        "wanted",
     )  # fmt: skip
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
@@ -150,6 +161,8 @@ class Reading:
         self.is_incremental = False
         self.wanted: dict[Key, SessionPartition]
         self._enter(request)
+        self.readable = self.wanted  #: without the partitions that the sender may not read
+        self.refused: list[PartitionAnswer] = []
         self._message_sets = message_sets(self._version, len(self.wanted)) if self._version < BATCHES_SINCE else None
 
     # ------------------------------------------------------------ sessions
@@ -190,6 +203,23 @@ class Reading:
                 else:
                     want.requested = requested
 
+    def hide(self, access: "Access") -> None:
+        """Refuses the partitions that the sender may not read, a follower all of them without CLUSTER_ACTION."""
+        if self._is_follower:
+            allowed = access.on_cluster(Operation.CLUSTER_ACTION)
+            names = frozenset(want.topic for want in self.wanted.values()) if allowed else frozenset()
+        else:
+            named = (want.topic for want in self.wanted.values() if want.topic)
+            names = access.allowed(Operation.READ, ResourceType.TOPIC, named) | {""}  # an unknown id hides nothing
+        if all(want.topic in names for want in self.wanted.values()):
+            return
+        self.readable = {key: want for key, want in self.wanted.items() if want.topic in names}
+        for key, want in self.wanted.items():
+            if want.topic not in names:
+                want.high_watermark = -1
+                answer = failed(want.requested.partition, TopicAuthorizationFailed())
+                self.refused.append((key, want, answer))
+
     @property
     def hosted(self) -> Mapping[Any, Partition]:
         """The hosted partitions, by the keys of this request."""
@@ -214,12 +244,12 @@ class Reading:
         The answers are of no use when some records are not in the page cache: see :attr:`not_cached`.
         """
         answers: list[PartitionAnswer] = []
-        missing: list[PartitionAnswer] = []
-        left, size, is_complete = self.max_bytes, 0, not self.wanted
+        missing = self.refused.copy()
+        left, size, is_complete = self.max_bytes, 0, not self.readable
         minimum_one, message_sets = self._version >= MINIMUM_ONE_SINCE, self._message_sets
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
         is_follower, cached_only = self._is_follower, self._cached_only
-        for key, want in self.wanted.items():
+        for key, want in self.readable.items():
             requested = want.requested
             try:
                 partition = hosted.get(key) or self._find(want)
@@ -446,7 +476,7 @@ class Waiting(DelayedFetch):
 
     def __init__(self, reading: Reading, missing: int, max_wait_ms: int, later: Later[FetchResponse]) -> None:
         hosted = reading.hosted
-        partitions = [partition for key in reading.wanted if (partition := hosted.get(key)) is not None]
+        partitions = [partition for key in reading.readable if (partition := hosted.get(key)) is not None]
         super().__init__(reading.broker.scheduler, partitions, reading.isolation_level, max_wait_ms)
         self._reading = reading
         self._missing = missing

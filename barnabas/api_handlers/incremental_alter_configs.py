@@ -41,7 +41,7 @@ def incremental_alter_configs(
     done: dict[int, KafkaError | None] = {}
     for index, resource in enumerate(request.resources):
         try:
-            _check(resource, counts, context.broker.node_id)
+            check(resource, counts, context.broker.node_id)
             if resource.resource_type == LOGGER_RESOURCE:
                 _alter_loggers(resource, context.broker.node_id, validate_only=request.validate_only)
                 done[index] = None
@@ -68,7 +68,7 @@ def incremental_alter_configs(
     return submit(IncrementalAlterConfigs(alterations, request.validate_only), request, context, respond)
 
 
-def _check(resource: Resource, counts: Mapping[tuple[int, str], int], node_id: int) -> None:
+def check(resource: Resource, counts: Mapping[tuple[int, str], int], node_id: int) -> None:
     """Checks what a broker can check before it asks the controller.
 
     :raises KafkaError: the resource is invalid

@@ -4,16 +4,28 @@ Knows nothing of the states of records. Follows Apache Kafka's ``KafkaApis.handl
 KIP-1222).
 """
 
+from typing import TYPE_CHECKING
+
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.api_handlers.share_answers import acknowledgements, key_of, leader_endpoints, leader_of, message_of
+from barnabas.api_handlers.share_answers import (
+    acknowledgements,
+    hidden_topics,
+    key_of,
+    leader_endpoints,
+    leader_of,
+    message_of,
+)
 from barnabas.broker.share_sessions import FINAL_EPOCH, INITIAL_EPOCH
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.errors import InvalidShareSessionEpoch, KafkaError
 from barnabas.share.messages import TopicPartition
 from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
+
+if TYPE_CHECKING:
+    from barnabas.api_handlers.access import Access
 
 TopicData = ShareAcknowledgeResponse.ShareAcknowledgeTopicResponse
 PartitionData = TopicData.PartitionData
@@ -21,16 +33,21 @@ PartitionData = TopicData.PartitionData
 
 @api(ShareAcknowledgeRequest)
 def share_acknowledge(
-    request: ShareAcknowledgeRequest, context: Context
+    request: ShareAcknowledgeRequest, context: Context, access: "Access | None" = None
 ) -> ShareAcknowledgeResponse | Later[ShareAcknowledgeResponse]:
-    """Acknowledges records of each partition. Responds once the new states are durable."""
+    """Acknowledges records of each partition. Responds once the new states are durable.
+
+    :param access: the rights of the sender; None if there is no authorizer
+    """
     try:
-        return handle(request, context)
+        return handle(request, context, access)
     except KafkaError as error:
         return ShareAcknowledgeResponse(error_code=error.code, responses=[], node_endpoints=[])
 
 
-def handle(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareAcknowledgeResponse]:
+def handle(
+    request: ShareAcknowledgeRequest, context: Context, access: "Access | None" = None
+) -> Later[ShareAcknowledgeResponse]:
     """Acknowledges the records.
 
     :raises KafkaError: the request as a whole is refused
@@ -42,7 +59,10 @@ def handle(request: ShareAcknowledgeRequest, context: Context) -> Later[ShareAck
         raise InvalidShareSessionEpoch
     is_final = request.share_session_epoch == FINAL_EPOCH
     session = shares.sessions.get(key) if is_final else shares.sessions.continue_(key, request.share_session_epoch)
-    acknowledged_batches, refused = acknowledgements(request.topics, broker.image, is_renewal=request.is_renew_ack)
+    hidden = hidden_topics((topic.topic_id for topic in request.topics), access, broker.image)
+    acknowledged_batches, refused = acknowledgements(
+        request.topics, broker.image, is_renewal=request.is_renew_ack, hidden=hidden
+    )
     later: Later[ShareAcknowledgeResponse] = Later()
 
     def answer(results: dict[TopicPartition, KafkaError | None]) -> None:

@@ -15,15 +15,18 @@ from barnabas.errors import (
     InvalidRequest,
     KafkaError,
     NotLeaderOrFollower,
+    TopicAuthorizationFailed,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
 from barnabas.groups.share.messages import LONGEST_MEMBER_ID
+from barnabas.security.acls import Operation, ResourceType
 from barnabas.share.messages import TopicPartition
 from barnabas.share.partition import Acknowledgement
 from barnabas.share.states import GAP, REJECT, RENEW
 
 if TYPE_CHECKING:
+    from barnabas.api_handlers.access import Access
     from barnabas.broker.nodes import Node
 
 WRONG_LEADER_ERRORS: Final = (NotLeaderOrFollower.code, FencedLeaderEpoch.code)
@@ -83,10 +86,22 @@ def key_of(group_id: str | None, member_id: str | None, context: Context) -> Ses
     return SessionKey(group_id, member_id)
 
 
+def hidden_topics(topic_ids: Iterable[bytes], access: "Access | None", image: MetadataImage) -> frozenset[bytes]:
+    """Returns the ids of the topics that the sender may not read. Ids that do not exist hide nothing."""
+    if access is None:
+        return frozenset()
+    names = {topic_id: image.topics_by_id[topic_id].name for topic_id in topic_ids if topic_id in image.topics_by_id}
+    readable = access.allowed(Operation.READ, ResourceType.TOPIC, names.values())
+    return frozenset(topic_id for topic_id, name in names.items() if name not in readable)
+
+
 def acknowledgements(
-    topics: Iterable[Topic], image: MetadataImage, *, is_renewal: bool
+    topics: Iterable[Topic], image: MetadataImage, *, is_renewal: bool, hidden: frozenset[bytes] = frozenset()
 ) -> tuple[dict[TopicPartition, list[Acknowledgement]], dict[TopicPartition, KafkaError | None]]:
-    """Returns the acknowledgements by partition, and the partitions whose acknowledgements are refused."""
+    """Returns the acknowledgements by partition, and the partitions whose acknowledgements are refused.
+
+    :param hidden: the topics that the sender may not read
+    """
     acknowledged: dict[TopicPartition, list[Acknowledgement]] = {}
     refused: dict[TopicPartition, KafkaError | None] = {}
     for topic in topics:
@@ -98,6 +113,8 @@ def acknowledgements(
             known = image.topics_by_id.get(topic.topic_id)
             if known is None:
                 refused[at] = UnknownTopicId()
+            elif topic.topic_id in hidden:
+                refused[at] = TopicAuthorizationFailed()
             elif not are_valid(batches, is_renewal=is_renewal):
                 refused[at] = InvalidRequest()
             elif partition.partition_index not in known.partitions:

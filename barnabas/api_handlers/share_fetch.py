@@ -12,6 +12,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import (
     acknowledgements,
+    hidden_topics,
     key_of,
     leader_endpoints,
     leader_of,
@@ -23,6 +24,7 @@ from barnabas.errors import (
     InvalidRequest,
     KafkaError,
     ShareSessionLimitReached,
+    TopicAuthorizationFailed,
     UnknownServerError,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -32,6 +34,7 @@ from barnabas.share.messages import TopicPartition
 from barnabas.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:
+    from barnabas.api_handlers.access import Access
     from barnabas.broker import Broker
 
 TopicData = ShareFetchResponse.ShareFetchableTopicResponse
@@ -43,15 +46,22 @@ Acknowledged = dict[TopicPartition, KafkaError | None]
 
 
 @api(ShareFetchRequest)
-def share_fetch(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
-    """Acknowledges records, then acquires others. Responds as soon as there are some."""
+def share_fetch(
+    request: ShareFetchRequest, context: Context, access: "Access | None" = None
+) -> ShareFetchResponse | Later[ShareFetchResponse]:
+    """Acknowledges records, then acquires others. Responds as soon as there are some.
+
+    :param access: the rights of the sender; None if there is no authorizer
+    """
     try:
-        return handle(request, context)
+        return handle(request, context, access)
     except KafkaError as error:
         return refused(error)
 
 
-def handle(request: ShareFetchRequest, context: Context) -> ShareFetchResponse | Later[ShareFetchResponse]:
+def handle(
+    request: ShareFetchRequest, context: Context, access: "Access | None" = None
+) -> ShareFetchResponse | Later[ShareFetchResponse]:
     """Opens, continues or closes the session, and acknowledges and fetches.
 
     :raises KafkaError: the request as a whole is refused
@@ -69,7 +79,7 @@ def handle(request: ShareFetchRequest, context: Context) -> ShareFetchResponse |
         return later
     if request.share_acquire_mode not in (BATCH_OPTIMIZED, RECORD_LIMIT):
         raise UnknownServerError
-    return Answering(request, key, session, context).later
+    return Answering(request, key, session, context, access).later
 
 
 def refused(error: KafkaError) -> ShareFetchResponse:
@@ -108,6 +118,7 @@ class Answering:
         "_context",
         "_epoch",
         "_fetching",
+        "_hidden",
         "_is_cancelled",
         "_key",
         "_request",
@@ -116,7 +127,14 @@ class Answering:
         "later",
     )
 
-    def __init__(self, request: ShareFetchRequest, key: SessionKey, session: ShareSession, context: Context) -> None:
+    def __init__(
+        self,
+        request: ShareFetchRequest,
+        key: SessionKey,
+        session: ShareSession,
+        context: Context,
+        access: "Access | None" = None,
+    ) -> None:
         self.broker: Broker = context.broker
         self._request = request
         self._key = key
@@ -126,10 +144,12 @@ class Answering:
         self._acknowledged: Acknowledged = {}
         self._fetching: ShareFetching | None = None
         self._is_cancelled = False
+        topic_ids = {topic_id for topic_id, _ in session.partitions} | {topic.topic_id for topic in request.topics}
+        self._hidden = hidden_topics(topic_ids, access, self.broker.image)
         self.later: Later[ShareFetchResponse] = Later()
         self.later.on_cancel = self._stop
         acknowledged_batches, refused = acknowledgements(
-            request.topics, self.broker.image, is_renewal=request.is_renew_ack
+            request.topics, self.broker.image, is_renewal=request.is_renew_ack, hidden=self._hidden
         )
 
         def acknowledged(results: Acknowledged) -> None:
@@ -170,13 +190,15 @@ class Answering:
         self._fetching.start()
 
     def _known(self) -> tuple[dict[TopicPartition, Fetched], list[TopicPartition]]:
-        """Returns the partitions that do not exist, and those that do, rotated by one with each request."""
+        """Returns the partitions that do not exist or are hidden, and the others, rotated by one with each request."""
         topics, failed = self.broker.image.topics_by_id, {}
         wanted = []
         for at in self._session.partitions:
             topic = topics.get(at[0])
             if topic is None:
                 failed[at] = Fetched(error=UnknownTopicId())
+            elif at[0] in self._hidden:
+                failed[at] = Fetched(error=TopicAuthorizationFailed())
             elif at[1] not in topic.partitions:
                 failed[at] = Fetched(error=UnknownTopicOrPartition())
             else:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker import authorizing
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.hosting import Hosting
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from barnabas.broker.persister import Persister
     from barnabas.broker.quotas import AddressQuotas
     from barnabas.broker.share_partitions import SharePartitions
+    from barnabas.security.authorizer import Authorizer
     from barnabas.security.quotas.client_quotas import ClientQuotas
     from barnabas.security.quotas.connections import ConnectionRates
     from barnabas.share.coordinator import ShareCoordinator
@@ -130,6 +132,7 @@ class Broker:
         self.partitions = self.hosting.partitions
         self.metadata: NodeMetadata
         self.coordinators: Coordinators
+        self.authorizer: Authorizer | None = None  #: None if every client may do everything
         self._persister: Persister | None = None
         self._share_partitions: SharePartitions | None = None
         self.marker_sender = MarkerSender(peers, lambda: self.image)
@@ -168,6 +171,7 @@ class Broker:
             self._apply_dynamic_configs()
             log_single_node_defaults(self.config)
             image = self.image
+            self.authorizer = authorizing.new_authorizer(self.config, image)
             self.log_manager.open_all(
                 lambda topic: self.hosting.topic_config(topic, image, self.config),
                 lambda log: self.hosting.is_stray(log, image),
@@ -306,6 +310,8 @@ class Broker:
         if delta.quotas or all_changed:
             self._apply_quotas()
         self.hosting.follow(image, delta, self.config, all_changed=all_changed)
+        if self.authorizer is not None:
+            authorizing.follow(self.authorizer, image, delta)
         self.coordinators.on_image(delta)
         if self._share_partitions is not None:
             self._share_partitions.on_image(delta)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Self
 
-from barnabas.config import profile
+from barnabas.config import authorization, profile
 from barnabas.config.bounds import check_bounds
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
@@ -236,6 +236,7 @@ class BrokerConfig:
                 raise InvalidValue(name, f"{name} must be greater than or equal to {least}")
         self._check_cleaner()
         check_bounds(self)
+        authorization.check_class(self["authorizer.class.name"])
         elsewhere = sorted(set(self["cordoned.log.dirs"]) - {*self.log_dirs, "*"})
         if elsewhere:
             text = f"must be present in log.dirs or log.dir. Missing entries : {','.join(elsewhere)}"

@@ -7,6 +7,7 @@ Knows nothing of where values come from.
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from barnabas.config import authorization
 from barnabas.config.bounds import BOUNDED
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, TOPIC
@@ -60,7 +61,7 @@ def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
     for name in properties:
         config = BROKER.get(name)
         if config is None:
-            if not name.startswith("listener.name."):
+            if not name.startswith("listener.name.") and name not in authorization.OWN_CONFIGS:
                 yield _unknown(name)
         elif not config.in_effect and values[name] != config.default:
             yield f"{name} is set, but has no effect in this version of Barnabas"

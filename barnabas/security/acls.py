@@ -124,3 +124,8 @@ class AclFilter(NamedTuple):
         if acl.pattern_type == PatternType.PREFIXED:
             return self.resource_name.startswith(acl.resource_name)
         return acl.resource_name in (self.resource_name, WILDCARD)
+
+
+def has_unknown(codes: Acl | AclFilter) -> bool:
+    """Returns whether a code is 0, which Apache Kafka does not even parse."""
+    return 0 in (codes.resource_type, codes.pattern_type, codes.operation, codes.permission)

@@ -23,6 +23,9 @@ IMPLIED_BY: Final[dict[int, frozenset[int]]] = {
 
 EVERYBODY: Final = "User:*"
 
+ANY_NAME: Final = "hardcode"
+"""The resource name that Apache Kafka asks about to learn what counts for resources without ACLs of their own."""
+
 MOST_DECISIONS: Final = 20_000
 """Decisions that are kept. Clients can name any resource, so the number has to be bounded."""
 
@@ -37,29 +40,41 @@ class Requester(NamedTuple):
 class _Patterns:
     """The ACLs of one resource type, by the names of their patterns."""
 
-    __slots__ = ("lengths", "literal", "prefixed")
+    __slots__ = ("_counts", "lengths", "literal", "prefixed")
 
     def __init__(self) -> None:
-        self.literal: dict[str, list[Acl]] = {}
-        self.prefixed: dict[str, list[Acl]] = {}
+        self.literal: dict[str, dict[Acl, None]] = {}
+        self.prefixed: dict[str, dict[Acl, None]] = {}
         self.lengths: list[int] = []  #: of the prefixes, each once, sorted
+        self._counts: dict[int, int] = {}  #: of the prefixes of each length
 
     def add(self, acl: Acl) -> None:
-        if acl.pattern_type == PatternType.PREFIXED:
-            if len(acl.resource_name) not in self.lengths:
-                insort(self.lengths, len(acl.resource_name))
-            self.prefixed.setdefault(acl.resource_name, []).append(acl)
-        else:
-            self.literal.setdefault(acl.resource_name, []).append(acl)
+        name = acl.resource_name
+        if acl.pattern_type != PatternType.PREFIXED:
+            self.literal.setdefault(name, {})[acl] = None
+            return
+        if name not in self.prefixed:
+            self.prefixed[name] = {}
+            if len(name) not in self._counts:
+                insort(self.lengths, len(name))
+            self._counts[len(name)] = self._counts.get(len(name), 0) + 1
+        self.prefixed[name][acl] = None
 
     def remove(self, acl: Acl) -> None:
+        name = acl.resource_name
         by_name = self.prefixed if acl.pattern_type == PatternType.PREFIXED else self.literal
-        acls = by_name[acl.resource_name]
-        acls.remove(acl)
-        if not acls:
-            del by_name[acl.resource_name]
-            if by_name is self.prefixed and all(len(name) != len(acl.resource_name) for name in by_name):
-                self.lengths.remove(len(acl.resource_name))
+        acls = by_name.get(name)
+        if acls is None:
+            return
+        acls.pop(acl, None)
+        if acls:
+            return
+        del by_name[name]
+        if by_name is self.prefixed:
+            self._counts[len(name)] -= 1
+            if not self._counts[len(name)]:
+                del self._counts[len(name)]
+                self.lengths.remove(len(name))
 
     def of(self, name: str) -> Iterator[Acl]:
         """Yields the ACLs whose pattern covers the resource of this name."""
@@ -77,6 +92,21 @@ class _Patterns:
                 yield from acls
 
 
+class Rule(NamedTuple):
+    """Why a decision is as it is."""
+
+    allows: bool
+    text: str | Acl  #: the ACL that decides, or Kafka's name of another rule
+
+    def __str__(self) -> str:
+        return self.text if isinstance(self.text, str) else f"MatchingAcl(acl={_shown(self.text)})"
+
+
+SUPER_USER: Final = Rule(True, "SuperUser")
+DEFAULT_DENY: Final = Rule(False, "DefaultDeny")
+DEFAULT_ALLOW: Final = Rule(True, "DefaultAllow")
+
+
 class Authorizer:
     """The decisions of one cluster. :meth:`change` keeps it in step with the ACLs.
 
@@ -90,84 +120,102 @@ class Authorizer:
 
     def __init__(self, super_users: Iterable[str] = (), *, allow_everyone_if_no_acl_found: bool = False) -> None:
         self._super_users = frozenset(super_users)
-        self._without_acls = allow_everyone_if_no_acl_found
+        self._without_acls = DEFAULT_ALLOW if allow_everyone_if_no_acl_found else DEFAULT_DENY
         self._patterns: dict[int, _Patterns] = {kind: _Patterns() for kind in ResourceType}
         self._decisions: dict[tuple[Requester, int, Resource], bool] = {}
 
     def change(self, added: Iterable[Acl] = (), removed: Iterable[Acl] = ()) -> None:
-        """Adds and removes ACLs. Decisions change at once."""
-        for acl in removed:
-            self._patterns[acl.resource_type].remove(acl)
+        """Adds ACLs, then removes others. Decisions change at once. What is there, or gone, already does not matter."""
         for acl in added:
             self._patterns[acl.resource_type].add(acl)
+        for acl in removed:
+            self._patterns[acl.resource_type].remove(acl)
         self._decisions.clear()
 
     # ------------------------------------------------------------ decisions
 
-    def allows(self, requester: Requester, operation: int, resource: Resource, *, is_logged: bool = True) -> bool:
-        """Returns whether the requester may do the operation, and logs the decision as Apache Kafka does.
-
-        :param is_logged: False where the decision only filters what is shown
-        """
+    def allows(self, requester: Requester, operation: int, resource: Resource) -> bool:
+        """Returns whether the requester may do the operation."""
         key = requester, operation, resource
         allowed = self._decisions.get(key)
         if allowed is None:
-            allowed = self._decide(requester, operation, resource)
+            allowed = self.rule(requester, operation, resource).allows
             if len(self._decisions) >= MOST_DECISIONS:
                 self._decisions.clear()
             self._decisions[key] = allowed
-        if is_logged and logger.isEnabledFor(logging.DEBUG if allowed else logging.INFO):
-            self._log(requester, operation, resource, allowed)
         return allowed
 
-    def _decide(self, requester: Requester, operation: int, resource: Resource) -> bool:
+    def rule(self, requester: Requester, operation: int, resource: Resource) -> Rule:
+        """Returns the rule that decides."""
         if requester.principal in self._super_users:
-            return True
-        has_acls = is_allowed = False
-        allowing = IMPLIED_BY.get(operation, (operation,))
+            return SUPER_USER
+        has_acls = False
+        allowing: Acl | None = None
+        operations = IMPLIED_BY.get(operation, (operation,))
         for acl in self._patterns[resource.type].of(resource.name):
             has_acls = True
             if not _is_about(acl, requester):
                 continue
             if acl.permission == Permission.DENY:
                 if acl.operation in (operation, Operation.ALL):
-                    return False
-            elif acl.operation == Operation.ALL or acl.operation in allowing:
-                is_allowed = True
-        return is_allowed if has_acls else self._without_acls
+                    return Rule(False, acl)
+            elif allowing is None and (acl.operation == Operation.ALL or acl.operation in operations):
+                allowing = acl
+        if allowing is not None:
+            return Rule(True, allowing)
+        return DEFAULT_DENY if has_acls else self._without_acls
 
     def allows_some(self, requester: Requester, operation: int, resource_type: ResourceType) -> bool:
         """Returns whether the requester may do the operation on some resource of the type.
 
-        An allowed pattern counts unless a DENY covers all of it: the same name, a prefix of it, or all names
-        (``Authorizer.authorizeByResourceType``, KIP-679).
+        An allowed pattern counts unless a DENY covers all of it: the same name, a prefix of it, or all names. An
+        operation that implies this one does not count (``Authorizer.authorizeByResourceType``, KIP-679).
         """
-        if requester.principal in self._super_users:
+        if self.rule(requester, operation, Resource(resource_type, ANY_NAME)).allows:
             return True
-        allowing = IMPLIED_BY.get(operation, (operation,))
-        patterns = self._patterns[resource_type]
-        mine = [acl for acl in patterns if _is_about(acl, requester)]
-        denied = [acl for acl in mine if acl.permission == Permission.DENY and _is_for(acl, (operation,))]
+        mine = [
+            acl
+            for acl in self._patterns[resource_type]
+            if _is_about(acl, requester) and acl.operation in (operation, Operation.ALL)
+        ]
+        denied = [acl for acl in mine if acl.permission == Permission.DENY]
         if any(_covers_all(acl) for acl in denied):
             return False
-        allowed = [acl for acl in mine if acl.permission == Permission.ALLOW and _is_for(acl, allowing)]
-        if any(not any(_covers(deny, acl) for deny in denied) for acl in allowed):
-            return True
-        return self._without_acls and not allowed
+        allowed = [acl for acl in mine if acl.permission == Permission.ALLOW]
+        return any(not any(_covers(deny, acl) for deny in denied) for acl in allowed)
 
     # ------------------------------------------------------------ the log
 
-    def _log(self, requester: Requester, operation: int, resource: Resource, allowed: bool) -> None:
+    def audit(self, requester: Requester, operation: int, resource: Resource, request: str, count: int = 1) -> None:
+        """Logs a decision in the form of Apache Kafka: a refusal at INFO, anything else at DEBUG.
+
+        :param request: the name of the API
+        :param count: how often the request names the resource
+        """
+        rule = self.rule(requester, operation, resource)
         logger.log(
-            logging.DEBUG if allowed else logging.INFO,
-            "Principal = %s is %s operation = %s from host = %s on resource = %s:LITERAL:%s",
+            logging.DEBUG if rule.allows else logging.INFO,
+            "Principal = %s is %s operation = %s from host = %s on resource = %s:LITERAL:%s for request = %s "
+            "with resourceRefCount = %s based on rule %s",
             requester.principal,
-            "Allowed" if allowed else "Denied",
+            "Allowed" if rule.allows else "Denied",
             Operation(operation).name,
             requester.host,
             _title(resource.type),
             resource.name,
+            request,
+            count,
+            rule,
         )
+
+
+def _shown(acl: Acl) -> str:
+    """Returns the ACL as ``StandardAcl.toString`` writes it."""
+    return (
+        f"StandardAcl(resourceType={ResourceType(acl.resource_type).name}, resourceName={acl.resource_name}, "
+        f"patternType={PatternType(acl.pattern_type).name}, principal={acl.principal}, host={acl.host}, "
+        f"operation={Operation(acl.operation).name}, permissionType={Permission(acl.permission).name})"
+    )
 
 
 def _title(resource_type: int) -> str:
@@ -177,10 +225,6 @@ def _title(resource_type: int) -> str:
 
 def _is_about(acl: Acl, requester: Requester) -> bool:
     return acl.principal in (requester.principal, EVERYBODY) and acl.host in (requester.host, WILDCARD)
-
-
-def _is_for(acl: Acl, operations: Iterable[int]) -> bool:
-    return acl.operation == Operation.ALL or acl.operation in operations
 
 
 def _covers_all(deny: Acl) -> bool:

@@ -145,6 +145,8 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
     :raises CloseConnection: the protocol has no answer to the request, or none that has a place for the error
     """
     try:
+        if context.broker.authorizer is not None:
+            return guarded(api, request, context)
         answer: Response | Later[Response] | None = api.handle(request, context)
     except KafkaError as error:
         return error_response(request, error, context.api_version)
@@ -154,3 +156,10 @@ def handle(api: Api, request: Request, context: Context) -> "Response | Later[Re
         logger.exception("Cannot answer %s version %s: %r", api.request.__name__, context.api_version, request)
         return error_response(request, UnknownServerError(), context.api_version)
     return answer
+
+
+def guarded(api: Api, request: Request, context: Context) -> "Response | Later[Response] | None":
+    """Has the request answered as far as its sender's rights go. Imported when it is needed."""
+    from barnabas.api_handlers.rights.guarding import guarded
+
+    return guarded(api, request, context)

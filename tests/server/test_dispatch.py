@@ -44,7 +44,7 @@ def dispatcher(handler, clock):
     api = APIS[HEARTBEAT].within(APIS[HEARTBEAT].versions)
     api.request, api.handle = HeartbeatRequest, handler
     session = Session(listener="PLAINTEXT", client_host="127.0.0.1", promise=Promise({HEARTBEAT: api}))
-    return Dispatcher(SimpleNamespace(clock=clock, quotas=None), session)
+    return Dispatcher(SimpleNamespace(clock=clock, quotas=None, authorizer=None), session)
 
 
 def frame(correlation_id=1, version=3, group_id="g"):

@@ -8,9 +8,17 @@ from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.records import acl_record
 from barnabas.errors import InvalidRequest, KafkaError, UnknownServerError
-from barnabas.security.acls import CLUSTER_NAME, Acl, Operation, PatternType, Permission, ResourceType
+from barnabas.security.acls import CLUSTER_NAME, Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from barnabas.uuids import random_uuid
 from barnabas.wire.messages.metadata_records import RemoveAccessControlEntryRecord
+
+NAMES = {
+    ResourceType: "resourceType",
+    PatternType: "patternType",
+    Operation: "operation",
+    Permission: "permissionType",
+}
+"""The codes of an ACL, as Apache Kafka's errors name them."""
 
 
 def create_acls(command: CreateAcls, image: MetadataImage, around: Surroundings) -> Decision:
@@ -43,25 +51,43 @@ def check_acl(acl: Acl) -> None:
         (Permission, acl.permission, (Permission.ANY,)),
     )
     for kind, code, _ in codes:
-        if code not in set(kind) or code == kind(0):
-            raise InvalidRequest(f"Invalid {kind.__name__.lower()}")
+        if code not in set(kind):
+            raise InvalidRequest(f"Invalid {NAMES[kind]} UNKNOWN")
     if any(code in of_filters for _, code, of_filters in codes):
         raise UnknownServerError
+    if acl.resource_type == ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
+        raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
-        raise InvalidRequest("Resource name should not be empty")
+        raise InvalidRequest("Invalid empty resource name")
     if ":" not in acl.principal:
         raise InvalidRequest(
             f"Could not parse principal from `{acl.principal}` (no colon is present separating the "
             "principal type from the principal name)"
         )
-    is_named = acl.pattern_type == PatternType.LITERAL and acl.resource_name == CLUSTER_NAME
-    is_prefix = acl.pattern_type == PatternType.PREFIXED and CLUSTER_NAME.startswith(acl.resource_name)
-    if acl.resource_type == ResourceType.CLUSTER and not is_named and not is_prefix:
-        raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
 
 
 def delete_acls(command: DeleteAcls, image: MetadataImage, around: Surroundings) -> Decision:
     """Deletes the ACLs that match the filters. One that matches several filters is in the result of each."""
-    results = [[acl for acl in image.acl_ids if each.matches(acl)] for each in command.filters]
-    matched = dict.fromkeys(acl for acls in results for acl in acls)
+    results: list[list[Acl] | KafkaError] = []
+    matched: dict[Acl, None] = {}
+    for each in command.filters:
+        try:
+            check_filter(each)
+        except InvalidRequest as error:
+            results.append(error)
+        else:
+            found = [acl for acl in image.acl_ids if each.matches(acl)]
+            results.append(found)
+            matched |= dict.fromkeys(found)
     return Decision([RemoveAccessControlEntryRecord(id=image.acl_ids[acl]) for acl in matched], results)
+
+
+def check_filter(wanted: AclFilter) -> None:
+    """Checks a filter.
+
+    :raises InvalidRequest: a code is unknown
+    """
+    if wanted.resource_type not in set(ResourceType) or wanted.pattern_type not in set(PatternType):
+        raise InvalidRequest("Unknown patternFilter.")
+    if wanted.operation not in set(Operation) or wanted.permission not in set(Permission):
+        raise InvalidRequest("Unknown entryFilter.")

@@ -392,7 +392,9 @@ CONFIGS = (
         "",
         not_null,
         LOW,
-        "The class of the authorizer; empty disables authorization.",
+        "The class of the authorizer: org.apache.kafka.metadata.authorizer.StandardAuthorizer; empty disables "
+        "authorization.",
+        in_effect=True,
     ),
     ConfigDef(
         "unstable.api.versions.enable",

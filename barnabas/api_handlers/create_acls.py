@@ -1,0 +1,49 @@
+"""CreateAcls (API key 30): adds ACLs (KIP-140).
+
+Knows nothing of what ACLs allow. Apache Kafka's ``AclApis`` and ``CreateAclsRequest``.
+"""
+
+from collections.abc import Sequence
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of, text_of
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import submit
+from barnabas.cluster.controller.commands import CreateAcls
+from barnabas.errors import CloseConnection, KafkaError, SecurityDisabled
+from barnabas.security.acls import Acl, has_unknown
+from barnabas.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+
+Result = CreateAclsResponse.AclCreationResult
+
+
+@api(CreateAclsRequest)
+def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsResponse | Later[CreateAclsResponse]:
+    """Creates each ACL by itself.
+
+    :raises SecurityDisabled: there is no authorizer
+    """
+    wanted = [
+        Acl(
+            each.resource_type,
+            each.resource_name,
+            each.resource_pattern_type,
+            each.principal,
+            each.host,
+            each.operation,
+            each.permission_type,
+        )
+        for each in request.creations
+    ]
+    if any(map(has_unknown, wanted)):
+        raise CloseConnection("an ACL to create has a code of 0")
+    if context.broker.authorizer is None:
+        raise SecurityDisabled("No Authorizer is configured.")
+    return submit(CreateAcls(wanted), request, context, respond)
+
+
+def respond(results: Sequence[KafkaError | None]) -> CreateAclsResponse:
+    return CreateAclsResponse(
+        results=[Result(error_code=code_of(error), error_message=text_of(error)) for error in results]
+    )

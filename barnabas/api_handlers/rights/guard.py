@@ -1,0 +1,181 @@
+"""Guards: each lets through what a request has the rights for, and answers the rest with an error.
+
+Knows nothing of any API: the table names fields and errors. A guard gives the handler a request that has only what is
+allowed, and adds the refusals to its response.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import shaped
+from barnabas.errors import (
+    CloseConnection,
+    ClusterAuthorizationFailed,
+    DelegationTokenAuthorizationFailed,
+    GroupAuthorizationFailed,
+    KafkaError,
+    TopicAuthorizationFailed,
+    TransactionalIdAuthorizationFailed,
+)
+from barnabas.security.acls import Operation, ResourceType
+from barnabas.wire.message import Request, Response
+from barnabas.wire.types import ZERO_UUID
+
+R = TypeVar("R", bound=Response)
+
+Answer = Response | Later[Any] | None
+Serve = Callable[[Any], Answer]
+"""Has the handler answer a request. An error that the handler raises becomes a response."""
+
+ERROR_OF: dict[ResourceType, type[KafkaError]] = {
+    ResourceType.TOPIC: TopicAuthorizationFailed,
+    ResourceType.GROUP: GroupAuthorizationFailed,
+    ResourceType.CLUSTER: ClusterAuthorizationFailed,
+    ResourceType.TRANSACTIONAL_ID: TransactionalIdAuthorizationFailed,
+    ResourceType.DELEGATION_TOKEN: DelegationTokenAuthorizationFailed,
+    ResourceType.USER: DelegationTokenAuthorizationFailed,
+}
+"""The error of a missing right, by the type of the resource."""
+
+
+class Guarded(NamedTuple):
+    """A request at its guard."""
+
+    request: Any
+    context: Context
+    access: Access
+    serve: Serve
+
+    def refused(self, error: type[KafkaError], request: Request | None = None) -> Response:
+        """Returns the response that has the error for everything in the request."""
+        return shaped(request or self.request, error(), self.context.api_version)
+
+
+Guard = Callable[[Guarded], Answer]
+
+
+def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
+    """Returns the answer as ``change`` makes it of the response, which may come later."""
+    if not isinstance(answer, Later):
+        return None if answer is None else change(answer)
+    if answer.response is not None:
+        return change(answer.response)
+    later: Later[Any] = Later()
+    later.on_cancel = answer.cancel
+
+    def deliver(outcome: Response | CloseConnection) -> None:
+        changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
+        if isinstance(changed, Later):
+            changed.then(later.resolve)
+        elif changed is not None:
+            later.resolve(changed)
+
+    answer.then(deliver)
+    return later
+
+
+def with_entries(request: Request, field: str, entries: Sequence[Any]) -> Any:
+    """Returns a copy of the request with other entries in one of its arrays."""
+    changed = copy.copy(request)
+    setattr(changed, field, list(entries))
+    return changed
+
+
+# ---------------------------------------------------------------- guards
+
+
+def everybody(guarded: Guarded) -> Answer:
+    """Needs no right."""
+    return guarded.serve(guarded.request)
+
+
+def on_cluster(*operations: Operation) -> Guard:
+    """Needs one of the operations on the cluster."""
+
+    def guard(guarded: Guarded) -> Answer:
+        last = operations[-1]
+        if any(guarded.access.on_cluster(each, logs_refusal=each is last) for each in operations):
+            return guarded.serve(guarded.request)
+        return guarded.refused(ClusterAuthorizationFailed)
+
+    return guard
+
+
+def on(operation: Operation, kind: ResourceType, field: str, inner: Guard = everybody) -> Guard:
+    """Needs the operation on the resource that the field names, and then what ``inner`` needs."""
+
+    def guard(guarded: Guarded) -> Answer:
+        if guarded.access.allows(operation, kind, getattr(guarded.request, field)):
+            return inner(guarded)
+        return guarded.refused(ERROR_OF[kind])
+
+    return guard
+
+
+@dataclass(frozen=True)
+class EachOf:
+    """Needs an operation on the resource of each entry. The others are answered as usual."""
+
+    operation: Operation
+    kind: ResourceType
+    entries: str  #: the array of the request
+    name: str  #: the field of an entry with the resource's name; empty if the entry is the name
+    answers: str  #: the array of the response
+    refusals_first: bool = False
+    refuse: Callable[[Guarded, Any], Response] | None = None
+    """Returns the response with the refusals, if it is not the API's error response."""
+
+    def __call__(self, guarded: Guarded) -> Answer:
+        entries = getattr(guarded.request, self.entries)
+        if entries is None:
+            return guarded.serve(guarded.request)
+        names = [self.name_of(each, guarded.context) for each in entries]
+        known = (name for name in names if name is not None)
+        allowed = guarded.access.allowed(self.operation, self.kind, known)
+        return split(guarded, self, [name is None or name in allowed for name in names])
+
+    def name_of(self, entry: Any, context: Context) -> str | None:
+        """Returns the name of an entry's resource; None for a topic id that does not exist, which hides nothing."""
+        name: str = getattr(entry, self.name) if self.name else entry
+        return name if name or self.kind is not ResourceType.TOPIC else topic_name(entry, context)
+
+
+def topic_name(entry: Any, context: Context) -> str | None:
+    """Returns the name of a topic that the request names by its id; None if there is no such topic."""
+    topic_id = getattr(entry, "topic_id", ZERO_UUID)
+    return entry.name if topic_id == ZERO_UUID else context.broker.topic_name(topic_id)
+
+
+def split(guarded: Guarded, each: EachOf, is_allowed: Iterable[bool]) -> Answer:
+    """Has the allowed entries answered, and refuses the others."""
+    request = guarded.request
+    entries = getattr(request, each.entries)
+    verdicts = list(is_allowed)
+    if all(verdicts):
+        return guarded.serve(request)
+    allowed = [entry for entry, verdict in zip(entries, verdicts, strict=True) if verdict]
+    hidden = [entry for entry, verdict in zip(entries, verdicts, strict=True) if not verdict]
+
+    def refusals() -> Response:
+        rest = with_entries(request, each.entries, hidden)
+        return each.refuse(guarded, rest) if each.refuse else guarded.refused(ERROR_OF[each.kind], rest)
+
+    def merged(response: Response) -> Response:
+        parts = [getattr(response, each.answers) or [], getattr(refusals(), each.answers) or []]
+        first, second = reversed(parts) if each.refusals_first else parts
+        setattr(response, each.answers, [*first, *second])
+        return response
+
+    if not allowed:
+        return refusals()
+    return then(guarded.serve(with_entries(request, each.entries, allowed)), merged)
+
+
+def then_showing(guard: Guard, change: Callable[[Guarded, Any], Response]) -> Guard:
+    """Returns the guard with a change of its response, which hides or adds what the rights say."""
+    return lambda guarded: then(guard(guarded), lambda response: change(guarded, response))

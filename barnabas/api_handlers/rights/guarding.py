@@ -1,0 +1,31 @@
+"""Holds a request against the rights of its sender, and has it served as far as these go.
+
+Knows nothing of any API: the table has them all.
+"""
+
+from functools import partial
+from typing import Any
+
+from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_response
+from barnabas.api_handlers.registry import Api
+from barnabas.api_handlers.rights.guard import Answer, Guarded
+from barnabas.api_handlers.rights.table import RIGHTS
+from barnabas.errors import KafkaError
+from barnabas.wire.message import Request
+
+
+def guarded(api: Api, request: Request, context: Context) -> Answer:
+    """Answers a request as its sender's rights allow. Only for a broker with an authorizer."""
+    access = Access(context, api.request.__name__.removesuffix("Request"))
+    return RIGHTS[api.key].guard(Guarded(request, context, access, partial(serve, api, context)))
+
+
+def serve(api: Api, context: Context, request: Any) -> Answer:
+    """Has the handler answer the request, or what is left of it."""
+    try:
+        answer: Answer = api.handle(request, context)
+    except KafkaError as error:
+        return error_response(request, error, context.api_version)
+    return answer
