@@ -16,6 +16,7 @@ COMMANDS = {
     "topics": "Create, list, describe, alter and delete topics.",
     "configs": "Describe and alter configs of topics, brokers, groups, users, clients and more.",
     "acls": "Add, remove and list ACLs.",
+    "delegation-tokens": "Create, renew, expire and describe delegation tokens.",
     "produce": "Write records to a topic, one per line of input.",
     "consume": "Read records and print them, one per line.",
     "groups": "List, describe and delete groups, and reset their offsets.",

@@ -1,6 +1,7 @@
 """Our commands as clients that prove who they are: ``--command-config`` with the properties of Java's clients."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,40 @@ def test_invalid_properties(run: Run, changes: dict[str, str], words: str) -> No
     refused = run({**properties, **changes}, "topics", "--list")
     assert refused.exit_code == 1
     assert words in refused.output and "wrong" not in refused.output
+
+
+def eventually(is_so: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_delegation_tokens(secured: Secured, run: Run) -> None:
+    """A token is created, lets in by SCRAM, is renewed and expires."""
+    properties = secured.properties("scram")
+
+    def told(*arguments: str, fails: bool = False) -> Any:
+        ran = run(properties, "delegation-tokens", *arguments, "--json")
+        assert bool(ran.exit_code) is fails, ran.output
+        return ran.output if fails else json.loads(ran.stdout)
+
+    (token,) = told("--create", "--renewer-principal", "User:bob", "--max-life-time-period", "3600000")
+    assert (token["owner"], token["requester"], token["renewers"]) == ("User:me", "User:me", ["User:bob"])
+    eventually(lambda: told("--describe") == [token])  # a broker of Apache Kafka learns of it after the answer
+    assert told("--describe", "--owner-principal", "User:me") == [token]
+    assert told("--describe", "--owner-principal", "User:carol") == []
+
+    jaas = f'x.ScramLoginModule required username="{token["token_id"]}" password="{token["hmac"]}" tokenauth="true";'
+    by_token = {**properties, "sasl.jaas.config": jaas}
+    assert run(by_token, "topics", "--list").exit_code == 0
+    refused = run(by_token, "delegation-tokens", "--create")
+    assert refused.exit_code == 1 and "DelegationTokenRequestNotAllowed" in refused.output
+
+    (renewed,) = told("--renew", "--hmac", token["hmac"], "--renew-time-period", "60000")
+    assert token["issued"] < renewed["expires"] < token["ends"]
+    told("--expire", "--hmac", token["hmac"])
+    eventually(lambda: told("--describe") == [])
+    assert "DelegationTokenNotFound" in told("--renew", "--hmac", token["hmac"], fails=True)
+    assert "must be like User:alice" in told("--create", "--renewer-principal", "bob", fails=True)
+    assert "must be in base64" in told("--renew", "--hmac", "secret", fails=True)
