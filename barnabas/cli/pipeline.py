@@ -21,7 +21,7 @@ from barnabas.cli.client import pairs, read_properties
 from barnabas.pipelines.jobs import JOBS, Entry
 from barnabas.pipelines.jobs.options import REQUIRED, Described, described
 
-EXTRA = {"pyspark", "pyarrow", "numpy", "pandas", "kafka", "rich", "fastavro", "google", "deltalake", "confluent_kafka"}
+EXTRA = {"pyspark", "pyarrow", "numpy", "pandas", "kafka", "rich", "fastavro", "google", "deltalake"}
 INTERRUPTED = 130
 
 COMMON: list[click.Parameter] = [

@@ -1,39 +1,32 @@
-"""A schema registry over HTTP, by confluent-kafka's client: schemas by id and by subject, and new ones written to it.
+"""A schema registry: reads schemas by id and by subject, with those they refer to, and registers schemas.
 
-Knows nothing of what the schemas say, but that some refer to others.
+Knows nothing of what schemas contain.
 """
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
 
 from barnabas.pipelines.values.framing import Undecodable
 
-UNKNOWN = (40401, 40402, 40403)
-"""The registry's codes for a subject, a version and a schema that it does not have."""
+if TYPE_CHECKING:
+    from barnabas.pipelines.values.registry_client import RegistryClient
 
-NUMBERS = {
-    "cache.capacity": int,
-    "cache.latest.ttl.sec": float,
-    "max.retries": int,
-    "retries.wait.ms": int,
-    "retries.max.wait.ms": int,
-    "timeout": float,
-}
-"""Settings of confluent-kafka's client that are no text."""
+NOT_FOUND = (40401, 40402, 40403)
+"""The registry's error codes for an unknown subject, version and schema."""
 
 JAVA_NAMES = {"schema.registry.url": "url", "schema.registry.basic.auth.user.info": "basic.auth.user.info"}
 SECRET = ("user.info", "password", "secret", "token")
 
 
 class RegistryFailed(Exception):
-    """The registry could not be asked, or refused; the text names it and what it was asked."""
+    """The registry does not answer, or refuses a request; the message names the registry and the request."""
 
 
 class Reference(NamedTuple):
-    """That a schema uses another: by which name, and where that stands."""
+    """A schema that another one uses: its name there, and where the registry keeps it."""
 
     name: str
     subject: str
@@ -41,7 +34,10 @@ class Reference(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A schema and its id; `texts`: those that it refers to first, by their names there, itself last."""
+    """A schema of the registry.
+
+    `texts` are pairs of name and text: first the schemas that it refers to, by the names it uses, last its own.
+    """
 
     schema_id: int
     texts: tuple[tuple[str, str], ...]
@@ -54,15 +50,18 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Registry:
-    """Where a registry is and how to get in: settings by confluent-kafka's names (``url``, ``basic.auth.user.info``,
-    ``bearer.auth.token``, ``ssl.ca.location`` ...); compared, hashed and sent to workers.
+    """A registry's URL and the settings of its client, by the names of confluent-kafka's client: ``url``,
+    ``basic.auth.user.info``, ``bearer.auth.token``, ``ssl.ca.location`` ... Can be compared, hashed and pickled.
     """
 
     settings: tuple[tuple[str, str], ...]
 
     @classmethod
     def at(cls, url: str, settings: Mapping[str, str] | None = None) -> "Registry":
-        """The registry at this URL (or several, with commas between); raises ValueError for settings that are wrong."""
+        """Returns the registry at this URL, or at several URLs separated by commas.
+
+        :raises ValueError: a setting is unknown or wrong.
+        """
         given = {JAVA_NAMES.get(name, name): value for name, value in (settings or {}).items()}
         registry = cls(tuple(sorted({"url": url, **given}.items())))
         registry.client()
@@ -70,102 +69,128 @@ class Registry:
 
     def __repr__(self) -> str:
         shown = {name: "..." if name.endswith(SECRET) else value for name, value in self.settings}
-        return f"Registry({shown})"
+        return f"Registry({shown | {'url': self.url}})"
 
     @property
     def url(self) -> str:
-        return dict(self.settings)["url"]
+        """The URLs, without the user and password that they may contain."""
+        return ",".join(_without_user(url.strip()) for url in dict(self.settings)["url"].split(","))
 
-    def client(self) -> Any:
-        """The client of this process; raises ValueError where a setting is unknown or wrong."""
-        return _client(self.settings, os.getpid())
+    def client(self) -> "RegistryClient":
+        """Returns this process's client.
+
+        :raises ValueError: a setting is unknown or wrong.
+        """
+        return _client(self.settings)
 
     def by_id(self, schema_id: int, *, serialized: bool = False) -> Found:
-        """The schema of this id; raises Undecodable if there is none, RegistryFailed if nobody answers.
+        """Returns the schema with this id.
 
-        ``serialized``: Protobuf as a descriptor in base64 rather than as text, where the registry can do that.
+        :param serialized: ask for Protobuf as a descriptor in base64 instead of text, which not all registries support.
+        :raises Undecodable: there is no such schema.
+        :raises RegistryFailed: the registry does not answer, or refuses the request.
         """
-        fmt = "serialized" if serialized else None
+        form = "serialized" if serialized else None
+        path = _path("schemas", "ids", str(schema_id), format=form)
         try:
-            schema = self._ask("schema", schema_id, lambda client: client.get_schema(schema_id, fmt=fmt))
+            schema = self._ask("schema", schema_id, lambda client: client.get_immutable(path))
         except _NotThere as error:
             raise Undecodable(f"schema {schema_id} is not in the registry {self.url}") from error
-        return self._with_references(schema_id, schema, fmt)
+        return self._with_references(schema_id, schema, form)
 
     def latest(self, subject: str, *, serialized: bool = False) -> Found:
-        """The newest schema of the subject; raises ValueError if there is none."""
-        fmt = "serialized" if serialized else None
+        """Returns the newest schema of the subject.
+
+        :raises ValueError: the subject has none.
+        :raises RegistryFailed: the registry does not answer, or refuses the request.
+        """
+        form = "serialized" if serialized else None
+        path = _path("subjects", _encoded(subject), "versions", "latest", format=form)
         try:
-            version = self._ask("subject", subject, lambda client: client.get_latest_version(subject, fmt))
+            schema = self._ask("subject", subject, lambda client: client.get_latest(path))
         except _NotThere as error:
             raise ValueError(f"subject {subject!r} is not in the registry {self.url}: give a schema") from error
-        return self._with_references(version.schema_id, version.schema, fmt)
+        return self._with_references(int(schema["id"]), schema, form)
 
     def register(self, subject: str, text: str, kind: str, references: Sequence[Reference] = ()) -> int:
-        """The id of this schema under the subject, where it is written if it was not there."""
-        schema = _schema(text, kind, references)
-        return int(self._ask("subject", subject, lambda client: client.register_schema(subject, schema)))
+        """Registers a schema under the subject, unless it is there; returns its id."""
+        path, body = _path("subjects", _encoded(subject), "versions"), _schema(text, kind, references)
+        return int(self._ask("subject", subject, lambda client: client.post(path, body))["id"])
 
     def version_of(self, subject: str, text: str, kind: str, references: Sequence[Reference] = ()) -> int:
-        """The version under the subject of a schema that was registered."""
-        schema = _schema(text, kind, references)
-        return int(self._ask("subject", subject, lambda client: client.lookup_schema(subject, schema)).version)
+        """Returns the version of a schema that is registered under the subject."""
+        path, body = _path("subjects", _encoded(subject)), _schema(text, kind, references)
+        return int(self._ask("subject", subject, lambda client: client.post(path, body))["version"])
 
-    def _with_references(self, schema_id: int, schema: Any, fmt: str | None) -> Found:
+    def _with_references(self, schema_id: int, schema: Any, form: str | None) -> Found:
         texts: dict[str, str] = {}
 
         def add(name: str, each: Any) -> None:
-            for reference in each.references or ():
-                if reference.name in texts:
+            for reference in each.get("references") or ():
+                if reference["name"] in texts:
                     continue
-                subject, version = reference.subject, reference.version
-                found = self._ask(
-                    "subject", subject, lambda client, s=subject, v=version: client.get_version(s, v, True, fmt)
-                )
-                add(reference.name, found.schema)
-            texts[name] = each.schema_str
+                subject, version = reference["subject"], str(reference["version"])
+                path = _path("subjects", _encoded(subject), "versions", version, deleted="true", format=form)
+                add(reference["name"], self._ask("subject", subject, _getter(path)))
+            texts[name] = each["schema"]
 
         add("", schema)
-        return Found(schema_id, tuple(texts.items()), (schema.schema_type or "AVRO").upper())
+        return Found(schema_id, tuple(texts.items()), (schema.get("schemaType") or "AVRO").upper())
 
-    def _ask(self, what: str, name: object, call: Any) -> Any:
-        from confluent_kafka.schema_registry.error import SchemaRegistryError
+    def _ask(self, what: str, name: object, call: Callable[["RegistryClient"], Any]) -> Any:
+        from barnabas.pipelines.values.registry_client import Refused, Unreachable
 
         try:
             return call(self.client())
-        except SchemaRegistryError as error:
-            if error.error_code in UNKNOWN or error.http_status_code == 404:
+        except Refused as error:
+            if error.code in NOT_FOUND or error.status == 404:
                 raise _NotThere from error
-            message = f"{error.error_message} (HTTP {error.http_status_code}, error {error.error_code})"
-            raise RegistryFailed(f"the schema registry {self.url} refuses {what} {name}: {message}") from error
-        except Exception as error:  # whatever the HTTP library of its choice raises
+            raise RegistryFailed(f"the schema registry {self.url} refuses {what} {name}: {error}") from error
+        except Unreachable as error:
             raise RegistryFailed(
                 f"the schema registry {self.url} does not answer about {what} {name}: {error}"
             ) from error
 
 
 class _NotThere(Exception):
-    pass
+    """The registry does not have what was asked for."""
 
 
-def _schema(text: str, kind: str, references: Sequence[Reference]) -> Any:
-    from confluent_kafka.schema_registry import Schema, SchemaReference
+def _encoded(name: str) -> str:
+    """Returns a subject as one part of a path."""
+    return quote(name, safe="")
 
-    return Schema(text, schema_type=kind, references=[SchemaReference(*each) for each in references])
+
+def _path(*parts: str, **query: str | None) -> str:
+    """Returns a path of these parts, with those parameters that are not None."""
+    given = {name: value for name, value in query.items() if value is not None}
+    return "/".join(parts) + (f"?{urlencode(given)}" if given else "")
+
+
+def _getter(path: str) -> Callable[["RegistryClient"], Any]:
+    return lambda client: client.get_immutable(path)
+
+
+def _schema(text: str, kind: str, references: Sequence[Reference]) -> dict[str, Any]:
+    """Returns a schema as the registry takes it. Old registries know Avro alone, and no ``schemaType``."""
+    body: dict[str, Any] = {"schema": text}
+    if kind != "AVRO":
+        body["schemaType"] = kind
+    if references:
+        body["references"] = [each._asdict() for each in references]
+    return body
+
+
+def _without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 @lru_cache(maxsize=32)
-def _client(settings: tuple[tuple[str, str], ...], process: int) -> Any:
-    """Connections do not survive a fork, so that each process has its own."""
-    from confluent_kafka.schema_registry import SchemaRegistryClient
+def _client(settings: tuple[tuple[str, str], ...]) -> "RegistryClient":
+    from barnabas.pipelines.values.registry_client import RegistryClient
 
-    conf: dict[str, Any] = {}
-    for name, value in settings:
-        try:
-            conf[name] = NUMBERS[name](value) if name in NUMBERS else value
-        except ValueError:
-            raise ValueError(f"registry.{name} is {value!r}, but must be a number") from None
     try:
-        return SchemaRegistryClient(conf)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"the schema registry's settings are not right: {error}") from error
+        return RegistryClient(dict(settings))
+    except ValueError as error:
+        raise ValueError(f"the schema registry's settings are wrong: {error}") from error
