@@ -1,4 +1,4 @@
-"""Record batches as columns: Arrow in, batches out, and back, at a cost per batch rather than per record.
+"""Converts record batches to Arrow columns and back, at a cost per batch instead of per record.
 
-Knows nothing of Spark, of connections or of the broker; a batch is bytes to it, as it is to ``barnabas.records``.
+Knows nothing of Spark, connections or the broker. A batch is bytes here, as in ``barnabas.records``.
 """

@@ -1,13 +1,13 @@
-"""Where each record of many batches starts, found in numpy's time rather than in Python's.
+"""Finds where each record of many batches starts, with numpy instead of a loop in Python.
 
-Knows nothing of what is in a record but its length, and of batches but where they lie.
+Knows nothing of records but their length, and nothing of batches but their position.
 
-A record says how long it is, so that the next one is found only by reading this one: a loop, 0.15 us for a record, more
-than all else that is done to it. But many loops can go on side by side, as one step of numpy's for all of them. Each
-batch is one; and a batch of thousands is walked from several places inside, which are guessed by what records look
-like. A guess costs nothing but time where it is wrong: a walk counts only if it arrives exactly where the next one
-began, so that each is proven by the one before it, and the first by the batch. What is not proven is walked by the
-loop.
+A record starts with its length, so the next record is found only by reading this one. As a loop in Python that takes
+0.15 us a record, more than everything else that is done with it. But many such walks can advance side by side, one step
+of numpy for all of them. Each batch is one walk. A batch of thousands of records is walked from several positions,
+which are guessed by what looks like a record. A wrong guess costs time only: a walk counts if it arrives exactly where
+the next one began. So each walk proves the next, and the first one starts where the batch says. Batches that are not
+proven are walked by the loop.
 """
 
 from typing import Final
@@ -20,19 +20,21 @@ from barnabas.errors import InvalidRecord
 from barnabas.records.varint import read_varint
 
 SEGMENT: Final = 48  # records between two guesses
-COMPANY: Final = 48  # walks, or fewer, that are not worth numpy's steps: each goes on alone
-BLOCK: Final = 8  # steps between two looks at who has arrived
-FEW: Final = 400  # records, or fewer, that the loop walks before numpy has warmed up
-WIDE: Final = 4096  # bytes: where records are longer on average, guessing costs more than walking
-WINDOW: Final = 2  # records, of average length, in which one is looked for around a guess
-MIN_RECORD: Final = 7  # bytes, its length included
-NOWHERE: Final = 1 << 40  # beyond anything that a fetch brings
+COMPANY: Final = 48  # walks; this many or fewer are continued by the loop, as steps of numpy do not pay off
+BLOCK: Final = 8  # steps between two checks of which walks have arrived
+FEW: Final = 400  # records; this many or fewer are walked by the loop
+WIDE: Final = 4096  # bytes; if records are longer on average, guessing costs more than the loop
+WINDOW: Final = 2  # records of average length that are searched after a guess
+MIN_RECORD: Final = 7  # bytes, including its length
+NOWHERE: Final = 1 << 40  # beyond the end of any fetch
 
 Flags = npt.NDArray[np.bool_]
 
 
 def _jumps() -> npt.NDArray[np.int64]:
-    """By the two bytes that a record begins with, how far it is to the next; 0 where more than two bytes say so."""
+    """Returns, by the first two bytes of a record, the distance to the next one; 0 if the length has more than two
+    bytes.
+    """
     low, high = np.meshgrid(np.arange(256), np.arange(256))  # the index is low | high << 8
     one = np.where(low & 1, 0, (low >> 1) + 1)
     raw = low & 0x7F | high << 7
@@ -44,10 +46,11 @@ _JUMPS: Final = _jumps()
 
 
 def record_starts(data: bytes | memoryview, array: Bytes, lows: Places, highs: Places, counts: Places) -> Places:
-    """Where the records start of batches whose bodies lie from ``lows`` to ``highs`` in ``data``, one behind the other.
+    """Returns where the records start in batches whose bodies lie from `lows` to `highs` in `data`, in that order.
 
-    ``array`` is ``data`` as numpy sees it; every batch has one record or more. Raises InvalidRecord where a batch has
-    not as many records as it says, or they do not fill it.
+    :param array: `data` as a numpy array.
+    :param counts: the number of records of each batch, at least one.
+    :raises InvalidRecord: a batch does not have the number of records that it says, or they do not fill it.
     """
     if int(counts.sum()) <= FEW:
         return _walked(data, lows, highs, counts)
@@ -66,18 +69,20 @@ def record_starts(data: bytes | memoryview, array: Bytes, lows: Places, highs: P
 
 
 def _walked(data: bytes | memoryview, lows: Places, highs: Places, counts: Places) -> Places:
-    """The same by the loop. Raises InvalidRecord as :func:`record_starts`."""
+    """Does the same by the loop."""
     every: list[int] = []
     for low, high, count in zip(lows.tolist(), highs.tolist(), counts.tolist(), strict=True):
         starts, end = _to(data, low, high)
         if end != high or len(starts) != count:
-            raise InvalidRecord(f"A batch of {count} records has not so many, or other bytes than they.")
+            raise InvalidRecord(f"A batch does not consist of {count} records, as its header says.")
         every += starts
     return np.array(every, dtype=np.int64)
 
 
 def _to(data: bytes | memoryview, at: int, stop: int) -> tuple[list[int], int]:
-    """The loop: the starts from one on and before ``stop``, and where the last of them ends; far off if it lies."""
+    """Returns the starts from `at` on and before `stop`, and where the last record ends: NOWHERE if a length is
+    invalid.
+    """
     starts: list[int] = []
     add = starts.append
     try:
@@ -98,7 +103,7 @@ def _to(data: bytes | memoryview, at: int, stop: int) -> tuple[list[int], int]:
 
 
 def _next_of_long(data: bytes | memoryview, at: int) -> int:
-    """Where the record behind the one at ``at`` starts, whose length takes more than two bytes; far off if it lies."""
+    """Returns the end of the record at `at`, whose length has more than two bytes: NOWHERE if the length is invalid."""
     try:
         size, end = read_varint(bytes(data[at : at + 5]), 0)
     except (IndexError, InvalidRecord):
@@ -109,7 +114,7 @@ def _next_of_long(data: bytes | memoryview, at: int) -> int:
 def _side_by_side(
     data: bytes | memoryview, array: Bytes, lows: Places, highs: Places, counts: Places
 ) -> tuple[Places, Flags]:
-    """Starts, and which of the batches are proven; those of the others may be wrong."""
+    """Returns the starts, and which batches are proven; the starts of the others may be wrong."""
     places, owners = _beginnings(data, array, lows, highs, counts)
     stops = np.append(places[1:], highs[-1:])
     last_of_batch = np.append(owners[1:] != owners[:-1], np.ones(len(owners[:1]), dtype=np.bool_))
@@ -144,9 +149,12 @@ def _side_by_side(
 def _in_order(
     walked: Numbers, blocks: list[tuple[Places, Numbers, Places, Flags]], tails: dict[int, list[int]]
 ) -> Places:
-    """The places of all blocks, walk by walk: who walked there, from which of their steps on, where, and if it counts.
+    """Returns the positions of all blocks in the order of the walks.
 
-    What counts of a walk in a block are its first steps. Behind them comes what was walked alone, the ``tails``.
+    :param walked: the number of steps that count of each walk.
+    :param blocks: for each block the walks in it, their steps before it, the positions, and whether they count. Of a
+        walk the first steps in a block count.
+    :param tails: what the loop found behind the blocks, by walk.
     """
     sizes = walked.copy()
     for who, tail in tails.items():
@@ -176,7 +184,9 @@ def _step(array: Bytes, places: Places, nexts: Places) -> None:
 def _beginnings(
     data: bytes | memoryview, array: Bytes, lows: Places, highs: Places, counts: Places
 ) -> tuple[Places, Places]:
-    """From where to walk: each batch's first byte and what looks like a record here and there in it; whose each is."""
+    """Returns the positions where walks start, and their batches: each batch's first byte, and guesses inside large
+    batches.
+    """
     own = np.arange(len(counts))
     big = np.flatnonzero(counts > SEGMENT * 2)
     if not big.size:
@@ -197,9 +207,9 @@ def _beginnings(
 def _likely_records(
     data: bytes | memoryview, array: Bytes, guesses: Places, ends: Places, window: int
 ) -> tuple[Places, Places]:
-    """The first place within ``window`` bytes of each guess where three records seem to follow one another.
+    """Returns the first position within `window` bytes of each guess that looks like three consecutive records.
 
-    A record's attributes are 0, and its offset is one more than that of the one before.
+    A record's attributes are 0, and its offset delta is one more than that of the record before it.
     """
     views = b"".join([data[guess : guess + window] for guess in guesses.tolist()])
     zeros = np.flatnonzero(np.frombuffer(views, dtype=np.uint8) == 0)
@@ -225,6 +235,6 @@ def _likely_records(
 
 
 def _offset_deltas(array: Bytes, attributes: Places) -> Numbers:
-    """What the records say whose attributes stand there, if these are records."""
+    """Returns the offset deltas of the records with attributes at these positions, if these are records."""
     _, at = read_varlongs(array, attributes + 1, strict=False)
     return read_varints(array, at, strict=False)[0]

@@ -1,11 +1,10 @@
-"""What a Fetch answers, turned into Arrow columns: all records of many batches at once.
+"""Decodes the records of a Fetch response into Arrow columns, all records of many batches at once.
 
-Knows nothing of who fetched it. What the records of a batch are is for ``barnabas.records.record`` to say, one by one;
-here they are the same, column by column.
+Knows nothing of connections. Decodes the same records as ``barnabas.records.record``, which reads them one by one.
 
-Batches are read header by header, and their bodies unpacked where they are packed. After that nothing is done for a
-record, only for a column: where the records start (``boundaries``), each field of all of them (``fields``), and keys
-and values cut out of the bytes by Arrow (``tables``).
+Batches are read header by header, and compressed bodies are decompressed. After that nothing is done per record, only
+per column: where the records start (``boundaries``), each of their fields (``fields``), and copying keys and values
+(``tables``).
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,29 +40,30 @@ from barnabas.records.record import RECORD_MIN_SIZE, Record, body_of, records_of
 __all__ = ["Aborted", "Decoded", "decode_each", "reach", "schema"]
 
 _HEAD: Final = Struct(">qi4xB")  # offset, length, magic: the same in all formats
-GROUP_BYTES: Final = 8 << 20  # of records, unpacked, from which one table is made; one batch may have more
+GROUP_BYTES: Final = 8 << 20  # bytes of uncompressed records in one table; a single batch may have more
 MAX_ROWS: Final = 1 << 17  # in one table
 
 Buffer = bytes | memoryview
 
 
 class Aborted(NamedTuple):
-    """A transaction that was not committed, as a Fetch answers it: whose, and from where on."""
+    """An aborted transaction, as a Fetch response lists it."""
 
     producer_id: int
     first_offset: int
 
 
 class Decoded(NamedTuple):
-    """Records, and the offset behind the batches that they came of: there may be fewer records than offsets."""
+    """Records, and the next offset after their batches: there may be fewer records than offsets."""
 
     batch: pa.RecordBatch | None
     next_offset: int
 
 
 _Body = tuple[int, int, int, int, int, int, int]
-"""Of one batch: where its records begin and end among those of its group, how many they are, base offset, base
-timestamp (with LogAppendTime that of each record), timestamp type, and where its header is in what was fetched."""
+"""The records of one batch: where they begin and end in the bytes of their group, their number, base offset, base
+timestamp (for LogAppendTime the timestamp of all records), timestamp type, and the position of the batch's header in
+the fetched bytes."""
 
 
 def decode_each(
@@ -77,22 +77,23 @@ def decode_each(
     headers: bool = False,
     check_crcs: bool = True,
 ) -> Iterator[Decoded]:
-    """The records in ``data`` from offset ``start`` to before ``end``, in tables of a few megabytes (:func:`schema`).
+    """Yields the records in `data` from offset `start` to before `end`, in tables of a few megabytes (:func:`schema`).
 
-    ``data`` is what a Fetch answers for one partition: record batches (or older message sets), of which the last may be
-    cut off, which leaves it out. Control batches are skipped; so is, where a list of the ``aborted`` transactions comes
-    with it (read_committed), what was written in them.
+    Control batches are skipped. With `aborted` (read_committed), so are records of aborted transactions.
 
-    Raises CorruptMessage, naming topic, partition and offset, where a batch is not what its checksum or its own lengths
-    say. Tables of the batches before it may have been given by then.
+    :param data: the records of a partition in a Fetch response: batches, or older message sets. The last may be cut
+        off, and is skipped then.
+    :raises CorruptMessage: a batch does not match its checksum or its own lengths; the message names topic, partition
+        and offset. The tables of the batches before it may have been yielded by then.
     """
     return _Decoder(data, topic, partition, start, end, aborted, headers=headers, check_crcs=check_crcs).parts()
 
 
 def reach(data: Buffer, start: int) -> int:
-    """The offset behind the last whole batch in ``data``, or ``start``: what a fetch after this one asks for.
+    """Returns the offset that the next fetch asks for: after the last whole batch in `data`, or `start` if there is
+    none.
 
-    It looks at nothing but lengths, so that the next fetch can be on its way while this one is decoded.
+    Looks at lengths only, so that the next fetch can be sent before this one is decoded.
     """
     at, last, total = 0, -1, len(data)
     unpack = _HEAD.unpack_from
@@ -111,7 +112,7 @@ def reach(data: Buffer, start: int) -> int:
 
 
 class _Decoder:
-    """The way through one fetch: the batches are collected in groups, and each group becomes one table or more."""
+    """Decodes one fetch: collects batches in groups, and makes one or more tables of each group."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class _Decoder:
         self.transactions = None if aborted is None else _Transactions(aborted)
         self.next_offset = start
         self.bodies: list[_Body] = []
-        self.unpacked: list[Buffer] = []  # the bodies' bytes, of a group that does not lie in the data as it is
+        self.unpacked: list[Buffer] = []  # the uncompressed bodies of a group, if some are not in the data as they are
         self.size = self.rows = 0
         self.old: list[tuple[Record, int]] = []  # records of message sets, with their timestamp types
 
@@ -151,7 +152,7 @@ class _Decoder:
                     yield from self._tables()
                 self._add_message(at, after)
             elif magic > MAGIC or length < HEADER_SIZE - LOG_OVERHEAD:
-                raise self._corrupt(at, f"there is no batch of format {magic} that has {length} bytes")
+                raise self._corrupt(at, f"a batch of format {magic} cannot have {length} bytes")
             else:
                 if self.old or (self.bodies and not self.unpacked and self.view[at + 22] & CODEC_MASK):
                     yield from self._tables()
@@ -164,14 +165,14 @@ class _Decoder:
         yield from self._tables()
 
     def _add_batch(self, at: int, after: int) -> None:
-        """Note where the records of the batch lie there, unpack them if need be; or leave them out."""
+        """Notes where the batch's records are, and decompresses them; or skips the batch."""
         (
             base_offset, _, _, _, crc, attributes, last_delta, base_timestamp, max_timestamp, producer_id, _, _, count,
         ) = HEADER.unpack_from(self.view, at)  # fmt: skip
         if self.check_crcs and crc32c(self.view[at + CHECKED_FROM : after]) != crc:
-            raise self._corrupt(at, f"the checksum is not {crc}, as it says")
+            raise self._corrupt(at, f"the checksum is not {crc}, as its header says")
         if base_offset < 0 or last_delta < 0:
-            raise self._corrupt(at, f"a batch ends {last_delta} behind offset {base_offset}")
+            raise self._corrupt(at, f"a batch has base offset {base_offset} and last offset delta {last_delta}")
         last_offset = base_offset + last_delta
         if last_offset >= self.next_offset:
             self.next_offset = last_offset + 1
@@ -202,7 +203,7 @@ class _Decoder:
             raise self._corrupt(at, str(error)) from error
 
     def _is_hidden(self, at: int, attributes: int, producer_id: int, last_offset: int) -> bool:
-        """Whether the batch is not for the reader; a marker ends the transaction of its producer."""
+        """Returns whether the reader must not see the batch. A marker ends its producer's transaction."""
         if self.transactions is None:
             return True
         is_control = attributes & CONTROL_BIT != 0
@@ -219,14 +220,14 @@ class _Decoder:
                 return control_record_type(record.key)
         except KafkaError as error:
             raise self._corrupt(at, str(error)) from error
-        return None  # compaction has emptied it
+        return None  # compaction has removed its record
 
     def _add_message(self, at: int, after: int) -> None:
-        """The records of an entry of format v0 or v1, which are few and old, one by one."""
+        """Adds the records of an entry of format v0 or v1, one by one, since such entries are rare."""
         try:
             for message in messages_in(self.view[at:after]):
                 if self.check_crcs and not message.is_intact:
-                    raise CorruptMessage(f"the checksum is not {message.crc}, as it says")
+                    raise CorruptMessage(f"the checksum is not {message.crc}, as its header says")
                 kind = NO_TIMESTAMP_TYPE if message.magic == MAGIC_V0 else int(message.is_log_append_time)
                 records = records_of_message(message)
                 self.next_offset = max(self.next_offset, message.offset + 1, records[-1].offset + 1)
@@ -238,7 +239,7 @@ class _Decoder:
         self.rows = len(self.old)
 
     def _tables(self) -> Iterator[Decoded]:
-        """What has been collected, as tables, of which the last knows how far the batches reach."""
+        """Yields the collected records as tables; the last one has the next offset after all batches."""
         bodies, unpacked, old = self.bodies, self.unpacked, self.old
         self.bodies, self.unpacked, self.old, self.size, self.rows = [], [], [], 0, 0
         tables: list[pa.RecordBatch] = []
@@ -287,7 +288,7 @@ class _Decoder:
         ]
 
     def _culprit(self, bodies: Sequence[_Body], error: KafkaError) -> CorruptMessage:
-        """Which of the batches it is that cannot be read, in the words of the reading record by record."""
+        """Returns the error of the batch that cannot be read, as reading it record by record finds it."""
         for *_, header_at in bodies:
             try:
                 for _ in records_of(RecordBatch.parse(self.view, header_at)):
@@ -302,7 +303,7 @@ class _Decoder:
 
 
 class _Transactions:
-    """Which producers' transactions, of those that were aborted, are open at a batch (Java's ``CompletedFetch``)."""
+    """The producers whose aborted transactions are open at a batch, as Java's ``CompletedFetch`` tracks them."""
 
     def __init__(self, aborted: Sequence[Aborted]) -> None:
         self.ahead = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
@@ -320,7 +321,10 @@ class _Transactions:
 
 
 def _sum(base: Numbers, delta: Numbers) -> Numbers:
-    """Raises InvalidRecord where the sum has more than 64 bits."""
+    """Returns the sum.
+
+    :raises InvalidRecord: it has more than 64 bits.
+    """
     total = base + delta
     if (((base ^ total) & (delta ^ total)) < 0).any():
         raise InvalidRecord("A record's timestamp has more than 64 bits.")

@@ -1,12 +1,12 @@
-"""Arrow columns to record batches (format v2): lengths and varints by numpy, the bytes put together by Arrow.
+"""Encodes Arrow columns as record batches (format v2): numpy computes lengths and varints, Arrow joins the bytes.
 
-Knows nothing of topics and of connections; who produces is stamped on by whoever sends a batch.
+Knows nothing of topics and connections. Who sends a batch stamps the producer id on it.
 
-A record is a few small integers around two long runs of bytes. The integers of all records are laid out at once, as
-one array of prefixes (length, attributes, deltas, length of the key), one of middles (length of the value) and one of
-suffixes (headers); Arrow then joins prefix, key, middle, value and suffix record by record, which is one ``memcpy``
-each, and the joined array's buffer is all batches, one behind the other: each has room for its header before its
-first record.
+A record is a few small integers around two byte strings. The integers of all records are written at once, as an array
+of prefixes (length, attributes, deltas, length of the key), one of middles (length of the value) and one of suffixes
+(headers). Arrow then joins prefix, key, middle, value and suffix of each record with one ``memcpy`` each. The buffer of
+the joined array is all batches, one after the other: the prefix of a batch's first record has room for the batch's
+header.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,15 @@ from barnabas.records.builder import sign
 Integers = npt.NDArray[np.int64]
 Writable = bytearray | memoryview
 
-MAX_JOINED: Final = 4 << 20  # bytes that are joined at a time, unless a batch is larger: allocators reuse so much
-RECORD_OVERHEAD: Final = 7  # a byte each: length, attributes, deltas, length of key and of value, number of headers
-NO_HEADERS: Final = b"\0"  # a varint count of none
+MAX_JOINED: Final = 4 << 20  # bytes joined at once, unless a batch is larger; allocators reuse blocks of this size
+RECORD_OVERHEAD: Final = 7  # a byte each: length, attributes, two deltas, lengths of key and value, header count
+NO_HEADERS: Final = b"\0"  # a header count of 0
 _SEQUENCES: Final = 1 << 31
 _PRODUCER_AT: Final = 43
 
 
 class ProducerStamp(NamedTuple):
-    """Who produces: what makes a batch idempotent, or part of a transaction (KIP-98)."""
+    """The producer of a batch, which makes it idempotent or part of a transaction (KIP-98)."""
 
     producer_id: int
     epoch: int
@@ -53,17 +53,17 @@ class ProducerStamp(NamedTuple):
 
 @dataclass(slots=True)
 class Encoded:
-    """One record batch, writable, and how many records are in it."""
+    """A writable record batch, and its number of records."""
 
     data: Writable
     count: int
 
 
 class Columns(NamedTuple):
-    """Records by column, all of one length.
+    """Records by column; all columns have the same length.
 
-    `key` and `value` are arrays of bytes or strings, `headers` a list of structs (key: string, value: binary),
-    `timestamps` in ms since the epoch. A column that is None is null for every record.
+    `key` and `value` are arrays of bytes or strings, `headers` lists of structs (key: string, value: binary), and
+    `timestamps` are in ms since the epoch. A column that is None is null for every record.
     """
 
     key: pa.Array | None
@@ -72,14 +72,14 @@ class Columns(NamedTuple):
     timestamps: Integers
 
     def take(self, order: Integers) -> "Columns":
-        """The records in another order."""
+        """Returns the records in another order."""
         rows = pa.array(order)
         key, value, headers = (column if column is None else column.take(rows) for column in self[:3])
         return Columns(key, value, headers, self.timestamps[order])
 
 
 class _Pieces(NamedTuple):
-    """What records are joined from: their headers are written already."""
+    """The parts that records are joined from; `suffix` has their encoded headers."""
 
     key: pa.Array | None
     value: pa.Array | None
@@ -99,11 +99,12 @@ def encode_runs(
     compression: Compression = Compression.NONE,
     level: int | None = None,
 ) -> list[tuple[int, Encoded]]:
-    """The batches of several runs of records, each run's in batches of its own; with each batch, its run's number.
+    """Encodes several runs of records, each in batches of its own; returns each batch with the number of its run.
 
-    Run i is the records from ``bounds[i]`` to ``bounds[i + 1]``: those of one partition, to a writer. Batches are in
-    order, each of at most `max_batch_bytes` before compression; a record that is larger by itself has one of its own.
-    Raises ValueError for a header without a name, as Java's producer does.
+    Run i is the records from ``bounds[i]`` to ``bounds[i + 1]``; a writer has one run for each partition. Batches are
+    in order, and have at most `max_batch_bytes` before compression. A larger record has a batch of its own.
+
+    :raises ValueError: a header has no key; Java's producer refuses that too.
     """
     made: list[tuple[int, Encoded]] = []
     if not len(columns.timestamps):
@@ -134,7 +135,7 @@ def encode_runs(
 
 
 def record_sizes(columns: Columns) -> Integers:
-    """About how many bytes each record takes: its key, value and headers, and a little."""
+    """Returns the approximate size of each record in bytes: its key, value and headers, and a small overhead."""
     sizes = np.full(len(columns.timestamps), RECORD_OVERHEAD, np.int64)
     for column in (binary(columns.key), binary(columns.value)):
         if column is not None:
@@ -149,7 +150,7 @@ def record_sizes(columns: Columns) -> Integers:
 
 
 def stamp(batch: Writable, producer: ProducerStamp) -> None:
-    """Write who produces into a batch, in place, and the CRC that follows from it."""
+    """Writes the producer into a batch, in place, and updates the CRC."""
     attributes = int.from_bytes(batch[21:23], "big") & ~TRANSACTIONAL_BIT | TRANSACTIONAL_BIT * producer.transactional
     batch[21:23] = attributes.to_bytes(2, "big")
     batch[_PRODUCER_AT : _PRODUCER_AT + 14] = (
@@ -161,12 +162,12 @@ def stamp(batch: Writable, producer: ProducerStamp) -> None:
 
 
 def after(sequence: int, count: int) -> int:
-    """The sequence of the record that comes `count` records later; after 2**31 - 1 comes 0."""
+    """Returns the sequence number `count` records later; 2**31 - 1 is followed by 0."""
     return (sequence + count) % _SEQUENCES
 
 
 def binary(column: pa.Array | None) -> pa.Array | None:
-    """A column of strings or bytes as bytes with 32-bit offsets; None where all of it is null."""
+    """Returns a column of strings or bytes as bytes with 32-bit offsets, or None if all of it is null."""
     if column is None or column.null_count == len(column):
         return None
     if column.type != pa.binary():
@@ -175,7 +176,9 @@ def binary(column: pa.Array | None) -> pa.Array | None:
 
 
 def _cuts(ends: Integers, start: int, stop: int, limit: int) -> list[tuple[int, int]]:
-    """Where batches begin and end so that each holds as many records as `limit` bytes take, and one at the least."""
+    """Returns where batches begin and end, so that each holds as many records as fit into `limit` bytes, but at least
+    one.
+    """
     cuts = []
     room = max(limit - HEADER_SIZE, 1)
     while start < stop:
@@ -188,7 +191,7 @@ def _cuts(ends: Integers, start: int, stop: int, limit: int) -> list[tuple[int, 
 
 
 def _joinable(cuts: list[tuple[int, int, int]], at: int, ends: Integers) -> int:
-    """Up to which cut the batches from cut `at` on may be joined together."""
+    """Returns the number of the cut up to which the batches from cut `at` on are joined together."""
     before = int(ends[cuts[at][1] - 1]) if cuts[at][1] else 0
     until = at + 1
     while until < len(cuts) and ends[cuts[until][2] - 1] - before <= MAX_JOINED:
@@ -197,7 +200,7 @@ def _joinable(cuts: list[tuple[int, int, int]], at: int, ends: Integers) -> int:
 
 
 def _compressed(batch: Writable, compression: Compression, level: int | None) -> bytearray:
-    """A batch with the same room for its header, and its records packed."""
+    """Returns a batch with the same room for its header and compressed records."""
     from barnabas.records.compression import compress
 
     packed = compress(compression, memoryview(batch)[HEADER_SIZE:], level)
@@ -205,7 +208,7 @@ def _compressed(batch: Writable, compression: Compression, level: int | None) ->
 
 
 def _write_header(batch: Writable, timestamps: Integers, compression: Compression) -> None:
-    """Describe the records behind it, and sign; nobody is said to have produced them."""
+    """Writes the header of the records behind it, without a producer, and the CRC."""
     HEADER.pack_into(
         batch,
         0,
@@ -227,7 +230,7 @@ def _write_header(batch: Writable, timestamps: Integers, compression: Compressio
 
 
 def _largest_sizes(columns: _Pieces) -> Integers:
-    """How many bytes each record may come to, whatever its deltas turn out to be."""
+    """Returns an upper bound of each record's size in bytes, whatever its deltas will be."""
     timestamps = columns.timestamps
     count = len(timestamps)
     sizes = (
@@ -247,12 +250,14 @@ def _largest_sizes(columns: _Pieces) -> Integers:
 
 
 def _varint_size(number: int) -> int:
-    """How many bytes numbers take whose distance from 0 is no greater than `number`."""
+    """Returns the number of bytes of varints for numbers of at most this absolute value."""
     return max((2 * number).bit_length() + 6, 7) // 7
 
 
 def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[np.int32]]:
-    """Batches that begin with the records at `starts`, but for their headers; and where each record ends in them."""
+    """Returns the batches that begin with the records at `starts`, without headers, and where each record ends in
+    them.
+    """
     timestamps = columns.timestamps
     count = len(timestamps)
     first = np.repeat(starts, np.diff(starts, append=count))
@@ -268,7 +273,7 @@ def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[n
     sizes = [varint_sizes(length), np.ones(count, np.int64), *sizes]
     header_room = np.zeros(count, np.int64)
     header_room[starts] = HEADER_SIZE
-    if columns.key is None:  # then nothing is between prefix and middle: one piece less to join
+    if columns.key is None:  # prefix and middle are adjacent, and are joined as one piece
         pieces = [_varints([*numbers, value_length], [*sizes, value_length_size], header_room)]
     else:
         pieces = [_varints(numbers, sizes, header_room), columns.key, _varints([value_length], [value_length_size])]
@@ -279,7 +284,7 @@ def _join(columns: _Pieces, starts: Integers) -> tuple[memoryview, npt.NDArray[n
 
 
 def _lengths(column: pa.Array | None, count: int) -> Integers:
-    """The length of each value as a record says it: -1 for null."""
+    """Returns the length of each value as a record encodes it: -1 for null."""
     if column is None:
         return np.full(count, -1, np.int64)
     lengths = np.diff(_offsets(column)).astype(np.int64)
@@ -289,7 +294,7 @@ def _lengths(column: pa.Array | None, count: int) -> Integers:
 
 
 def _offsets(column: pa.Array) -> npt.NDArray[np.int32]:
-    """Where the values of a binary array or a list array start and end, one more than there are values."""
+    """Returns where the values of a binary or list array start and end: one more number than there are values."""
     buffer = column.buffers()[1]
     if buffer is None or not len(column):
         return np.zeros(len(column) + 1, np.int32)
@@ -297,13 +302,13 @@ def _offsets(column: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def zigzag(numbers: Integers) -> npt.NDArray[np.uint64]:
-    """Small numbers of either sign as small numbers without one (protobuf's zigzag)."""
+    """Maps small signed numbers to small unsigned ones (protobuf's zigzag encoding)."""
     signed: Integers = (numbers << 1) ^ (numbers >> 63)
     return signed.view(np.uint64)
 
 
 def varint_sizes(numbers: npt.NDArray[np.uint64]) -> Integers:
-    """How many bytes each number takes, seven bits to a byte."""
+    """Returns the number of bytes of each number as a varint."""
     sizes = np.ones(len(numbers), np.int64)
     largest = int(numbers.max()) if len(numbers) else 0
     for shift in range(7, 64, 7):
@@ -316,7 +321,7 @@ def varint_sizes(numbers: npt.NDArray[np.uint64]) -> Integers:
 def _varints(
     columns: Sequence[npt.NDArray[np.uint64]], sizes: Sequence[Integers], room: Integers | None = None
 ) -> pa.Array:
-    """For each record, the varints of its numbers one behind the other, as one value; before them, `room`."""
+    """Returns, for each record, the varints of its numbers as one value, with `room` bytes before them."""
     ends = np.zeros(len(columns[0]) + 1, np.int32)
     np.cumsum(sum(sizes) if room is None else sum(sizes) + room, out=ends[1:])
     data = np.empty(int(ends[-1]), np.uint8)
@@ -330,7 +335,7 @@ def _varints(
 
 
 def _put_varints(data: npt.NDArray[np.uint8], at: Integers, numbers: npt.NDArray[np.uint64], sizes: Integers) -> None:
-    """Write each number at its place; as many passes as the longest has bytes."""
+    """Writes each number to its position, with as many passes as the longest varint has bytes."""
     longest = int(sizes.max()) if len(sizes) else 0
     if longest == 1:
         data[at] = numbers
@@ -350,9 +355,9 @@ def _binary_array(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]) -
 
 
 def _suffixes(headers: pa.Array) -> pa.Array:
-    """What follows each record's value: how many headers, then each one's name and value.
+    """Returns what follows each record's value: the number of headers, then the key and value of each.
 
-    A list that is null is one without headers, as it is for Spark's connector.
+    A null list means no headers, as for Spark's connector.
     """
     if headers.null_count:
         headers = pc.if_else(headers.is_valid(), headers, pa.scalar([], headers.type))
@@ -376,11 +381,11 @@ def _suffixes(headers: pa.Array) -> pa.Array:
 
 
 def _entries(lists: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
-    """All entries of the lists, one behind the other, and where each list starts and ends among them."""
+    """Returns all entries of the lists, and where each list starts and ends among them."""
     bounds = _offsets(lists)
     return bounds - bounds[0], lists.values.slice(bounds[0], bounds[-1] - bounds[0])
 
 
 def _joined(*pieces: pa.Array | bytes) -> pa.Array:
-    """The pieces of each record one behind the other; null is nothing."""
+    """Returns the pieces of each record joined; null is empty."""
     return pc.binary_join_element_wise(*pieces, b"", null_handling="replace", null_replacement=b"")

@@ -1,6 +1,7 @@
-"""The fields of many records at once, each as an array: where keys, values and headers lie, and the two deltas.
+"""Reads the fields of many records at once, each as an array: the deltas, and the positions of keys, values and
+headers.
 
-Knows nothing of batches: it is told where each record starts.
+Knows nothing of batches: the caller passes where each record starts.
 """
 
 from typing import Final, NamedTuple
@@ -11,11 +12,11 @@ from barnabas.columnar.varints import Bytes, Numbers, Places, read_varints, read
 from barnabas.errors import InvalidRecord
 from barnabas.records.varint import read_varint
 
-FEW: Final = 32  # records whose headers are read one by one, as numpy would take longer for a step
+FEW: Final = 32  # records; the headers of so few are read one by one, which is faster than a step of numpy
 
 
 class Pieces(NamedTuple):
-    """Byte strings, by where they start and how long they are; below 0: null."""
+    """Byte strings, by position and length; a negative length means null."""
 
     at: Places
     sizes: Numbers
@@ -25,20 +26,20 @@ class Pieces(NamedTuple):
 
 
 class Headers(NamedTuple):
-    """All headers of the records, one behind the other; `counts` says how many of them each record has."""
+    """The headers of all records, one after the other; `counts` is the number of headers of each record."""
 
     counts: Numbers
     keys: Pieces
     values: Pieces
 
     def keep(self, mask: np.ndarray) -> "Headers":
-        """Those of the records in ``mask``."""
+        """Returns the headers of the records in `mask`."""
         of_kept = np.repeat(mask, self.counts)
         return Headers(self.counts[mask], self.keys.keep(of_kept), self.values.keep(of_kept))
 
 
 class Fields(NamedTuple):
-    """What the records say; nothing is added to the deltas yet. `headers` is None where no record has any."""
+    """The fields of records, with unresolved deltas. `headers` is None if no record has headers."""
 
     timestamp_deltas: Numbers
     offset_deltas: Numbers
@@ -48,13 +49,14 @@ class Fields(NamedTuple):
 
 
 def read_fields(data: bytes | memoryview, array: Bytes, starts: Places) -> Fields:
-    """The fields of the records that start there; ``array`` is ``data`` as numpy sees it.
+    """Returns the fields of the records that start at these positions.
 
-    Raises InvalidRecord where the lengths in a record do not come to its own, as the reading record by record does.
+    :param array: `data` as a numpy array.
+    :raises InvalidRecord: the lengths in a record do not add up to the record's length.
     """
     size, at = read_varints(array, starts)
     ends = at + size
-    timestamp_deltas, at = read_varlongs(array, at + 1)  # behind the attributes, which mean nothing
+    timestamp_deltas, at = read_varlongs(array, at + 1)  # skips the attributes, which are unused
     offset_deltas, at = read_varints(array, at)
     key_sizes, key_at = read_varints(array, at)
     at = key_at + np.maximum(key_sizes, 0)
@@ -71,14 +73,14 @@ def read_fields(data: bytes | memoryview, array: Bytes, starts: Places) -> Field
 
 
 def _read_headers(data: bytes | memoryview, array: Bytes, at: Places, ends: Places) -> tuple[Headers | None, Places]:
-    """The headers of the records whose count of headers stands there, and where they end."""
+    """Returns the headers of the records whose header counts are at these positions, and where the headers end."""
     counts, ends_of_headers = read_varints(array, at)
-    if ((counts < 0) | (counts > (ends - ends_of_headers) // 2)).any():  # each has two lengths of a byte at least
+    if ((counts < 0) | (counts > (ends - ends_of_headers) // 2)).any():  # a header has two lengths of at least one byte
         raise InvalidRecord("A record claims more headers than it has bytes.")
     total = int(counts.sum())
     if not total:
         return None, ends_of_headers
-    table = np.empty((4, total), dtype=np.int64)  # keys: where, how long; values: where, how long
+    table = np.empty((4, total), dtype=np.int64)  # position and length of keys, position and length of values
     begin = np.cumsum(counts) - counts
     going = np.flatnonzero(counts)
     done = 0
@@ -99,7 +101,7 @@ def _read_headers(data: bytes | memoryview, array: Bytes, at: Places, ends: Plac
 
 
 def _read_one_by_one(data: bytes | memoryview, at: int, table: Numbers) -> int:
-    """Fill the columns of ``table`` with the headers from there on; where they end."""
+    """Fills the columns of `table` with the headers from `at` on; returns where they end."""
     rows = []
     try:
         for _ in range(table.shape[1]):
@@ -116,4 +118,4 @@ def _read_one_by_one(data: bytes | memoryview, at: int, table: Numbers) -> int:
 
 
 def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    return read_varint(data, at)  # type: ignore[arg-type]  # it only looks up bytes, which a view has too
+    return read_varint(data, at)  # type: ignore[arg-type]  # it only indexes bytes, which works with a view too

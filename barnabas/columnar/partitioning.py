@@ -1,6 +1,6 @@
-"""Which partition each record goes to, for whole columns of keys, as Java's producer decides it.
+"""Assigns partitions to columns of records as Java's producer does.
 
-Knows nothing of topics and connections: a topic is its number of partitions.
+Knows nothing of topics and connections: a topic is its number of partitions here.
 """
 
 import random
@@ -17,19 +17,20 @@ Hashes = npt.NDArray[np.uint32]
 
 SEED: Final = np.uint32(0x9747B28C)
 FACTOR: Final = np.uint32(0x5BD1E995)
-FEW: Final = 16  # keys; hashing so few byte by byte is as fast as in columns
+FEW: Final = 16  # keys; hashing so few one by one is as fast as in columns
 _ALL_BITS: Final = 0xFFFFFFFF
 
 
 class NoSuchPartition(Exception):
-    """A record asks for a partition that its topic does not have."""
+    """A record names a partition that its topic does not have."""
 
 
 class StickyPartitions:
-    """Partitions of records without a key: runs of so many bytes to one, and then to the next (KIP-480, KIP-794).
+    """Assigns partitions to records without a key: a number of bytes to one partition, then to the next (KIP-480,
+    KIP-794).
 
-    Runs make batches large, where one record here and one there would make them small. They go round from a partition
-    drawn at random, so that many writers, or many small writes, fill all partitions alike.
+    Runs of records make large batches. The first partition is random, so that many writers, or many small writes, fill
+    all partitions evenly.
     """
 
     def __init__(self, run_bytes: int, chance: random.Random) -> None:
@@ -38,11 +39,11 @@ class StickyPartitions:
         self._written = 0
 
     def next(self, sizes: Integers, count: int) -> Integers:
-        """The partitions, out of `count`, of records of so many bytes."""
+        """Returns the partitions, out of `count`, of records of these sizes in bytes."""
         if not len(sizes):
             return np.zeros(0, np.int64)
         ends = np.cumsum(sizes) + self._written
-        # A run goes on until it has its bytes: the record that completes it is its last.
+        # The record that completes the bytes of a run belongs to the run.
         turns = self._turn + (ends - sizes) // self._run_bytes
         self._turn = self._turn + int(ends[-1]) // self._run_bytes
         self._written = int(ends[-1]) % self._run_bytes
@@ -59,11 +60,13 @@ def partitions_of(
     explicit: pa.Array | None = None,
     topic: str = "",
 ) -> Integers:
-    """The partition of each record of a topic with `count` partitions; `sizes` are the records' bytes.
+    """Returns the partition of each record of a topic with `count` partitions.
 
-    A record says it itself in `explicit` (integers or null), or by its key's hash, or gets whichever is next.
+    The partition is the one in `explicit`, or follows from the hash of the key, or is the next of `sticky`.
 
-    Raises NoSuchPartition for an explicit one that is below 0, or that the topic does not have.
+    :param sizes: the sizes of the records in bytes.
+    :param explicit: partitions as integers, or null.
+    :raises NoSuchPartition: the topic does not have an explicit partition.
     """
     partitions = np.full(len(sizes), -1, np.int64)
     open_rows = np.ones(len(sizes), bool)
@@ -73,7 +76,7 @@ def partitions_of(
         wrong = np.flatnonzero(~open_rows & ((partitions < 0) | (partitions >= count)))
         if len(wrong):
             raise NoSuchPartition(
-                f"a row asks for partition {partitions[wrong[0]]} of topic {topic!r}, which has {_range(count)}"
+                f"a row names partition {partitions[wrong[0]]} of topic {topic!r}, which has {_range(count)}"
             )
     keys = binary(key)
     if keys is not None:
@@ -89,20 +92,20 @@ def partitions_of(
 
 
 def murmur2(keys: pa.BinaryArray) -> Hashes:
-    """The hash of each key (none of them null), as Java's ``Utils.murmur2`` has it, but unsigned."""
+    """Returns the hash of each key as Java's ``Utils.murmur2`` does, but unsigned. No key may be null."""
     count = len(keys)
     offsets = np.frombuffer(keys.buffers()[1], np.int32, count + 1, keys.offset * 4).astype(np.int64)
     starts, lengths = offsets[:-1], np.diff(offsets)
     buffer = keys.buffers()[2]
     size = 0 if buffer is None else buffer.size
-    # Three bytes more than there are, so that a word can be read at every byte.
+    # Three more bytes than the keys have, so that a word can be read at every byte.
     data = np.zeros(int(offsets[-1]) + 4, np.uint8)
     if size:
         data[: int(offsets[-1])] = np.frombuffer(buffer, np.uint8, int(offsets[-1]))
     words = np.ndarray((len(data) - 3,), np.dtype("<u4"), data.data, strides=(1,))
     hashes: Hashes = SEED ^ lengths.astype(np.uint32)
     whole = lengths >> 2
-    # Longest first: the keys that still have a word are then a prefix, ever shorter.
+    # Sorted by length, longest first: the keys that have an n-th word are a prefix, which gets shorter.
     order = np.argsort(-whole, kind="stable")
     active = np.searchsorted(-whole[order], -np.arange(int(whole.max(initial=0))), side="left")
     left_over: npt.NDArray[np.int64] = order[:0]
@@ -121,7 +124,7 @@ def murmur2(keys: pa.BinaryArray) -> Hashes:
 
 
 def _finished(hashes: Hashes, words: Hashes, tails: Integers, rest: Integers) -> Hashes:
-    """The up to three bytes after the last whole word, and the last mixing."""
+    """Mixes in the up to three bytes after the last whole word, and finishes the hashes."""
     rows = np.flatnonzero(rest)
     if len(rows):
         mask = ((np.uint64(1) << (rest[rows] * 8).astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
@@ -133,7 +136,7 @@ def _finished(hashes: Hashes, words: Hashes, tails: Integers, rest: Integers) ->
 
 
 def murmur2_of(key: bytes) -> int:
-    """The hash of one key."""
+    """Returns the hash of one key."""
     factor, whole = int(FACTOR), len(key) & ~3
     hashed = int(SEED) ^ len(key)
     for at in range(0, whole, 4):

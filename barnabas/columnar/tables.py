@@ -1,6 +1,6 @@
-"""Records as the Arrow table that Apache Spark's Kafka source makes of them.
+"""Builds the Arrow tables of records, with the columns of Apache Spark's Kafka source.
 
-Knows nothing of how the records were found: it is told where their keys and values lie, and copies those.
+Knows nothing of how records are parsed: the caller passes the positions of their keys and values.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from barnabas.columnar.varints import Numbers
 from barnabas.errors import InvalidRecord
 from barnabas.records.record import Record
 
-NO_TIMESTAMP_TYPE: Final = -1  # what messages of format v0 have; 0 is CreateTime, 1 LogAppendTime
-LATEST_TIMESTAMP: Final = (2**63 - 1) // 1000  # ms, of which there are still microseconds in 64 bits
+NO_TIMESTAMP_TYPE: Final = -1  # of messages of format v0; 0 is CreateTime, 1 is LogAppendTime
+LATEST_TIMESTAMP: Final = (2**63 - 1) // 1000  # ms; the latest time whose microseconds fit into 64 bits
 
 _HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 _HEADERS: Final = pa.list_(pa.field("element", _HEADER))
@@ -37,12 +37,12 @@ _WITH_HEADERS: Final = _COLUMNS.append(pa.field("headers", _HEADERS))
 
 
 def schema(*, headers: bool) -> pa.Schema:
-    """The columns' names and types, as Spark's own connector has them, with or without ``includeHeaders``."""
+    """Returns the schema of Spark's own connector, with or without ``includeHeaders``."""
     return _WITH_HEADERS if headers else _COLUMNS
 
 
 class Rows(NamedTuple):
-    """Records, column by column; `timestamps` in ms, `headers` None where none was asked for, or there are none."""
+    """Records by column. `timestamps` are in ms. `headers` is None if there are none, or they are not wanted."""
 
     keys: Pieces
     values: Pieces
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
         )
 
     def part(self, first: int, end: int) -> "Rows":
-        """The rows from ``first`` on and before ``end``."""
+        """Returns the rows from `first` up to, but not including, `end`."""
         if first == 0 and end >= len(self.offsets):
             return self
         mask = np.zeros(len(self.offsets), dtype=np.bool_)
@@ -71,9 +71,9 @@ class Rows(NamedTuple):
 
 
 def table_of(data: bytes | memoryview, rows: Rows, topic: str, partition: int, *, headers: bool) -> pa.RecordBatch:
-    """The table of ``rows``, whose keys, values and headers lie in ``data``, which is not needed after that.
+    """Returns the table of `rows`, whose keys, values and headers are copied from `data`.
 
-    Raises InvalidRecord where a timestamp is too far away for microseconds in 64 bits.
+    :raises InvalidRecord: a timestamp in microseconds does not fit into 64 bits.
     """
     count = len(rows.offsets)
     bytes_ = pa.py_buffer(data)
@@ -93,7 +93,10 @@ def table_of(data: bytes | memoryview, rows: Rows, topic: str, partition: int, *
 def table_of_records(
     records: Sequence[Record], types: Sequence[int], topic: str, partition: int, *, headers: bool
 ) -> pa.RecordBatch:
-    """The table of records that were read one by one. Raises InvalidRecord as :func:`table_of`."""
+    """Returns the table of records that were parsed one by one.
+
+    :raises InvalidRecord: a timestamp in microseconds does not fit into 64 bits.
+    """
     count = len(records)
     columns = [
         pa.array([record.key for record in records], pa.binary()),
@@ -111,10 +114,10 @@ def table_of_records(
 
 
 def _cut_out(data: pa.Buffer, columns: Sequence[Pieces]) -> list[pa.Array]:
-    """Each column's pieces of ``data``, copied into an array of their own.
+    """Copies each column's pieces of `data` into an array of its own.
 
-    Arrow's strings lie end to end. So all pieces of all columns are laid out as one array of strings over the data, in
-    which every second one is what is between two pieces, and each column takes its own.
+    Arrow's strings lie end to end. So the pieces of all columns are declared as one array of strings over `data`, in
+    which every second string is the gap between two pieces. Each column then takes its strings.
     """
     count, wide = len(columns[0].at), 2 * len(columns)
     offsets = np.empty(count * wide, dtype=np.int32)
@@ -137,7 +140,7 @@ def _with_nulls(strings: pa.Array, nulls: npt.NDArray[np.bool_]) -> pa.Array:
 
 
 def _headers(data: pa.Buffer, headers: Headers | None, count: int) -> pa.Array:
-    """Lists of headers; null, rather than empty, for a record without any."""
+    """Returns lists of headers; null instead of an empty list for a record without headers."""
     if headers is None or not len(headers.keys.at):
         return pa.nulls(count, _HEADERS)
     keys, values = _cut_out(data, (headers.keys, headers.values))
@@ -149,7 +152,7 @@ def _headers(data: pa.Buffer, headers: Headers | None, count: int) -> pa.Array:
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """Keys as text; what is not UTF-8 has the replacement character where it lies."""
+    """Returns keys as text, with the replacement character in place of invalid UTF-8."""
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:
@@ -158,7 +161,7 @@ def _text(keys: pa.Array) -> pa.Array:
 
 def _timestamps(milliseconds: Numbers) -> pa.Array:
     if len(milliseconds) and int(max(milliseconds.max(), -milliseconds.min())) > LATEST_TIMESTAMP:
-        raise InvalidRecord("A record's timestamp is too far away to be told in microseconds.")
+        raise InvalidRecord("A record's timestamp in microseconds has more than 64 bits.")
     return pa.Array.from_buffers(_TIMESTAMP, len(milliseconds), [None, pa.py_buffer(milliseconds * 1000)])
 
 
@@ -171,7 +174,7 @@ def _partitions(partition: int, count: int) -> pa.Array:
 
 
 def _rounded(count: int) -> int:
-    """The next power of two, so that few columns of one value are made and kept."""
+    """Returns the next power of two, so that few distinct columns are created and cached."""
     return 1 << max(count - 1, 0).bit_length()
 
 

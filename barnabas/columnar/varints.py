@@ -1,6 +1,6 @@
-"""Zigzag varints of many records at once: an array of places in, an array of numbers out.
+"""Reads the zigzag varints of many records at once: takes an array of positions, returns an array of numbers.
 
-Knows nothing of records. ``barnabas.records.varint`` reads one at a time, and what it refuses is refused here.
+Knows nothing of records. Refuses what ``barnabas.records.varint`` refuses, which reads one number at a time.
 """
 
 import numpy as np
@@ -14,10 +14,12 @@ Numbers = npt.NDArray[np.int64]
 
 
 def read_varints(data: Bytes, at: Places, *, strict: bool = True) -> tuple[Numbers, Places]:
-    """The 32-bit numbers that stand ``at`` those bytes, and where each of them ends.
+    """Returns the 32-bit numbers at these positions, and where each of them ends.
 
-    What lies beyond ``data`` is read as if its last byte stood there: the caller compares where things end.
-    Raises InvalidRecord if a number has more than 5 bytes; without ``strict`` it is what its first 5 bytes say.
+    Beyond the end of `data` its last byte is repeated, so the caller has to check the ends.
+
+    :param strict: without it, the value of a number of more than 5 bytes is that of its first 5 bytes.
+    :raises InvalidRecord: a number has more than 5 bytes.
     """
     raw, ends = _read(data, at, longest=5, strict=strict)
     raw &= 0xFFFFFFFF
@@ -25,13 +27,15 @@ def read_varints(data: Bytes, at: Places, *, strict: bool = True) -> tuple[Numbe
 
 
 def read_varlongs(data: Bytes, at: Places, *, strict: bool = True) -> tuple[Numbers, Places]:
-    """As :func:`read_varints`, for numbers of 64 bits, which have up to 10 bytes."""
+    """Does the same as :func:`read_varints` for 64-bit numbers, which have up to 10 bytes."""
     raw, ends = _read(data, at, longest=10, strict=strict)
     return (raw.view(np.uint64) >> np.uint64(1)).view(np.int64) ^ -(raw & 1), ends
 
 
 def _read(data: Bytes, at: Places, *, longest: int, strict: bool) -> tuple[Numbers, Places]:
-    """The numbers before zigzag: the first two bytes of all, then a pass for each byte that any of them has."""
+    """Returns the numbers before zigzag decoding. Reads the first two bytes of all numbers, then one more byte per
+    pass.
+    """
     first = data.take(at, mode="clip")
     raw = first.astype(np.int64)
     ends = at + 1

@@ -75,7 +75,7 @@ def test_counts_that_lie(count) -> None:
 
 @pytest.mark.parametrize("last_delta", [-1, -(2**31)])
 def test_batches_that_end_before_they_begin(last_delta) -> None:
-    with pytest.raises(CorruptMessage, match="offset 9: a batch ends"):
+    with pytest.raises(CorruptMessage, match="offset 9: a batch has base offset 9"):
         found(batch_bytes(GOOD, base_offset=9, last_delta=last_delta))
 
 
