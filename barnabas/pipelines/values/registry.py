@@ -68,7 +68,8 @@ class Registry:
         return registry
 
     def __repr__(self) -> str:
-        shown = {name: "..." if name.endswith(SECRET) else value for name, value in self.settings}
+        plain = {name: _without_user(value) if "://" in value else value for name, value in self.settings}
+        shown = {name: "..." if name.endswith(SECRET) else value for name, value in plain.items()}
         return f"Registry({shown | {'url': self.url}})"
 
     @property

@@ -6,6 +6,7 @@ Knows nothing of schemas: it sends requests and returns the JSON of the answers.
 import base64
 import http.client
 import json
+import math
 import random
 import ssl
 import time
@@ -158,17 +159,26 @@ class RegistryClient:
         if user_info is not None:
             headers["Authorization"] = "Basic " + base64.b64encode(user_info.encode()).decode()
         if self._token is not None:
-            headers.update(self._token.headers())
+            headers.update(self._authorized())
         request = urllib.request.Request(f"{address.url}/{path}", body, headers, method=method)
         return self._open_json(self._opener, request)
+
+    def _authorized(self) -> dict[str, str]:
+        """Returns the headers of the token. An error of the server that issues tokens is not one of the registry."""
+        assert self._token is not None
+        try:
+            return self._token.headers()
+        except Refused as error:
+            raise Unreachable(f"the server that issues tokens refuses: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise Unreachable("the server that issues tokens did not return access_token and expires_in") from error
 
     def _open_json(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> Any:
         try:
             with opener.open(request, timeout=self._numbers["timeout"]) as response:
                 return json.loads(response.read() or b"null")
         except urllib.error.HTTPError as error:
-            with error:
-                raise _refused(error.code, error.read()) from error
+            raise _refused(error) from error
         except urllib.error.URLError as error:
             raise Unreachable(str(error.reason)) from (
                 error.reason if isinstance(error.reason, BaseException) else error
@@ -184,7 +194,8 @@ def address_of(url: str) -> Address:
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"url is {url!r}, but must be like http://host:8081")
+        shown = url.rpartition("@")[2]  # without the user and password
+        raise ValueError(f"url is {shown!r}, but must be like http://host:8081")
     user_info, _, host = parts.netloc.rpartition("@")
     whole = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
     return Address(whole, unquote(user_info) if user_info else None)
@@ -193,10 +204,14 @@ def address_of(url: str) -> Address:
 def _number(settings: Mapping[str, str], name: str) -> float | None:
     if name not in settings:
         return NUMBERS[name]
+    least = 0.001 if name == "timeout" else 0
     try:
-        return float(settings[name])
+        number = float(settings[name])
     except ValueError:
-        raise ValueError(f"registry.{name} is {settings[name]!r}, but must be a number") from None
+        number = math.nan
+    if not least <= number < math.inf:
+        raise ValueError(f"registry.{name} is {settings[name]!r}, but must be a number >= {least}")
+    return number
 
 
 def _user_info(text: str | None, addresses: list[Address]) -> str | None:
@@ -229,15 +244,21 @@ def _tls(settings: Mapping[str, str]) -> ssl.SSLContext:
         else:
             context = ssl.create_default_context(cafile=authority)
         if certificate is not None:
-            context.load_cert_chain(certificate, key, settings.get("ssl.key.password"))
+            password = settings.get("ssl.key.password", "")  # with None, OpenSSL asks at the terminal
+            context.load_cert_chain(certificate, key, password)
     except OSError as error:
         raise ValueError(f"cannot load the files of the settings ssl.*: {error}") from error
     return context
 
 
-def _refused(status: int, content: bytes) -> Refused:
+def _refused(error: urllib.error.HTTPError) -> Refused:
+    try:
+        with error:
+            content = error.read()
+    except (OSError, http.client.HTTPException):
+        content = b""  # the status says enough
     try:
         answer = json.loads(content)
-        return Refused(status, int(answer["error_code"]), str(answer["message"]))
+        return Refused(error.code, int(answer["error_code"]), str(answer["message"]))
     except (ValueError, KeyError, TypeError):
-        return Refused(status, -1, content[:200].decode(errors="replace") or "no message")
+        return Refused(error.code, -1, content[:200].decode(errors="replace") or "no message")

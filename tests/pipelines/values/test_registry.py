@@ -126,6 +126,9 @@ def test_requests_are_those_of_the_registrys_api() -> None:
     [
         ({"url": "ftp://host"}, "url is 'ftp://host', but must be like http://host:8081"),
         ({"url": "http://a,b"}, "url is 'b', but must be like"),
+        ({"url": "ftp://me:secret@host"}, "url is 'host', but must be like"),
+        ({"max.retries": "-1"}, r"registry\.max\.retries is '-1', but must be a number >= 0"),
+        ({"timeout": "0"}, r"registry\.timeout is '0', but must be a number >= 0\.001"),
         ({"colour": "red"}, "unknown settings colour"),
         ({"timeout": "soon"}, r"registry\.timeout is 'soon', but must be a number"),
         ({"basic.auth.user.info": "me"}, "must be user:password"),
@@ -153,6 +156,12 @@ def test_credentials_in_the_url_are_sent_and_not_shown() -> None:
     assert len(server.requests) == 1, "a refusal is final"
     assert registry.url == server.url
     assert "s%40fe" not in f"{registry}{refused.value}"
+
+
+def test_a_proxys_credentials_are_not_shown() -> None:
+    registry = Registry.at("http://one", {"proxy": "http://me:hidden@proxy:3128"})
+    assert "hidden" not in repr(registry)
+    assert "http://proxy:3128" in repr(registry)
 
 
 def test_it_tries_again_after_passing_errors_with_longer_and_longer_pauses() -> None:
@@ -236,6 +245,23 @@ def test_a_token_of_an_oauth_server_is_used_until_it_is_old() -> None:
     form = {"grant_type": ["client_credentials"], "scope": ["schemas"]}
     assert parse_qs(issuer.requests[0][3].decode()) == form
     assert [server.headers(number)["Authorization"] for number in range(3)] == ["Bearer one"] * 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((404, b"no such page"), r"the server that issues tokens refuses: no such page \(HTTP 404"),
+        ((200, {"error": "invalid_scope"}), "did not return access_token"),
+        ((200, None), "did not return access_token"),
+        ((200, {"access_token": "a", "expires_in": "soon"}), "did not return access_token and expires_in"),
+    ],
+)
+def test_a_token_that_is_not_issued_is_no_missing_schema(answer: tuple[int, Any], message: str) -> None:
+    with serving((200, {"id": 1})) as server, serving(answer) as issuer:
+        settings = {**OAUTH, "bearer.auth.issuer.endpoint.url": f"{issuer.url}/token", "max.retries": "0"}
+        with pytest.raises(RegistryFailed, match=message):
+            Registry.at(server.url, settings).latest("orders")
+    assert server.requests == []
 
 
 def test_a_token_of_azures_metadata_service() -> None:
