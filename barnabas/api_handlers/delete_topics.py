@@ -11,15 +11,15 @@ from barnabas.api_handlers.outcome import code_of, out_of_time, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import mutation_quota, submit
 from barnabas.cluster.controller.commands import DeletedTopic, DeleteTopics
-from barnabas.errors import InvalidRequest, RequestTimedOut, TopicDeletionDisabled
+from barnabas.errors import InvalidRequest, RequestTimedOut, ThrottlingQuotaExceeded, TopicDeletionDisabled
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from barnabas.wire.types import ZERO_UUID
 
 KNOWS_TOPIC_DELETION_DISABLED = 3
 """The first version that knows TOPIC_DELETION_DISABLED (KIP-322)."""
 
-REQUEST_ERRORS = (RequestTimedOut, TopicDeletionDisabled)
-"""Errors of the whole request. Apache Kafka has no error message for these."""
+WITHOUT_TEXT = (RequestTimedOut, ThrottlingQuotaExceeded, TopicDeletionDisabled)
+"""Errors of the whole request, and of quotas. Apache Kafka has no error message for these."""
 
 KNOWS_QUOTA = 5
 """The first version that knows THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
@@ -45,7 +45,7 @@ def respond(results: Sequence[DeletedTopic]) -> DeleteTopicsResponse:
                 name=topic.name,
                 topic_id=topic.id,
                 error_code=code_of(topic.error),
-                error_message=None if isinstance(topic.error, REQUEST_ERRORS) else text_of(topic.error),
+                error_message=None if isinstance(topic.error, WITHOUT_TEXT) else text_of(topic.error),
             )
             for topic in results
         ]

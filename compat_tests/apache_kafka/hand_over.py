@@ -141,6 +141,7 @@ def facts(bootstrap: str) -> dict[str, Any]:
         "topics": {name: (each["TopicId"], each["IsInternal"]) for name, each in topics.items()},
         "partitions": sorted(places),
         "configs": configs(bootstrap, topics),
+        "quotas": quotas(bootstrap),
         "directories": directories(bootstrap),
         "records": {isolation: records(bootstrap, mine, isolation) for isolation in ISOLATION},
         "groups": groups(bootstrap, mine),
@@ -158,6 +159,27 @@ def differences(found: Any, wanted: Any, where: str = "") -> list[str]:
             for line in differences(found.get(name), wanted.get(name), f"{where}/{name}")
         ]
     return [f"{where}: {found!r:.500} instead of {wanted!r:.500}"]
+
+
+def set_quota(bootstrap: str, entity: Mapping[str, str | None], **values: float) -> None:
+    """Sets quotas of an entity, whose names are by types."""
+    entry = {
+        "Entity": [{"EntityType": kind, "EntityName": name} for kind, name in entity.items()],
+        "Ops": [{"Key": key, "Value": value} for key, value in values.items()],
+    }
+    (answer,) = play(bootstrap, ask("AlterClientQuotas", v=1, Entries=[entry], ValidateOnly=False))
+    assert error_codes(answer) == {0}, answer
+
+
+def quotas(bootstrap: str) -> dict[str, dict[str, float]]:
+    """What is set for users, client ids and addresses."""
+    (answer,) = play(bootstrap, ask("DescribeClientQuotas", v=1, Components=[], Strict=False))
+    return {
+        str(sorted((part["EntityType"], str(part["EntityName"])) for part in each["Entity"])): {
+            value["Key"]: value["Value"] for value in each["Values"]
+        }
+        for each in answer["Entries"]
+    }
 
 
 def directories(bootstrap: str) -> dict[str, tuple[str, int]]:

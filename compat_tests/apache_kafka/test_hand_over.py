@@ -32,6 +32,7 @@ from .hand_over import (
     fill,
     play,
     running,
+    set_quota,
     wait,
     write,
 )
@@ -59,29 +60,19 @@ def by_apache(bootstrap: str) -> None:
     alter(bootstrap, TOPIC, "orders", "retention.ms", "7776000000000")
     alter(bootstrap, BROKER, "", "log.cleaner.threads", "2")
     commit(bootstrap, "settled", {("orders", 0): 17, ("returns", 1): 5})
+    set_quota(bootstrap, {"user": "olga", "client-id": None}, consumer_byte_rate=9e6, request_percentage=0.5)
     newer_group(bootstrap, "newer")
     transactions(bootstrap)
 
 
 def guarded(bootstrap: str) -> list[Any]:
-    """What Barnabas keeps and has no use for: a quota and a credential; made where they are not there."""
-    asked = (
-        ask("DescribeClientQuotas", v=1, Components=[], Strict=False),
-        ask("DescribeUserScramCredentials", v=0, Users=None),
-    )
-    quotas, credentials = found = play(bootstrap, *asked)
-    if quotas["Entries"] or credentials["Results"]:
+    """What Barnabas keeps and has no use for: a credential; made where it is not there."""
+    asked = ask("DescribeUserScramCredentials", v=0, Users=None)
+    (credentials,) = found = play(bootstrap, asked)
+    if credentials["Results"]:
         return found
-    entity = {
-        "Entity": [{"EntityType": "user", "EntityName": "olga"}],
-        "Ops": [{"Key": "consumer_byte_rate", "Value": 9e6}],
-    }
     credential = {"Name": "olga", "Mechanism": 1, "Iterations": 8192, "Salt": b"salt", "SaltedPassword": b"secret"}
-    done = play(
-        bootstrap,
-        ask("AlterClientQuotas", v=1, Entries=[entity], ValidateOnly=False),
-        ask("AlterUserScramCredentials", v=0, Deletions=[], Upsertions=[credential]),
-    )
+    done = play(bootstrap, ask("AlterUserScramCredentials", v=0, Deletions=[], Upsertions=[credential]))
     assert error_codes(done) == {OK}, done
     return guarded(bootstrap)
 
@@ -135,6 +126,8 @@ def by_barnabas(bootstrap: str) -> None:
     admin = admin_of(bootstrap)
     wait(admin.create_topics([NewTopic("again", 2, 1)]))
     write(bootstrap, "again", 10, compression_type="zstd")
+    set_quota(bootstrap, {"user": "olga", "client-id": None}, consumer_byte_rate=8e6)
+    set_quota(bootstrap, {"ip": "localhost"}, connection_creation_rate=2.0**31 - 1)
     write(bootstrap, "codec_none", 10, start=40)
     wait(admin.delete_topics(["stamped"]))
     commit(bootstrap, "settled", {("orders", 2): 19})
@@ -175,6 +168,7 @@ def test_there_and_back(ours_and_theirs: tuple[Any, ApacheKafka], kill: bool) ->
     ours, theirs = ours_and_theirs
     with running(ours, kill=kill) as bootstrap:
         fill(bootstrap)
+        set_quota(bootstrap, {"user": None}, producer_byte_rate=1e12, controller_mutation_rate=1e6)
         counting = Counting(bootstrap)
         assert counting.send(bootstrap, 3) == (OK, 0)
         assert counting.send(bootstrap, 4) == (OK, 3)

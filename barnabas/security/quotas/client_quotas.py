@@ -277,7 +277,7 @@ class Mutations:
         (bucket, bound), now_ms = self._limited, self._quotas.now_ms()
         if self._is_strict and (throttle_ms := bucket.throttle_ms(bound, now_ms)):
             self._throttled_ms, self._throttled_at_ms = throttle_ms, now_ms
-            raise ThrottlingQuotaExceeded(ThrottlingQuotaExceeded.message)
+            raise ThrottlingQuotaExceeded
         bucket.record(partitions, bound, now_ms)
         self._recorded += partitions
         if not self._is_strict and (throttle_ms := bucket.throttle_ms(bound, now_ms)):

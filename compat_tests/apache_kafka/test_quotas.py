@@ -1,0 +1,251 @@
+"""Quotas that throttle, on Apache Kafka and on Barnabas: what clients are told, and when they are heard again.
+
+Each has a process of its own here, since quotas of addresses are felt by whoever comes. Times are compared with
+generous bounds: what has to be exact is tested under a clock that a test moves.
+"""
+
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from .batches import records
+from .hand_over import apache_on, barnabas_on, running, set_quota
+from .play import Play, Step
+from .steps import HELPERS, ask, create, fetch, produce_body
+from .test_console_tools import Tools
+
+pytestmark = pytest.mark.xdist_group("quotas")
+REFUSED, OK = 89, 0
+
+
+@pytest.fixture(scope="module")
+def both(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The bootstrap addresses of the two."""
+    with (
+        running(apache_on(tmp_path_factory.mktemp("apache"))) as theirs,
+        running(barnabas_on(tmp_path_factory.mktemp("barnabas"))) as ours,
+    ):
+        yield {"Apache Kafka": theirs, "Barnabas": ours}
+
+
+def on_both(both: Mapping[str, str], found: Any) -> dict[str, Any]:
+    """What was found out on each, at the same time."""
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(both, pool.map(found, both.values()), strict=True))
+
+
+def alike(both: Mapping[str, str], found: Any) -> Any:
+    """What was found out on both."""
+    each = on_both(both, found)
+    assert each["Barnabas"] == each["Apache Kafka"]
+    return each["Barnabas"]
+
+
+def play(bootstrap: str, *steps: Step) -> list[Any]:
+    """The answers to raw requests."""
+    host, _, port = bootstrap.partition(":")
+    run = Play((host, int(port)), "", HELPERS)
+    run.run(steps)
+    return [answer for _, _, answer in run.transcript]
+
+
+def produce(topic: str, size: int, client_id: str = "other") -> Step:
+    return ask("Produce", client_id=client_id, **produce_body(topic, records("x" * size)))
+
+
+def timed(bootstrap: str, *steps: Step) -> tuple[list[Any], float]:
+    began = time.monotonic()
+    answers = play(bootstrap, *steps)
+    return answers, time.monotonic() - began
+
+
+def test_produce_is_answered_at_once_and_the_next_request_later(both: dict[str, str]) -> None:
+    def found(bootstrap: str) -> Any:
+        play(bootstrap, *create("produced"))
+        set_quota(bootstrap, {"client-id": "writer"}, producer_byte_rate=2000)
+        first, *_ = play(bootstrap, produce("produced", 10_000, "writer"))
+        assert first["ThrottleTimeMs"] == 0
+        asked = produce("produced", 13_000, "writer")
+        (second,), took = timed(bootstrap, asked)
+        assert 1000 < second["ThrottleTimeMs"] < 2500
+        assert took < 0.9, "it was answered at once"
+        (second, _), took = timed(bootstrap, asked, ask("ApiVersions", v=0, client_id="other", within=20))
+        return second["ThrottleTimeMs"] // 1000, took >= second["ThrottleTimeMs"] / 1000 - 0.05
+
+    assert alike(both, found)[1]
+
+
+def test_a_throttled_fetch_has_no_topics(both: dict[str, str]) -> None:
+    def found(bootstrap: str) -> Any:
+        play(
+            bootstrap,
+            *create("fetched"),
+            produce("fetched", 6000),
+        )
+        set_quota(bootstrap, {"client-id": "reader"}, consumer_byte_rate=1000)
+        first, second = play(bootstrap, *(fetch("fetched", client_id="reader") for _ in range(2)))
+        counts = [sum(len(each["Partitions"]) for each in answer["Responses"]) for answer in (first, second)]
+        return counts, first["ThrottleTimeMs"], second["ThrottleTimeMs"] // 1000, second["SessionId"]
+
+    assert alike(both, found)[0] == [1, 0]
+
+
+def test_changes_of_the_cluster_are_refused(both: dict[str, str]) -> None:
+    def found(bootstrap: str) -> Any:
+        set_quota(bootstrap, {"client-id": "changer"}, controller_mutation_rate=1)
+        topics = [{"Name": name, "NumPartitions": 8, "ReplicationFactor": 1} for name in ("m-a", "m-b")]
+
+        def wanted(*found: Mapping[str, Any], v: int) -> Step:
+            return ask(
+                "CreateTopics",
+                v=v,
+                Topics=list(found),
+                timeoutMs=9000,
+                validateOnly=False,
+                client_id="changer",
+                on=f"{v}",
+            )
+
+        answers = play(
+            bootstrap,
+            wanted(*topics, v=7),
+            wanted({"Name": "m-c", "NumPartitions": 1, "ReplicationFactor": 1}, v=6),
+            wanted({"Name": "m-d", "NumPartitions": 1, "ReplicationFactor": 1}, v=5),
+            ask(
+                "CreatePartitions",
+                v=3,
+                Topics=[{"Name": "m-a", "Count": 9, "Assignments": None}],
+                TimeoutMs=9000,
+                ValidateOnly=True,
+                client_id="changer",
+                on="grow",
+            ),
+            ask("DeleteTopics", v=6, Topics=[{"Name": "m-a"}], TimeoutMs=9000, client_id="changer", on="delete"),
+            ask("DeleteTopics", v=5, TopicNames=["m-a"], TimeoutMs=9000, client_id="changer", on="delete-5"),
+            ask("DeleteTopics", v=4, TopicNames=["m-a"], TimeoutMs=9000, client_id="changer", on="delete-4"),
+        )
+        entries = [answer.get("Topics") or answer.get("Results") or answer["Responses"] for answer in answers]
+        return [
+            (
+                sorted((each["Name"], each["ErrorCode"], each.get("ErrorMessage")) for each in entry),
+                round(answer["ThrottleTimeMs"] / 1000),
+            )
+            for entry, answer in zip(entries, answers, strict=True)
+        ]
+
+    told = alike(both, found)
+    assert told[1] == ([("m-c", REFUSED, None)], 5)
+    assert told[2] == ([("m-d", OK, None)], 6)
+    assert [entry[0][1] for entry, _ in told[3:]] == [REFUSED, REFUSED, REFUSED, OK]
+
+
+def test_connections_beyond_the_quota_of_an_address_are_closed_without_an_answer(both: dict[str, str]) -> None:
+    def found(bootstrap: str) -> Any:
+        host, _, port = bootstrap.partition(":")
+        set_quota(bootstrap, {"ip": "127.0.0.1"}, connection_creation_rate=2)
+        api_versions = bytes.fromhex("0000000a 0012 0000 00000007 0000")
+        answered, closed = 0, 0
+        for _ in range(30):
+            with socket.create_connection((host, int(port)), 10) as client:
+                client.sendall(api_versions)
+                try:
+                    answer = client.recv(4)
+                except ConnectionResetError:
+                    answer = b""
+                answered, closed = answered + bool(answer), closed + (not answer)
+                if closed:
+                    break
+        for _ in range(100):  # who is refused does not count, so that in the end somebody is let in to remove it
+            try:
+                entity = [{"EntityType": "ip", "EntityName": "127.0.0.1"}]
+                ops = [{"Key": "connection_creation_rate", "Value": 0.0, "Remove": True}]
+                asked = ask("AlterClientQuotas", v=1, Entries=[{"Entity": entity, "Ops": ops}], ValidateOnly=False)
+                if play(bootstrap, asked)[0] not in ("closed", "silent"):
+                    break
+            except OSError:
+                pass
+            time.sleep(0.3)
+        return 15 <= answered <= 22, closed
+
+    assert alike(both, found) == (True, 1)
+
+
+def test_a_real_client_is_slowed_down_to_its_quota(both: dict[str, str]) -> None:
+    """15 seconds' worth: ten at once, the rest when the first is out of the window. Another client is not held up."""
+
+    def found(bootstrap: str) -> tuple[float, float]:
+        set_quota(bootstrap, {"client-id": "slow"}, producer_byte_rate=100_000)
+        slow = Producer({"bootstrap.servers": bootstrap, "client.id": "slow", "linger.ms": 0, "batch.size": 20_000})
+        quick = Producer({"bootstrap.servers": bootstrap, "client.id": "quick", "linger.ms": 0})
+        slow.produce("rate", b"first")
+        slow.flush(10)
+        began = time.monotonic()
+        for _ in range(150):
+            slow.produce("rate", b"x" * 10_000)
+        waited = []
+        for _ in range(20):
+            asked = time.monotonic()
+            quick.produce("rate", b"y" * 10_000)
+            assert quick.flush(10) == 0
+            waited.append(time.monotonic() - asked)
+            slow.poll(0.05)
+        assert slow.flush(30) == 0
+        return time.monotonic() - began, sorted(waited)[10]
+
+    on_both(both, lambda bootstrap: play(bootstrap, *create("rate")))
+    for took, waited in on_both(both, found).values():
+        assert 3 < took < 18
+        assert waited < 1
+
+
+# ---------------------------------------------------------------- kafka-configs.sh
+
+
+def orderless(text: str) -> str:
+    """Java's maps have the entities, and the quotas of each, in no order that means anything."""
+    return "\n".join(sorted(" ".join(sorted(line.replace(",", "").split())) for line in text.splitlines()))
+
+
+def test_kafka_configs_prints_the_same(both: dict[str, str]) -> None:
+    users, clients = ("--entity-type", "users"), ("--entity-type", "clients")
+    entities = (
+        (*users, "--entity-name", "alice"),
+        (*users, "--entity-default"),
+        (*users, "--entity-name", "alice", *clients, "--entity-name", "app"),
+        (*users, "--entity-name", "alice", *clients, "--entity-default"),
+        (*clients, "--entity-name", "app"),
+        ("--entity-type", "ips", "--entity-name", "10.1.2.3"),
+        ("--entity-type", "ips", "--entity-default"),
+    )
+
+    def found(bootstrap: str) -> list[str]:
+        tools, said = Tools(bootstrap), []
+        try:
+            for entity in entities:
+                rates = (
+                    "connection_creation_rate=7" if "ips" in entity else "producer_byte_rate=1e9,request_percentage=99"
+                )
+                said.append(tools.configs("--alter", *entity, "--add-config", rates.replace("1e9", "1000000000")))
+                if entity[:2] != users or clients[1] in entity:  # of a user alone it also asks for SCRAM credentials
+                    said.append(orderless(tools.configs("--describe", *entity)))
+            for kind in ("clients", "ips"):
+                said.append(orderless(tools.configs("--describe", "--entity-type", kind)))
+            for entity in entities:
+                keys = "connection_creation_rate" if "ips" in entity else "producer_byte_rate,request_percentage"
+                said.append(tools.configs("--alter", *entity, "--delete-config", keys))
+            bad = tools.configs("--alter", *entities[0], "--add-config", "producer_byte_rate=0", fails=True)
+            said.append(next(line for line in bad.splitlines() if "InvalidRequest" in line))
+        finally:
+            assert tools.process.stdin is not None
+            tools.process.stdin.close()
+            tools.process.wait(10)
+        return said
+
+    said = alike(both, found)
+    assert any("producer_byte_rate=1.0E9 request_percentage=99.0" in each for each in said), said
