@@ -22,6 +22,7 @@ COMMANDS = {
     "groups": "List, describe and delete groups, and reset their offsets.",
     "transactions": "List and describe transactions, and abort hanging ones.",
     "features": "Show, raise and lower the levels of a cluster's features.",
+    "storage": "Format the directories of a node, and show how they are formatted.",
     "log-dirs": "Describe log directories, and move partitions between them.",
     "pipeline": "Export, import, backfill, mirror and transform topics with Spark.",
     "spark": "Download Spark's own Kafka connector.",

@@ -34,19 +34,25 @@ def read_or_format(files: Files, path: str, wanted: Mapping[str, int], now_ms: i
         except CorruptMessage as error:
             raise MetadataLogError(f"{path}: {error}") from error
     else:
-        levels = first_levels(wanted)
-        bootstrap = list(bootstrap_records(levels))
-        data = encode_snapshot(
-            bootstrap,
-            kraft=KRaftState(),
-            metadata_version=levels[METADATA_VERSION],
-            epoch=0,
-            last_timestamp=0,
-            now_ms=now_ms,
-        )
-        files.write_atomically(path, data, sync=True)
+        bootstrap = write(files, path, wanted, (), now_ms)
     if METADATA_VERSION not in levels_of(bootstrap):
         raise MetadataLogError(f"{path}: {METADATA_VERSION} is not among the features of the formatted directory")
+    return bootstrap
+
+
+def write(files: Files, path: str, wanted: Mapping[str, int], others: Sequence[Any], now_ms: int) -> list[Any]:
+    """Writes ``bootstrap.checkpoint`` and returns its records: the feature levels, and then the ``others``."""
+    levels = first_levels(wanted)
+    bootstrap = [*bootstrap_records(levels), *others]
+    data = encode_snapshot(
+        bootstrap,
+        kraft=KRaftState(),
+        metadata_version=levels[METADATA_VERSION],
+        epoch=0,
+        last_timestamp=0,
+        now_ms=now_ms,
+    )
+    files.write_atomically(path, data, sync=True)
     return bootstrap
 
 

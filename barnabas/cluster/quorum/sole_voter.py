@@ -162,18 +162,7 @@ class SoleVoter:
 
     def upgrade_kraft_version(self) -> None:
         """Appends the records from which on the log names the voter: this node, by its directory (KIP-853)."""
-        voter = VotersRecord.Voter(
-            voter_id=self.node_id,
-            voter_directory_id=self.directory_id,
-            endpoints=[
-                VotersRecord.Voter.Endpoint(name=each.name, host=each.host, port=each.port)
-                for each in self.voter_endpoints
-            ],
-            kraft_version_feature=VotersRecord.Voter.KRaftVersionFeature(
-                min_supported_version=KRAFT.first, max_supported_version=KRAFT.last
-            ),
-        )
-        raised = KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter]))
+        raised = only_voter(self.node_id, self.directory_id, self.voter_endpoints)
         self._append_control(control_records(raised))
         self.kraft = raised
 
@@ -233,3 +222,16 @@ class SoleVoter:
         self.leadership = Leadership(NO_NODE, self.leadership.epoch)
         for listener in self.listeners:
             listener.leadership_changed(self.leadership)
+
+
+def only_voter(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> KRaftState:
+    """Returns the state of a quorum whose only voter is this node, by its directory (KIP-853)."""
+    voter = VotersRecord.Voter(
+        voter_id=node_id,
+        voter_directory_id=directory_id,
+        endpoints=[VotersRecord.Voter.Endpoint(name=each.name, host=each.host, port=each.port) for each in endpoints],
+        kraft_version_feature=VotersRecord.Voter.KRaftVersionFeature(
+            min_supported_version=KRAFT.first, max_supported_version=KRAFT.last
+        ),
+    )
+    return KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter]))
