@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from barnabas.errors import CloseConnection, MalformedMessage
+from barnabas.security.principals import ANONYMOUS, Principal
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool, allocate
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Owner(Protocol):
 
     def forget(self, connection: "Connection") -> None: ...
 
-    def new_responder(self, client_host: str) -> Responder: ...
+    def new_responder(self, client_host: str, principal: Principal) -> Responder: ...
 
 
 class Held:
@@ -93,15 +94,20 @@ class Connection(asyncio.BufferedProtocol):
     """The asyncio side of one connection."""
 
     __slots__ = (
-        "_buffer", "_call_later", "_end", "_listener", "_pending", "_reading", "_responder", "_start", "_writable",
+        "_buffer", "_call_later", "_end", "_listener", "_pending", "_principal", "_reading", "_responder", "_start",
+        "_writable",
         "clock", "is_closing", "last_active", "peer", "transport",
     )  # fmt: skip
 
     transport: asyncio.Transport
     _responder: Responder
 
-    def __init__(self, listener: Owner, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, listener: Owner, loop: asyncio.AbstractEventLoop, principal: Principal = ANONYMOUS) -> None:
+        """
+        :param principal: who the client is by its certificate
+        """
         self._listener = listener
+        self._principal = principal
         self.clock = loop.time
         self._call_later = loop.call_later
         self.last_active = loop.time()
@@ -120,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.peer = transport.get_extra_info("peername")[:2]
-        self._responder = self._listener.new_responder(self.peer[0])
+        self._responder = self._listener.new_responder(self.peer[0], self._principal)
         if not self._listener.admit(self):
             self.abort()
 

@@ -7,17 +7,27 @@ import asyncio
 import logging
 import socket
 from collections import Counter, deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
 
 from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
 from barnabas.broker import Broker
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
+from barnabas.security.principals import Principal
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection
 from barnabas.server.dispatch import Dispatcher
 
+if TYPE_CHECKING:
+    from barnabas.security.tls.engine import Engine
+
 logger = logging.getLogger(__name__)
+
+ENCRYPTED = ("SSL", "SASL_SSL")
+"""The security protocols with TLS."""
 
 LAST_ANSWERS_S = 5.0
 """How long a listener that stops waits for its clients to take what was written to them."""
@@ -57,6 +67,30 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
     return sockets
 
 
+class Guest(Protocol):
+    """Who is connected: a connection, or a client whose handshake is not finished."""
+
+    @property
+    def peer(self) -> tuple[str, int]: ...
+
+    @property
+    def last_active(self) -> float: ...
+
+    @property
+    def is_waiting(self) -> bool: ...
+
+    @property
+    def is_closing(self) -> bool: ...
+
+    def hold(self) -> None: ...
+
+    def let_in(self) -> None: ...
+
+    def close(self, reason: str, *, level: int = ...) -> None: ...
+
+    def abort(self) -> None: ...
+
+
 class Listener:
     """One entry of ``listeners``: a service that is bound when it has started. It accepts after :meth:`accept`."""
 
@@ -74,8 +108,9 @@ class Listener:
         self._send_buffer: int = config["socket.send.buffer.bytes"]
         self._receive_buffer: int = config["socket.receive.buffer.bytes"]
         self._backlog: int = config["socket.listen.backlog.size"]
-        self.connections: set[Connection] = set()
-        self._arriving: deque[Connection] = deque()  # accepted, and not let in yet
+        self.connections: set[Guest] = set()
+        self._arriving: deque[Guest] = deque()  # accepted, and not let in yet
+        self._engine: Engine | None = None
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -89,19 +124,42 @@ class Listener:
         """Binds the address. Clients that connect wait until the listener accepts.
 
         :raises OSError: the address cannot be bound
+        :raises ConfigError: the listener is one of TLS, and its configs are none for that
         """
+        if self.endpoint.security_protocol in ENCRYPTED:
+            self._engine = self._new_engine()
         self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
         self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])
+
+    def _new_engine(self) -> "Engine":
+        from barnabas.security.tls.engine import Engine, weaker_than_asked
+
+        config = self._broker.config
+        configs = ListenerConfigs(config, self.endpoint.name)
+        is_inter_broker = self.endpoint.name == config.inter_broker_listener_name
+        engine = Engine(configs, lambda path: Path(path).read_bytes(), is_inter_broker=is_inter_broker)
+        if notice := weaker_than_asked(configs):
+            logger.warning("The %s: %s", self.name, notice)
+        return engine
+
+    def _factory(self, loop: asyncio.AbstractEventLoop) -> Callable[[], asyncio.BaseProtocol]:
+        """Returns what makes the protocol of an accepted socket."""
+        if self._engine is None:
+            return lambda: Connection(self, loop)
+        from barnabas.server.tls import new_transports
+
+        return new_transports(self, loop, lambda: cast("Engine", self._engine))
 
     async def accept(self) -> None:
         """Lets clients in from now on."""
         loop = asyncio.get_running_loop()
+        factory = self._factory(loop)
         for listening in self._sockets:
             if self._receive_buffer > 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer)
             if self._send_buffer > 0:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
-            server = await loop.create_server(lambda: Connection(self, loop), sock=listening)
+            server = await loop.create_server(factory, sock=listening)
             self._servers.append(server)
 
     def stop_accepting(self) -> None:
@@ -125,7 +183,7 @@ class Listener:
                 await self._until_empty()
         except TimeoutError:
             for connection in list(self.connections):
-                connection.transport.abort()
+                connection.abort()
             await self._until_empty()
 
     async def _until_empty(self) -> None:
@@ -135,8 +193,10 @@ class Listener:
 
     # ------------------------------------------------------------ a connection calls
 
-    def admit(self, connection: Connection) -> bool:
+    def admit(self, connection: Guest) -> bool:
         """Returns whether the connection may stay; it may have to wait (``max.connection.creation.rate``, KIP-612)."""
+        if connection in self.connections:  # its handshake was let in
+            return True
         if self._is_stopping:  # it was accepted before the listener stopped, and nobody would close it
             return False
         rates = self._broker.connection_rates
@@ -170,7 +230,7 @@ class Listener:
                 self._wait(wait_ms)
                 return
 
-    def _let_in(self, connection: Connection) -> bool:
+    def _let_in(self, connection: Guest) -> bool:
         """Returns whether the connection may stay: by the quota of its address, and by the numbers of connections."""
         host, rates = connection.peer[0], self._broker.connection_rates
         if rates is not None and (throttle_ms := rates.refuses(self.endpoint.name, host)):
@@ -184,18 +244,24 @@ class Listener:
         self.connections.add(connection)
         return True
 
-    def forget(self, connection: Connection) -> None:
+    def replace(self, handshake: Guest, connection: Connection) -> None:
+        """Puts a connection in the place of the handshake that was let in."""
+        self.connections.remove(handshake)
+        self.connections.add(connection)
+
+    def forget(self, connection: Guest) -> None:
         if connection in self.connections:
             self.connections.remove(connection)
             self.census.leave(connection.peer[0], self.endpoint.name)
             if not self.connections:
                 self._is_empty.set()
 
-    def new_responder(self, client_host: str) -> Dispatcher:
+    def new_responder(self, client_host: str, principal: Principal) -> Dispatcher:
         session = Session(
             listener=self.endpoint.name,
             security_protocol=self.endpoint.security_protocol,
             client_host=client_host,
+            principal=principal,
             promise=self._promise,
             number=next(self._broker.connection_numbers),
         )

@@ -55,7 +55,7 @@ def test_node_id_and_broker_id_are_one(properties, node_id):
         ({"log.cleaner.dedupe.buffer.size": "1048576"}, "log.cleaner.dedupe.buffer.size"),
         ({"log.cleaner.threads": "128"}, "log.cleaner.dedupe.buffer.size"),
         ({"log.roll.ms": "0"}, "log.roll.ms"),
-        ({"listeners": "PLAINTEXT://:9092,SSL://:9093"}, "listeners"),
+        ({"listeners": "PLAINTEXT://:9092,SSL://:9092"}, "listeners"),
         ({"listeners": "CONTROLLER://:9093"}, "listeners"),
         ({"listeners": "OTHER://:9093"}, "listeners"),
         ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "advertised.listeners"),

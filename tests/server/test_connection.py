@@ -80,7 +80,7 @@ class Owner:
     def forget(self, connection):
         self.forgotten += 1
 
-    def new_responder(self, client_host):
+    def new_responder(self, client_host, principal):
         return self.echo
 
 

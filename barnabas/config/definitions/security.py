@@ -25,6 +25,7 @@ CONFIGS = (
         MEDIUM,
         "Whether clients must (required), may (requested) or need not (none) show a certificate.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.principal.mapping.rules",
@@ -33,6 +34,7 @@ CONFIGS = (
         None,
         LOW,
         "How a certificate's distinguished name becomes a user's name.",
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.allow.dn.changes",
@@ -41,6 +43,7 @@ CONFIGS = (
         None,
         LOW,
         "Whether a reloaded certificate may have another distinguished name.",
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.allow.san.changes",
@@ -49,6 +52,7 @@ CONFIGS = (
         None,
         LOW,
         "Whether a reloaded certificate may have other alternative names.",
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.protocol", STRING, "TLSv1.3", None, MEDIUM, "The version of TLS that a context is made for.", PER_BROKER
@@ -62,9 +66,17 @@ CONFIGS = (
         MEDIUM,
         "The versions of TLS that are offered.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
-        "ssl.keystore.type", STRING, "JKS", None, MEDIUM, "The format of the key store: JKS, PKCS12 or PEM.", PER_BROKER
+        "ssl.keystore.type",
+        STRING,
+        "JKS",
+        None,
+        MEDIUM,
+        "The format of the key store: JKS, PKCS12 or PEM.",
+        PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.keystore.location",
@@ -74,8 +86,18 @@ CONFIGS = (
         MEDIUM,
         "The file with the broker's own key and certificate.",
         PER_BROKER,
+        in_effect=True,
     ),
-    ConfigDef("ssl.keystore.password", PASSWORD, None, None, MEDIUM, "The password of the key store.", PER_BROKER),
+    ConfigDef(
+        "ssl.keystore.password",
+        PASSWORD,
+        None,
+        None,
+        MEDIUM,
+        "The password of the key store.",
+        PER_BROKER,
+        in_effect=True,
+    ),
     ConfigDef(
         "ssl.key.password",
         PASSWORD,
@@ -84,8 +106,11 @@ CONFIGS = (
         MEDIUM,
         "The password of the private key in the key store.",
         PER_BROKER,
+        in_effect=True,
     ),
-    ConfigDef("ssl.keystore.key", PASSWORD, None, None, MEDIUM, "The private key itself, as PEM.", PER_BROKER),
+    ConfigDef(
+        "ssl.keystore.key", PASSWORD, None, None, MEDIUM, "The private key itself, as PEM.", PER_BROKER, in_effect=True
+    ),
     ConfigDef(
         "ssl.keystore.certificate.chain",
         PASSWORD,
@@ -94,6 +119,7 @@ CONFIGS = (
         MEDIUM,
         "The broker's certificate and those above it, as PEM.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.truststore.type",
@@ -103,6 +129,7 @@ CONFIGS = (
         MEDIUM,
         "The format of the trust store: JKS, PKCS12 or PEM.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.truststore.location",
@@ -112,8 +139,18 @@ CONFIGS = (
         MEDIUM,
         "The file with the certificates that are trusted.",
         PER_BROKER,
+        in_effect=True,
     ),
-    ConfigDef("ssl.truststore.password", PASSWORD, None, None, MEDIUM, "The password of the trust store.", PER_BROKER),
+    ConfigDef(
+        "ssl.truststore.password",
+        PASSWORD,
+        None,
+        None,
+        MEDIUM,
+        "The password of the trust store.",
+        PER_BROKER,
+        in_effect=True,
+    ),
     ConfigDef(
         "ssl.truststore.certificates",
         PASSWORD,
@@ -122,6 +159,7 @@ CONFIGS = (
         MEDIUM,
         "The certificates that are trusted, as PEM.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "ssl.keymanager.algorithm",
@@ -167,6 +205,7 @@ CONFIGS = (
         MEDIUM,
         "The cipher suites that are offered; empty offers the usual ones.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef("ssl.engine.factory.class", CLASS, None, None, LOW, "The Java class that makes TLS engines.", PER_BROKER),
     ConfigDef(

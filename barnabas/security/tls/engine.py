@@ -1,0 +1,217 @@
+"""A listener's TLS: the context that its configs make, and its exchange while the broker runs.
+
+Knows nothing of connections. Checks of an exchange are those of Kafka's ``SslFactory`` and ``CertificateEntries``
+(KIP-226): a context that replaces another must be as trustworthy as that was.
+"""
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from barnabas.config.validators import ConfigError, InvalidValue
+from barnabas.security.principals import ANONYMOUS, USER, Principal
+from barnabas.security.tls.cipher_suites import TLS_1_3, VERSIONS, of_older_versions, offered_versions
+from barnabas.security.tls.distinguished_names import rfc2253
+from barnabas.security.tls.principal_mapping import PrincipalMapping
+from barnabas.security.tls.stores import Configs, KeyEntry, ReadFile, load_key_store, load_trust_store
+
+_NUMBERS = {
+    "TLSv1": ssl.TLSVersion.TLSv1,
+    "TLSv1.1": ssl.TLSVersion.TLSv1_1,
+    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}
+_WITHOUT = {
+    "TLSv1.1": ssl.OP_NO_TLSv1_1,
+    "TLSv1.2": ssl.OP_NO_TLSv1_2,
+}
+_CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+
+
+class Engine:
+    """What a listener serves TLS with. It does not change; :meth:`exchanged` makes another.
+
+    :param configs: the listener's configs
+    :param read: returns the content of a file
+    :param is_inter_broker: whether brokers connect to the listener with its own certificate, which then has to be
+        trusted by its own trust store
+    :raises ConfigError: the configs do not make a context
+    """
+
+    def __init__(self, configs: Configs, read: ReadFile, *, is_inter_broker: bool = False) -> None:
+        self._read = read
+        self._is_inter_broker = is_inter_broker
+        self.keys = load_key_store(configs, read)
+        self.trusted = load_trust_store(configs, read)
+        self.mapping = PrincipalMapping(configs["ssl.principal.mapping.rules"])
+        self.context = _new_context(configs, self.keys, self.trusted)
+        if is_inter_broker and (self.keys or self.trusted):
+            _check_handshake(self, self)
+
+    def principal_of(self, certificate: bytes | None) -> Principal:
+        """Returns the principal of a client by its certificate in DER; None: it has shown none.
+
+        :raises NoMatchingRule: no rule of ``ssl.principal.mapping.rules`` matches its name
+        """
+        if certificate is None:
+            return ANONYMOUS
+        name = rfc2253(x509.load_der_x509_certificate(certificate).subject.public_bytes())
+        return Principal(USER, self.mapping.name_of(name))
+
+    def exchanged(self, configs: Configs) -> "Engine":
+        """Returns the engine of changed configs, or of changed files, that may take this one's place.
+
+        :raises ConfigError: the stores do not load, or are not compatible with these
+        """
+        then = Engine(configs, self._read)
+        if self.keys is None and then.keys is not None:
+            raise _refused("Cannot add SSL keystore to an existing listener for which no keystore was configured.")
+        if self.keys is not None and then.keys is None:
+            raise _refused(
+                "Cannot remove the SSL keystore from an existing listener for which a keystore was configured."
+            )
+        if self.keys is not None and then.keys is not None:
+            _check_compatible(
+                self.keys,
+                then.keys,
+                may_change_names=configs["ssl.allow.dn.changes"],
+                may_change_alternatives=configs["ssl.allow.san.changes"],
+            )
+        if self.trusted is None and then.trusted is not None:
+            raise _refused("Cannot add SSL truststore to an existing listener for which no truststore was configured.")
+        then._is_inter_broker = self._is_inter_broker
+        if self._is_inter_broker and (self.keys or self.trusted):
+            _check_handshake(self, then)
+            _check_handshake(then, self)
+        return then
+
+
+def _refused(text: str) -> ConfigError:
+    return InvalidValue("ssl", text)
+
+
+def _new_context(
+    configs: Configs, keys: list[KeyEntry] | None, trusted: list[x509.Certificate] | None
+) -> ssl.SSLContext:
+    suites = configs["ssl.cipher.suites"]
+    versions = offered_versions(configs["ssl.enabled.protocols"], suites)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version, context.maximum_version = _NUMBERS[versions[0]], _NUMBERS[versions[-1]]
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    for version in VERSIONS[VERSIONS.index(versions[0]) + 1 : VERSIONS.index(versions[-1])]:
+        if version not in versions:
+            context.options |= _WITHOUT[version]
+    older = of_older_versions(suites)
+    if older or versions[0] in VERSIONS[:2]:
+        # OpenSSL 3 has no suite for TLS 1.0 and 1.1 above its security level 0.
+        level = ":@SECLEVEL=0" if versions[0] in VERSIONS[:2] else ""
+        context.set_ciphers((":".join(older) or "DEFAULT") + level)
+    for entry in keys or ():
+        with _private_file(entry.pem()) as path:
+            try:
+                context.load_cert_chain(path)
+            except ssl.SSLError as error:
+                raise _refused(f"The key and the certificate of {entry.alias} are not usable: {error.reason}") from None
+    context.verify_mode = _CLIENT_AUTH[configs["ssl.client.auth"]]
+    if trusted is None:
+        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+    else:
+        # As in Java, whatever is in the trust store is trusted, be it an authority's or a client's own certificate.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
+    return context
+
+
+def weaker_than_asked(configs: Configs) -> str | None:
+    """Returns what cannot be done of ``ssl.cipher.suites``, as a sentence for the log."""
+    listed = [suite for suite in configs["ssl.cipher.suites"] if suite in TLS_1_3]
+    if listed and len(listed) < len(TLS_1_3) and "TLSv1.3" in configs["ssl.enabled.protocols"]:
+        return f"Python cannot choose among the cipher suites of TLS 1.3: all of {', '.join(TLS_1_3)} are offered"
+    return None
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """Yields the path of a file that nobody else can read: OpenSSL takes a key from a path only.
+
+    It lies in memory where the system has such files. Elsewhere its directory is this user's only, from the beginning.
+    """
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
+        with os.fdopen(os.memfd_create("key", os.MFD_CLOEXEC), "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{file.fileno()}"
+        return
+    with tempfile.TemporaryDirectory() as directory, tempfile.NamedTemporaryFile(dir=directory) as file:
+        file.write(content)
+        file.flush()
+        yield file.name
+
+
+# ------------------------------------------------------------ checks of an exchange
+
+
+def _check_compatible(
+    now: list[KeyEntry], then: list[KeyEntry], *, may_change_names: bool, may_change_alternatives: bool
+) -> None:
+    if len(now) != len(then):
+        raise _refused(
+            f"Keystore entries do not match, existing store contains {len(now)} entries, "
+            f"new store contains {len(then)} entries"
+        )
+    for old, new in zip(now, then, strict=True):
+        if not may_change_names and old.chain[0].subject != new.chain[0].subject:
+            raise _refused(
+                "Keystore DistinguishedName does not match: "
+                f"existing={{alias={old.alias}, DN={old.distinguished_name}}}, "
+                f"new={{alias={new.alias}, DN={new.distinguished_name}}}"
+            )
+        if not may_change_alternatives and not set(old.alternative_names) <= set(new.alternative_names):
+            raise _refused(
+                "Keystore SubjectAltNames do not match: "
+                f"existing={{alias={old.alias}, SAN={old.alternative_names}}}, "
+                f"new={{alias={new.alias}, SAN={new.alternative_names}}}"
+            )
+
+
+def _check_handshake(of_server: Engine, of_client: Engine) -> None:
+    """Checks that a client with the one engine's stores can connect to a server with the other's.
+
+    :raises ConfigError: it cannot
+    """
+    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client_context.check_hostname = False
+    if of_client.trusted is not None:
+        client_context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        trusted = b"".join(each.public_bytes(Encoding.DER) for each in of_client.trusted)
+        client_context.load_verify_locations(cadata=trusted)
+    else:
+        client_context.load_default_certs()
+    for entry in of_client.keys or ():
+        with _private_file(entry.pem()) as path:
+            client_context.load_cert_chain(path)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = of_server.context.wrap_bio(to_server, to_client, server_side=True)
+    client = client_context.wrap_bio(to_client, to_server)
+    try:
+        # A few turns are enough: each side has at most two to take.
+        done = [False, False]
+        for _ in range(8):
+            for index, side in enumerate((client, server)):
+                if not done[index]:
+                    try:
+                        side.do_handshake()
+                        done[index] = True
+                    except ssl.SSLWantReadError:
+                        pass
+    except ssl.SSLError as error:
+        raise _refused(
+            "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with "
+            f"those settings: {error.reason}"
+        ) from None

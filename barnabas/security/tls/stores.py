@@ -1,0 +1,210 @@
+"""Key stores and trust stores of a listener: PEM (inline or files), PKCS12 and JKS.
+
+Knows nothing of contexts and connections. Which configs go together, and the words in which others are refused, are
+those of Kafka's ``DefaultSslEngineFactory`` (KIP-651). As in Java, the file's content tells PKCS12 and JKS apart.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_der_private_key,
+    load_pem_private_key,
+    pkcs12,
+)
+
+from barnabas.config.validators import InvalidValue
+from barnabas.security.tls.distinguished_names import rfc2253
+from barnabas.security.tls.jks import MAGIC, JksError, read_jks, recover_key
+
+PEM = "PEM"
+_KEY = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+
+ReadFile = Callable[[str], bytes]
+"""Returns the content of a file. Raises OSError if it cannot."""
+
+
+Loaded = TypeVar("Loaded")
+
+
+class Configs(Protocol):
+    """A listener's configs (:class:`barnabas.config.listener_configs.ListenerConfigs`)."""
+
+    def __getitem__(self, name: str) -> Any: ...
+
+
+class KeyEntry(NamedTuple):
+    """A private key and its certificates, the key's own first."""
+
+    alias: str
+    key: Any
+    chain: list[x509.Certificate]
+
+    def __repr__(self) -> str:
+        return f"KeyEntry({self.alias!r}, {self.distinguished_name!r})"
+
+    @property
+    def distinguished_name(self) -> str:
+        return rfc2253(self.chain[0].subject.public_bytes())
+
+    @property
+    def alternative_names(self) -> list[str]:
+        """The names that the certificate has beside its distinguished name."""
+        try:
+            names = self.chain[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except x509.ExtensionNotFound:
+            return []
+        return sorted(f"{type(name).__name__}:{name.value}" for name in names)
+
+    def pem(self) -> bytes:
+        """Returns the key, which is not encrypted, and the chain."""
+        key: bytes = self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return key + b"".join(each.public_bytes(Encoding.PEM) for each in self.chain)
+
+
+def load_key_store(configs: Configs, read: ReadFile) -> list[KeyEntry] | None:
+    """Returns the entries of the key store; None if none is configured.
+
+    :raises InvalidValue: the configs contradict one another, or the store cannot be loaded
+    """
+    kind, location = configs["ssl.keystore.type"], configs["ssl.keystore.location"]
+    key, chain = configs["ssl.keystore.key"], configs["ssl.keystore.certificate.chain"]
+    password, key_password = configs["ssl.keystore.password"], configs["ssl.key.password"]
+    if key is not None:
+        _require(kind == PEM, f"SSL private key can be specified only for PEM, but key store type is {kind}.")
+        _require(location is None, "Both SSL key store location and separate private key are specified.")
+        _require(password is None, "SSL key store password cannot be specified with PEM format, only key password may be specified.")  # fmt: skip  # noqa: E501
+        _require(chain is not None, "SSL private key is specified, but certificate chain is not specified.")
+        return _loaded("keystore", "inline", PEM, lambda: [_pem_entry(key.encode(), chain.encode(), key_password)])
+    _require(chain is None, "SSL certificate chain is specified, but private key is not specified")
+    if location is None:
+        _require(password is None, "SSL key store is not specified, but key store password is specified.")
+        return None
+    if kind == PEM:
+        _require(password is None, "SSL key store password cannot be specified with PEM format, only key password may be specified")  # fmt: skip  # noqa: E501
+
+        def load_pem() -> list[KeyEntry]:
+            content = read(location)
+            return [_pem_entry(content, content, key_password)]
+
+        return _loaded("keystore", location, PEM, load_pem)
+    _require(password is not None, "SSL key store is specified, but key store password is not specified.")
+    return _loaded("keystore", location, kind, lambda: _key_entries(read(location), password, key_password or password))
+
+
+def load_trust_store(configs: Configs, read: ReadFile) -> list[x509.Certificate] | None:
+    """Returns the certificates that are trusted; None if no trust store is configured.
+
+    :raises InvalidValue: the configs contradict one another, or the store cannot be loaded
+    """
+    kind, location = configs["ssl.truststore.type"], configs["ssl.truststore.location"]
+    inline, password = configs["ssl.truststore.certificates"], configs["ssl.truststore.password"]
+    if inline is not None:
+        _require(kind == PEM, f"SSL trust store certs can be specified only for PEM, but trust store type is {kind}.")
+        _require(location is None, "Both SSL trust store location and separate trust certificates are specified.")
+        _require(password is None, "SSL trust store password cannot be specified for PEM format.")
+        return _loaded("truststore", "inline", PEM, lambda: _pem_certificates(inline.encode()))
+    if location is None:
+        _require(password is None, "SSL trust store is not specified, but trust store password is specified.")
+        return None
+    if kind == PEM:
+        _require(password is None, "SSL trust store password cannot be specified for PEM format.")
+        return _loaded("truststore", location, PEM, lambda: _pem_certificates(read(location)))
+    return _loaded("truststore", location, kind, lambda: _trusted(read(location), password))
+
+
+def _require(condition: bool, text: str) -> None:
+    if not condition:
+        raise InvalidValue("ssl", text)
+
+
+def _loaded(what: str, where: str, kind: str, load: Callable[[], Loaded]) -> Loaded:
+    try:
+        return load()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except JksError as error:
+        reason = str(error)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        # The text of a library might quote what it could not read.
+        reason = str(error) if isinstance(error, _Unusable) else "it cannot be read, or the password is wrong"
+    raise InvalidValue("ssl", f"Failed to load SSL {what} {where} of type {kind}: {reason}")
+
+
+class _Unusable(ValueError):
+    """Something is missing in a store. The text may be shown."""
+
+
+# ------------------------------------------------------------ PEM
+
+
+def _pem_entry(key: bytes, chain: bytes, password: str | None) -> KeyEntry:
+    found = _KEY.findall(key)
+    if len(found) != 1:
+        raise _Unusable(f"Expected one private key, but found {len(found)}")
+    whole = _KEY.search(key)
+    assert whole is not None
+    secret = password.encode() if password is not None and b"ENCRYPTED" in whole[0] else None
+    return KeyEntry("kafka", load_pem_private_key(whole[0], secret), _pem_certificates(chain))
+
+
+def _pem_certificates(content: bytes) -> list[x509.Certificate]:
+    certificates = [x509.load_pem_x509_certificate(each) for each in _CERTIFICATE.findall(content)]
+    if not certificates:
+        raise _Unusable("At least one certificate expected, but none found")
+    return certificates
+
+
+# ------------------------------------------------------------ PKCS12 and JKS
+
+
+def _key_entries(content: bytes, password: str, key_password: str) -> list[KeyEntry]:
+    if content.startswith(MAGIC):
+        entries = [
+            KeyEntry(
+                entry.alias,
+                load_der_private_key(recover_key(entry.protected_key, key_password), None),
+                [x509.load_der_x509_certificate(each) for each in entry.chain],
+            )
+            for entry in read_jks(content, password)
+            if entry.protected_key is not None
+        ]
+    else:
+        store = pkcs12.load_pkcs12(content, password.encode())
+        entries = []
+        if store.key is not None and store.cert is not None:
+            own = store.cert.certificate
+            chain = _chain(own, [each.certificate for each in store.additional_certs])
+            entries = [KeyEntry((store.cert.friendly_name or b"").decode(errors="replace"), store.key, chain)]
+    if not entries:
+        raise _Unusable("there is no private key in it")
+    return entries
+
+
+def _trusted(content: bytes, password: str | None) -> list[x509.Certificate]:
+    """Returns the certificates that Java trusts: those that stand alone, and of a key's chain the first only."""
+    if content.startswith(MAGIC):
+        return [x509.load_der_x509_certificate(entry.chain[0]) for entry in read_jks(content, password) if entry.chain]
+    store = pkcs12.load_pkcs12(content, None if password is None else password.encode())
+    alone = [each.certificate for each in store.additional_certs]
+    if store.cert is None:
+        return alone
+    own = store.cert.certificate
+    chain = _chain(own, alone)
+    return [own, *(each for each in alone if each not in chain)]
+
+
+def _chain(own: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
+    """Returns the certificate and those above it."""
+    chain = [own]
+    while True:
+        issuer = next((each for each in others if each.subject == chain[-1].issuer and each not in chain), None)
+        if issuer is None:
+            return chain
+        chain.append(issuer)

@@ -1,0 +1,353 @@
+"""TLS between a socket and a :class:`~barnabas.server.connection.Connection`, which it serves as a transport.
+
+Knows nothing of frames, nor of where keys come from. It drives OpenSSL itself, on buffers in memory, and uses the event
+loop's plain sockets: so it decides what a stranger may cost. Until a handshake is finished there is no connection, only
+a bounded number of bytes, of seconds, and of others like it; and of all handshakes only one is worked on in each turn
+of the event loop, since each costs as much as dozens of requests.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from barnabas.config.endpoints import Endpoint
+from barnabas.security.tls.engine import Engine
+from barnabas.security.tls.principal_mapping import NoMatchingRule
+from barnabas.server.connection import Connection, Owner
+
+if TYPE_CHECKING:
+    from barnabas.wire.types import Buffer
+
+logger = logging.getLogger(__name__)
+
+HANDSHAKE_S = 30.0
+"""How long a client may take for its handshake, also if it sends a byte now and then."""
+
+MOST_UNFINISHED = 2_000
+"""How many handshakes of a listener may be unfinished. One more ends the oldest, which a client that waits for its own
+never is."""
+
+MOST_HANDSHAKE_BYTES = 256 * 1024
+"""How much a client may send before its handshake is finished: certificates, mostly."""
+
+CIPHERTEXT_SIZE = 256 * 1024
+"""How much is received at once."""
+
+SMALL = 4096
+"""Pieces below this many bytes are joined with their neighbours: each write is a record of its own, with a MAC."""
+
+CHUNK = 256 * 1024
+"""How much is encrypted before it is handed to the socket."""
+
+_HANDSHAKE_RECORD = 0x16
+
+
+class Host(Owner, Protocol):
+    """What TLS needs of its listener."""
+
+    endpoint: Endpoint
+
+    def admit(self, connection: Any) -> bool: ...
+
+    def replace(self, handshake: Any, connection: Connection) -> None: ...
+
+    def forget(self, connection: Any) -> None: ...
+
+
+class Handshakes:
+    """The unfinished handshakes of one listener, and the order in which they are worked on."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, most: int = MOST_UNFINISHED) -> None:
+        self.loop = loop
+        self.ciphertext = memoryview(bytearray(CIPHERTEXT_SIZE))  #: what is received passes through here
+        self._most = most
+        self._unfinished: dict[TlsTransport, None] = {}
+        self._ready: deque[TlsTransport] = deque()
+
+    def __len__(self) -> int:
+        return len(self._unfinished)
+
+    def begin(self, handshake: "TlsTransport") -> None:
+        """Takes a new one in; ends the oldest if there are too many."""
+        if len(self._unfinished) >= self._most:
+            next(iter(self._unfinished)).fail(f"{self._most} handshakes are unfinished")
+        self._unfinished[handshake] = None
+
+    def end(self, handshake: "TlsTransport") -> None:
+        self._unfinished.pop(handshake, None)
+
+    def is_ready(self, handshake: "TlsTransport") -> None:
+        """Queues a handshake that has received something."""
+        if not self._ready:
+            self.loop.call_soon(self._take_turn)
+        self._ready.append(handshake)
+
+    def _take_turn(self) -> None:
+        handshake = self._ready.popleft()
+        if self._ready:
+            self.loop.call_soon(self._take_turn)
+        if handshake in self._unfinished:
+            handshake.advance()
+
+
+class TlsTransport(asyncio.BufferedProtocol):
+    """One client's TLS: a protocol to the socket's transport, and a transport to the client's connection."""
+
+    __slots__ = (
+        "_connection", "_deadline", "_engine", "_first_byte", "_handshakes", "_incoming", "_is_delivering",
+        "_is_reading", "_listener", "_outgoing", "_raw", "_received", "_tells_principal", "_tls",
+        "is_closing", "last_active", "peer",
+    )  # fmt: skip
+
+    _raw: asyncio.Transport
+    is_waiting = False
+
+    def __init__(self, listener: Host, handshakes: Handshakes, engine: Engine) -> None:
+        self._listener, self._handshakes, self._engine = listener, handshakes, engine
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = engine.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._connection: Connection | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._received = 0
+        self._first_byte = _HANDSHAKE_RECORD
+        self._is_reading = True
+        self._is_delivering = False
+        self.is_closing = False
+        self.peer = ("", 0)
+        self._tells_principal = listener.endpoint.security_protocol == "SSL"
+        self.last_active = handshakes.loop.time()
+
+    # ------------------------------------------------------------ the socket's transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._raw = cast(asyncio.Transport, transport)
+        self.peer = transport.get_extra_info("peername")[:2]
+        if not self._listener.admit(self):
+            self.abort()
+        elif self._is_reading:
+            self.let_in()
+
+    def hold(self) -> None:
+        """Begins no handshake until the listener lets the client in."""
+        self.pause_reading()
+
+    def let_in(self) -> None:
+        """Begins the handshake."""
+        self._deadline = self._handshakes.loop.call_later(HANDSHAKE_S, self.fail, "it took too long")
+        self._handshakes.begin(self)
+        if not self._is_reading:
+            self.resume_reading()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._handshakes.ciphertext
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self.is_closing:
+            return
+        received = self._handshakes.ciphertext[:nbytes]
+        self._incoming.write(received)
+        if self._connection is not None:
+            self._deliver()
+            return
+        if not self._received:
+            self._first_byte = received[0]
+        self._received += nbytes
+        if self._received > MOST_HANDSHAKE_BYTES:
+            self.fail(f"it sent more than {MOST_HANDSHAKE_BYTES} bytes")
+        else:
+            self._handshakes.is_ready(self)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exception: Exception | None) -> None:
+        self.is_closing = True
+        self._end_handshake()
+        if self._connection is None:
+            self._listener.forget(self)
+        else:
+            self._connection.connection_lost(exception)
+
+    def pause_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._connection is not None:
+            self._connection.resume_writing()
+
+    # ------------------------------------------------------------ the handshake
+
+    def advance(self) -> None:
+        """Goes on with the handshake as far as what was received goes."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._flush()
+            return
+        except ssl.SSLError as error:
+            reason = getattr(error, "verify_message", None) or error.reason or str(error)
+            hint = "" if self._first_byte == _HANDSHAKE_RECORD else "; the client speaks no TLS"
+            self.fail(f"{reason}{hint}")
+            return
+        self._end_handshake()
+        self._flush()
+        try:
+            # Over SASL_SSL, SASL says who the client is.
+            shown = self._tls.getpeercert(binary_form=True) if self._tells_principal else None
+            principal = self._engine.principal_of(shown)
+        except (NoMatchingRule, ValueError) as error:
+            self.fail(str(error))
+            return
+        connection = Connection(self._listener, self._handshakes.loop, principal)
+        self._connection = connection
+        self._listener.replace(self, connection)
+        connection.connection_made(cast(asyncio.Transport, self))
+        if not self.is_closing:
+            self._deliver()
+
+    def fail(self, reason: str) -> None:
+        """Ends a connection whose handshake does not come to its end."""
+        self._end_handshake()
+        if not self.is_closing:
+            logger.info("Failed authentication with %s:%s (SSL handshake failed): %s", *self.peer, reason)
+            self.is_closing = True
+            self._flush()  # the alert that tells the client why
+            self._raw.close()
+
+    def _end_handshake(self) -> None:
+        self._handshakes.end(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    # ------------------------------------------------------------ receiving
+
+    def _deliver(self) -> None:
+        """Decrypts what was received into the connection's buffer, as long as the connection takes it."""
+        if self._is_delivering:
+            return
+        self._is_delivering = True
+        try:
+            while self._is_reading and not self.is_closing and self._fill_buffer():
+                pass
+        finally:
+            self._is_delivering = False
+        if self._outgoing.pending and not self.is_closing:  # an answer to the client's new keys
+            self._flush()
+
+    def _fill_buffer(self) -> bool:
+        """Returns whether the buffer was filled, so that there may be more."""
+        connection = self._connection
+        assert connection is not None
+        buffer = connection.get_buffer(-1)
+        room, read = len(buffer), self._tls.read
+        filled = 0
+        ends = False
+        try:
+            while filled < room:
+                # One record at most.
+                size = cast(int, read(room - filled, cast(bytearray, buffer[filled:])))
+                if not size:
+                    ends = True  # the client has said that nothing more comes
+                    break
+                filled += size
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            logger.info("Closing the connection of %s:%s: %s", *self.peer, error.reason)
+            self.abort()
+            return False
+        connection.buffer_updated(filled)  # with nothing, it gives the buffer back
+        if ends and not self.is_closing:
+            self.close()
+        return filled == room and not ends
+
+    # ------------------------------------------------------------ the connection calls
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._raw.get_extra_info(name, default)
+
+    def get_write_buffer_size(self) -> int:
+        return self._raw.get_write_buffer_size()
+
+    def write(self, data: "Buffer") -> None:
+        self.writelines([data])
+
+    def writelines(self, list_of_data: Iterable["Buffer"]) -> None:
+        """Encrypts the pieces, and hands them to the socket. Large ones are not copied before they are encrypted."""
+        if self.is_closing:
+            return
+        write, outgoing = self._tls.write, self._outgoing
+        small: list[Buffer] = []
+        size = 0
+        for piece in list_of_data:
+            if len(piece) < SMALL:
+                small.append(piece)
+                size += len(piece)
+                if size < SMALL:
+                    continue
+            if small:
+                write(b"".join(small))
+                small, size = [], 0
+            if len(piece) >= SMALL:
+                self._write_large(piece)
+        if small:
+            write(b"".join(small))
+        if outgoing.pending:
+            self._flush()
+
+    def _write_large(self, piece: "Buffer") -> None:
+        view = memoryview(piece)
+        for at in range(0, len(view), CHUNK):
+            self._tls.write(view[at : at + CHUNK])
+            if self._outgoing.pending >= CHUNK:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._outgoing.pending:
+            self._raw.write(self._outgoing.read())
+
+    def pause_reading(self) -> None:
+        self._is_reading = False
+        self._raw.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._is_reading = True
+        self._raw.resume_reading()
+        if self._connection is not None and not self._is_delivering:
+            self._handshakes.loop.call_soon(self._deliver)
+
+    def close(self, reason: str = "", *, level: int = logging.DEBUG) -> None:
+        """Closes the connection, once what was written has been sent."""
+        if self.is_closing:
+            return
+        if self._connection is None:
+            self._end_handshake()
+            logger.log(level, "Closing the connection of %s:%s: %s", *self.peer, reason)
+        else:
+            with suppress(ssl.SSLError):  # its own part is written; the client's is not waited for
+                self._tls.unwrap()
+            self._flush()
+        self.is_closing = True
+        self._raw.close()
+
+    def abort(self) -> None:
+        self.is_closing = True
+        self._raw.abort()
+
+
+def new_transports(listener: Host, loop: asyncio.AbstractEventLoop, engine: Callable[[], Engine]) -> "Factory":
+    """Returns what makes the protocol of each socket that the listener accepts.
+
+    :param engine: returns the engine for new connections
+    """
+    handshakes = Handshakes(loop)
+    return lambda: TlsTransport(listener, handshakes, engine())
+
+
+Factory = Callable[[], TlsTransport]
