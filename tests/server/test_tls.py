@@ -135,7 +135,9 @@ def test_whose_name_no_rule_matches_is_refused(broker, authority, caplog):
 
 
 @pytest.mark.parametrize(
-    "sent", [framed(ASK, 3), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x80" * 300]
+    "sent",
+    [framed(ASK, 3), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x80" * 300],
+    ids=["Kafka", "HTTP", "a broken hello", "noise"],
 )
 def test_what_is_no_handshake_costs_one_connection_and_one_line(broker, caplog, sent):
     with caplog.at_level(logging.INFO, "barnabas"), Client(port_of(broker, "SSL")) as client:
