@@ -177,9 +177,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Closes the connection at once, whatever was not sent."""
-        if not self.is_closing:
-            self.is_closing = True
-            self.transport.abort()
+        self.is_closing = True
+        self.transport.abort()
 
     # ------------------------------------------------------------ serving
 
