@@ -7,11 +7,11 @@ cluster of one node has one replica of each by default.
 import logging
 
 from barnabas.cluster.controller.commands import NewTopic
-from barnabas.cluster.controller.decision import Settings
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from barnabas.config import BrokerConfig
 from barnabas.config.profile import SINGLE_NODE
+from barnabas.config.settings import Settings
 
 logger = logging.getLogger(__name__)
 

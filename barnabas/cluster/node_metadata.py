@@ -11,7 +11,7 @@ from typing import Any
 from barnabas.clock import Clock
 from barnabas.cluster.controller import bootstrap
 from barnabas.cluster.controller.controller import Controller
-from barnabas.cluster.controller.decision import ConfigRules, Settings
+from barnabas.cluster.controller.decision import BrokerSettings, ConfigRules
 from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataImage
@@ -34,7 +34,7 @@ class NodeMetadata:
         clock: Clock,
         voter: Voter,
         *,
-        settings: Callable[[], Settings],
+        settings: Callable[[], BrokerSettings],
         rules: ConfigRules,
         random: Random,
         limits: SnapshotLimits = DEFAULT_LIMITS,

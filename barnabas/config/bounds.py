@@ -4,8 +4,9 @@ Knows nothing of groups, nor of where values come from. Rules and words are thos
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
+from barnabas.config.settings import Settings
 from barnabas.config.validators import InvalidValue
 
 TIMES = ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
@@ -17,12 +18,6 @@ BOUNDED = {"consumer": TIMES, "share": TIMES + OF_SHARES, "streams": TIMES}
 
 STANDBYS = "streams.num.standby.replicas"
 MOST_STANDBYS = "group.streams.max.standby.replicas"
-
-
-class Values(Protocol):
-    """Parsed values by name."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 class Bounds(NamedTuple):
@@ -43,7 +38,7 @@ BOUNDS = dict(_all_bounds())
 """The bounds by the name of the group's config."""
 
 
-def check_bounds(values: Values) -> None:
+def check_bounds(values: Settings) -> None:
     """Checks that the broker's own defaults are within its bounds.
 
     :raises InvalidValue: one is not, or a heartbeat interval is not below its session timeout
@@ -64,11 +59,11 @@ def check_bounds(values: Values) -> None:
         raise InvalidValue(name, f"{name} must contain exactly one assignor, but found {len(values[name])}")
 
 
-def _check_at_least(values: Values, name: str, least: str) -> None:
+def _check_at_least(values: Settings, name: str, least: str) -> None:
     if values[name] < values[least]:
         raise InvalidValue(name, f"{name} must be greater than or equal to {least}")
 
 
-def _check_at_most(values: Values, name: str, most: str) -> None:
+def _check_at_most(values: Settings, name: str, most: str) -> None:
     if values[name] > values[most]:
         raise InvalidValue(name, f"{name} must be less than or equal to {most}")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER
+from barnabas.config.settings import Settings
 
 PREFIX = "listener.name."
 
@@ -25,14 +26,12 @@ OF_MECHANISMS = (
 _WITH_FALLBACK = ("connections.max.reauth.ms", "sasl.server.max.receive.size")
 
 
-class Settings(Protocol):
-    """What this needs of the broker's settings (:class:`barnabas.config.broker.BrokerConfig`)."""
+class BrokerSettings(Settings, Protocol):
+    """The broker's settings, and the texts that were set (:class:`barnabas.config.broker.BrokerConfig`)."""
 
     originals: Mapping[str, str]
     cluster_overrides: Mapping[str, str]
     broker_overrides: Mapping[str, str]
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 def prefix_of(listener_name: str) -> str:
@@ -64,7 +63,7 @@ class ListenerConfigs:
 
     __slots__ = ("_prefix", "_settings", "listener_name")
 
-    def __init__(self, settings: Settings, listener_name: str) -> None:
+    def __init__(self, settings: BrokerSettings, listener_name: str) -> None:
         self.listener_name = listener_name
         self._settings = settings
         self._prefix = prefix_of(listener_name)

@@ -5,12 +5,12 @@ Knows nothing of where values come from.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
 
 from barnabas.config import authorization
 from barnabas.config.bounds import BOUNDED
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, TOPIC
+from barnabas.config.settings import Settings
 from barnabas.config.validators import ConfigError
 
 #: Defaults on a cluster of one node. With Kafka's, 3 replicas and 2 in sync, it could not create its internal topics.
@@ -40,12 +40,6 @@ _IDENTITY = {"process.roles": "broker,controller", "controller.listener.names": 
 DEFAULT_NODE_ID = "1"
 
 
-class Values(Protocol):
-    """Parsed values by name."""
-
-    def __getitem__(self, name: str) -> Any: ...
-
-
 def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
     """Returns the properties, completed as by Kafka or this broker: ids both ways, roles, the development profile."""
     given = {name: text for name, text in properties.items() if (name, text.strip()) != ("broker.id", "-1")}
@@ -53,7 +47,7 @@ def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
     return {**(DEV if dev else {}), **_IDENTITY, "node.id": node_id, "broker.id": node_id, **given}
 
 
-def notices(properties: Mapping[str, str], values: Values) -> Iterator[str]:
+def notices(properties: Mapping[str, str], values: Settings) -> Iterator[str]:
     """Yields one sentence for each property without effect, in the order given."""
     for item in properties.get("listeners", "").split(","):
         if item.partition("://")[0].strip().upper() in map(str.upper, values["controller.listener.names"]):

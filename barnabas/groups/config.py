@@ -3,16 +3,11 @@
 Knows nothing of where their values come from.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
+
+from barnabas.config.settings import Settings
 
 MINUTE_MS = 60_000
-
-
-class Settings(Protocol):
-    """Parsed values by name: a ``BrokerConfig``, or a dict."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 class GroupConfig(NamedTuple):
@@ -27,7 +22,7 @@ class GroupConfig(NamedTuple):
     offsets_retention_check_interval_ms: int = 600_000
 
     @classmethod
-    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Settings) -> Self:
         """Returns the values under their dotted names."""
         return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})
 

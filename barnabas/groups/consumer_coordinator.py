@@ -5,9 +5,9 @@ Knows nothing of how a group changes.
 
 from collections.abc import Callable
 
+from barnabas.config.settings import Settings
 from barnabas.errors import InvalidGroupId, KafkaError
 from barnabas.groups.assigning import names_of
-from barnabas.groups.config import Settings
 from barnabas.groups.consumer.checks import check_shape
 from barnabas.groups.consumer.messages import DescribedGroup, Heartbeat, HeartbeatReply, HeartbeatResult
 from barnabas.groups.shard import Shards

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from barnabas.config.settings import Settings
 from barnabas.errors import (
     CoordinatorLoadInProgress,
     InvalidGroupId,
@@ -16,7 +17,7 @@ from barnabas.errors import (
     KafkaError,
     UnknownServerError,
 )
-from barnabas.groups.config import GroupConfig, Settings
+from barnabas.groups.config import GroupConfig
 from barnabas.groups.messages import (
     DescribedGroup,
     ErrorReply,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from barnabas.clock import Clock
+from barnabas.config.settings import Settings
 from barnabas.deadlines import Deadlines
 from barnabas.errors import CoordinatorNotAvailable
-from barnabas.groups.config import Settings
 from barnabas.groups.group import Group
 from barnabas.groups.ledger import Ledger
 from barnabas.groups.persister import Persister

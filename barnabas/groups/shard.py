@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.clock import Clock
+from barnabas.config.settings import Settings
 from barnabas.deadlines import Deadlines
 from barnabas.errors import (
     GroupIdNotFound,
@@ -21,7 +22,7 @@ from barnabas.errors import (
     UnknownMemberId,
 )
 from barnabas.groups.classic_group import ClassicGroup, State
-from barnabas.groups.config import GroupConfig, Settings
+from barnabas.groups.config import GroupConfig
 from barnabas.groups.environment import ClusterView, CreateTopics, Environment, no_persister, no_topics
 from barnabas.groups.group import Group
 from barnabas.groups.joining import Joining

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
 from barnabas.clock import Clock, Scheduler, Timer
+from barnabas.config.settings import Settings
 from barnabas.errors import CorruptMessage, KafkaError, KafkaStorageError
 from barnabas.log import checkpoints, swapping
 from barnabas.log.checkpoints import TopicPartition
 from barnabas.log.cleanable import LogToClean, examine, first_dirty_offset, job_of
 from barnabas.log.cleaner_workers import CleanerWorker, Outcome, Stopped
 from barnabas.log.cleaning.job import CleanedGroup, CleaningResult
-from barnabas.log.housekeeping import Housekeeping, Settings
+from barnabas.log.housekeeping import Housekeeping
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.log_registry import LogRegistry
 from barnabas.log.partition_log import PartitionLog

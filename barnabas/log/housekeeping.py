@@ -6,9 +6,10 @@ Knows nothing of how a log does its part; it decides when that happens, and in w
 import logging
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 from barnabas.clock import Clock, Scheduler, Timer
+from barnabas.config.settings import Settings
 from barnabas.config.topic import MAX_LONG
 from barnabas.errors import KafkaStorageError
 from barnabas.log import checkpoints
@@ -23,12 +24,6 @@ from barnabas.log.turns import visit_in_turns
 logger = logging.getLogger(__name__)
 
 METADATA_TOPIC = "__cluster_metadata"
-
-
-class Settings(Protocol):
-    """Parsed values by name: a ``BrokerConfig``, or a dict."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 class LogSettings(NamedTuple):

@@ -3,14 +3,9 @@
 Knows nothing of where their values come from.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
-
-class Settings(Protocol):
-    """Parsed values by name: a ``BrokerConfig``, or a dict."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
+from barnabas.config.settings import Settings
 
 
 class ShareCoordinatorConfig(NamedTuple):
@@ -21,6 +16,6 @@ class ShareCoordinatorConfig(NamedTuple):
     share_coordinator_state_topic_prune_interval_ms: int = 300_000
 
     @classmethod
-    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Settings) -> Self:
         """Returns the values under their dotted names."""
         return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})

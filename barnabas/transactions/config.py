@@ -3,14 +3,9 @@
 Knows nothing of where they come from but their names and Kafka's defaults.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
-
-class Settings(Protocol):
-    """Parsed values by name: a ``BrokerConfig``, or a dict."""
-
-    def __getitem__(self, name: str, /) -> Any: ...
+from barnabas.config.settings import Settings
 
 
 class TransactionConfig(NamedTuple):
@@ -22,6 +17,6 @@ class TransactionConfig(NamedTuple):
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
 
     @classmethod
-    def from_settings(cls, settings: Settings | Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Settings) -> Self:
         """Takes each config by its dotted name."""
         return cls(**{name: settings[name.replace("_", ".")] for name in cls._fields})

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from barnabas.clock import Clock
-from barnabas.cluster.controller.decision import ConfigRules, Decision, Settings, Surroundings
+from barnabas.cluster.controller.decision import BrokerSettings, ConfigRules, Decision, Surroundings
 from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.features import METADATA_TRANSACTIONS
 from barnabas.cluster.image.image import MetadataImage
@@ -62,7 +62,7 @@ class Controller:
         *,
         committed_image: Callable[[], MetadataImage],
         activation_records: Callable[[MetadataImage], Sequence[Any]],
-        settings: Callable[[], Settings],
+        settings: Callable[[], BrokerSettings],
         rules: ConfigRules,
         random: Random,
         clock: Clock,

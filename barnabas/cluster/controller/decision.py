@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from barnabas.cluster.controller.commands import ConfigResource
+from barnabas.config.settings import Settings
 
 MAX_RECORDS = 10_000
 """The limit of records for one command (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
@@ -21,12 +22,10 @@ class Decision(NamedTuple):
     raises_kraft_version: bool = False  #: whether the quorum's own version goes up, before the records
 
 
-class Settings(Protocol):
-    """The broker's configs by their dotted names."""
+class BrokerSettings(Settings, Protocol):
+    """The broker's settings, and which of them are static."""
 
     dev: bool
-
-    def __getitem__(self, name: str) -> Any: ...
 
     def static(self, name: str) -> Any:
         """Returns the value from the broker's properties, without dynamic configs."""
@@ -51,7 +50,7 @@ class ConfigRules(Protocol):
 class Surroundings(NamedTuple):
     """What a decision depends on beside the command and the image."""
 
-    settings: Settings
+    settings: BrokerSettings
     rules: ConfigRules
     random: Random
     next_offset: int = 0  #: the offset that the decision's first record gets

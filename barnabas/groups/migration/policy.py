@@ -5,7 +5,7 @@ Knows nothing of how they change it. An empty group may always change.
 
 from typing import Final, NamedTuple
 
-from barnabas.groups.config import Settings
+from barnabas.config.settings import Settings
 
 NAME: Final = "group.consumer.migration.policy"
 
