@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from barnabas.cli import commands
 from barnabas.cli.acl_options import title
 from barnabas.security.acls import Operation, ResourceType
+from barnabas.testing import Broker
 
 from .apache import ApacheKafka, KafkaUnavailable, jars
 from .test_console_tools import Tools
@@ -23,14 +25,18 @@ AUTHORIZER = {
 numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module", params=["apache"])
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+@pytest.fixture(scope="module", params=["apache", "barnabas"])
+def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     try:
         jars()
     except KafkaUnavailable as reason:
         pytest.skip(str(reason))
-    with ApacheKafka(tmp_path_factory.mktemp("acls"), AUTHORIZER) as broker:
-        tools = Tools(broker.bootstrap)
+    with ExitStack() as stack:
+        if request.param == "apache":
+            bootstrap = stack.enter_context(ApacheKafka(tmp_path_factory.mktemp("acls"), AUTHORIZER)).bootstrap
+        else:
+            bootstrap = stack.enter_context(Broker(AUTHORIZER)).bootstrap_servers
+        tools = Tools(bootstrap)
         yield tools
         assert tools.process.stdin is not None
         tools.process.stdin.close()
