@@ -1,9 +1,13 @@
 """TLS and SASL as the pipeline's client does them, with an Apache Kafka that demands them."""
 
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
 from barnabas.pipelines.client.cluster import LATEST, Cluster, TopicPartition, Unauthenticated
 from barnabas.pipelines.client.settings import ClientSettings
@@ -25,7 +29,7 @@ def settings(secured: Secured, listener: str, **said: str) -> dict[str, str]:
     return {**given, **{name.replace("_", "."): value for name, value in said.items()}}
 
 
-@pytest.mark.parametrize("listener", ["tls", "plain", "scram"])
+@pytest.mark.parametrize("listener", ["tls", "plain", "scram", "oauth"])
 def test_who_proves_himself_is_let_in(secured: Secured, listener: str) -> None:
     cluster = Cluster.of(ClientSettings.parse(settings(secured, listener)))
     first = TopicPartition("orders", 0)
@@ -55,3 +59,31 @@ def test_who_does_not_is_told_at_once(secured: Secured, listener: str, said: dic
     assert words in str(refused.value) and getattr(secured, listener) in str(refused.value)
     assert "secret" not in str(refused.value)
     assert time.monotonic() - began < 30, "it was tried again"
+
+
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
+def test_stores_of_java(secured: Secured, kind: str, tmp_path: Path) -> None:
+    """Certificates of client and authority, in stores that keytool has made."""
+    keys, trust = str(tmp_path / "keys"), str(tmp_path / "trust")
+    passwords = ["-storepass", "changeit", "-noprompt", "-storetype", kind]
+    keytool("-importcert", "-alias", "ca", "-file", secured.authority, "-keystore", trust, *passwords)
+    (tmp_path / "client.p12").write_bytes(pkcs12_of(Path(secured.client).read_bytes()))
+    keytool("-importkeystore", "-srckeystore", str(tmp_path / "client.p12"), "-srcstorepass", "changeit",
+            "-destkeystore", keys, "-deststorepass", "changeit", "-deststoretype", kind, "-noprompt")  # fmt: skip
+    stores = {"ssl.truststore.location": trust, "ssl.truststore.password": "changeit", "ssl.truststore.type": kind,
+              "ssl.keystore.location": keys, "ssl.keystore.password": "changeit",
+              "ssl.keystore.type": kind}  # fmt: skip
+    cluster = Cluster.of(ClientSettings.parse({**settings(secured, "tls"), **stores}))
+    assert cluster.partitions("orders") == [0, 1]
+    cluster.close()
+
+
+def keytool(*arguments: str) -> None:
+    ran = subprocess.run(["keytool", *arguments], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def pkcs12_of(pem: bytes) -> bytes:
+    key, certificates = load_pem_private_key(pem, None), x509.load_pem_x509_certificates(pem)
+    protection = BestAvailableEncryption(b"changeit")
+    return pkcs12.serialize_key_and_certificates(b"me", key, certificates[0], certificates[1:], protection)  # type: ignore[arg-type]

@@ -6,15 +6,18 @@ compared, hashed and sent to workers.
 
 import difflib
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    import ssl
+from barnabas.security.clients.properties import (
+    MECHANISMS,
+    PROTOCOLS,
+    InvalidProperty,
+    sasl_settings,
+    security_settings,
+)
 
 
 class BadSetting(ValueError):
@@ -55,8 +58,7 @@ def _servers(value: str) -> str:
     return value
 
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI")
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+STORES = ("JKS", "PKCS12", "PEM")
 
 SETTINGS = {
     setting.name: setting
@@ -80,16 +82,24 @@ SETTINGS = {
         ),
         Setting("security.protocol", _one_of(*PROTOCOLS), "PLAINTEXT", f"one of {', '.join(PROTOCOLS)}"),
         Setting("sasl.mechanism", _one_of(*MECHANISMS), "GSSAPI", f"one of {', '.join(MECHANISMS)}"),
-        Setting("sasl.jaas.config", str, None, "user and password of PLAIN and SCRAM, written as for the Java client"),
+        Setting("sasl.jaas.config", str, None, "the login module with its options, written as for the Java client"),
         Setting("sasl.kerberos.service.name", str, "kafka", "the brokers' Kerberos principal"),
-        Setting("ssl.truststore.location", str, None, "a file with the certificates to trust, in PEM"),
-        Setting("ssl.truststore.type", str, None, "PEM"),
+        Setting("sasl.oauthbearer.token.endpoint.url", str, None, "where tokens come from: https:, http: or file:"),
+        Setting("sasl.oauthbearer.client.credentials.client.id", str, None, "the client, for the token endpoint"),
+        Setting("sasl.oauthbearer.client.credentials.client.secret", str, None, "its secret"),
+        Setting("sasl.oauthbearer.scope", str, None, "the scope of the tokens"),
+        Setting("ssl.truststore.location", str, None, "a file with the certificates to trust: PEM, PKCS12 or JKS"),
+        Setting("ssl.truststore.type", _one_of(*STORES), None, "JKS, PKCS12 or PEM; by the file's content without it"),
+        Setting("ssl.truststore.password", str, None, "the password of a trust store that is not in PEM"),
         Setting("ssl.truststore.certificates", str, None, "the certificates to trust themselves, in PEM"),
-        Setting("ssl.keystore.location", str, None, "a file with the client's key and certificates, in PEM"),
-        Setting("ssl.keystore.type", str, None, "PEM"),
+        Setting("ssl.keystore.location", str, None, "a file with the client's key and certificates"),
+        Setting("ssl.keystore.type", _one_of(*STORES), None, "JKS, PKCS12 or PEM; by the file's content without it"),
+        Setting("ssl.keystore.password", str, None, "the password of a key store that is not in PEM"),
         Setting("ssl.keystore.key", str, None, "the client's private key itself, in PEM"),
         Setting("ssl.keystore.certificate.chain", str, None, "the client's certificates themselves, in PEM"),
         Setting("ssl.key.password", str, None, "the password of the client's private key"),
+        Setting("ssl.enabled.protocols", str, "TLSv1.2,TLSv1.3", "the versions of TLS"),
+        Setting("ssl.cipher.suites", str, None, "the cipher suites of TLS 1.2, by Java's names"),
         Setting(
             "ssl.endpoint.identification.algorithm",
             _one_of("https", ""),
@@ -121,16 +131,9 @@ REFUSED = {
     "heartbeat.interval.ms": _NO_GROUP,
     "max.poll.interval.ms": _NO_GROUP,
     "partition.assignment.strategy": _NO_GROUP,
-    "ssl.truststore.password": "a PEM file of certificates has no password",
-    "ssl.keystore.password": "a PEM file has no password but that of its key: ssl.key.password",
     "allow.auto.create.topics": "reading never creates a topic",
 }
 """Settings of the Java clients that would break what is meant, or do nothing; and why."""
-
-JKS_HELP = (
-    "kafka-python reads PEM only. Of a Java key store make one with: keytool -importkeystore -srckeystore {store} "
-    "-destkeystore store.p12 -deststoretype PKCS12, then openssl pkcs12 -in store.p12 -nodes -out store.pem"
-)
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,6 @@ class ClientSettings:
             raise BadSetting("kafka.bootstrap.servers is missing: say host:port of a broker")
         if settings["security.protocol"] in ("SASL_PLAINTEXT", "SASL_SSL"):
             settings._check_sasl()
-        for side in ("truststore", "keystore"):
-            settings._check_store(side)
         return settings
 
     @cached_property
@@ -182,65 +183,20 @@ class ClientSettings:
             if name not in _NOT_KAFKA_PYTHONS and not name.startswith(("ssl.", "sasl."))
         }
         result["bootstrap_servers"] = [part.strip() for part in self["bootstrap.servers"].split(",") if part.strip()]
-        if "SASL" in self["security.protocol"]:
-            result["sasl_mechanism"] = self["sasl.mechanism"]
-            result["sasl_kerberos_service_name"] = self["sasl.kerberos.service.name"]
-            if self["sasl.mechanism"] != "GSSAPI":
-                user, password = self._credentials()
-                result["sasl_plain_username"], result["sasl_plain_password"] = user, password
-        if "SSL" in self["security.protocol"]:
-            result["ssl_context"] = self._ssl_context()
-        return result
+        try:
+            return result | security_settings(self._by_name)
+        except InvalidProperty as problem:
+            raise BadSetting(f"kafka.{problem}") from None
 
     def _check_sasl(self) -> None:
-        if self["sasl.mechanism"] != "GSSAPI":
-            self._credentials()
-        elif self["sasl.jaas.config"]:
+        if self["sasl.mechanism"] == "GSSAPI" and self["sasl.jaas.config"]:
             raise BadSetting(
                 "kafka.sasl.jaas.config: for GSSAPI the ticket is taken from the cache that kinit fills; leave it out"
             )
-
-    def _credentials(self) -> tuple[str, str]:
-        text = self["sasl.jaas.config"]
-        found = {
-            name: re.sub(r"\\(.)", r"\1", value[1:-1])
-            for name, value in re.findall(r"""(\w+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", text)
-        }
-        if "username" not in found or "password" not in found:
-            module = "plain.PlainLoginModule" if self["sasl.mechanism"] == "PLAIN" else "scram.ScramLoginModule"
-            raise BadSetting(
-                f"kafka.sasl.jaas.config must give user and password for {self['sasl.mechanism']}: "
-                f'org.apache.kafka.common.security.{module} required username="..." password="...";'
-            )
-        return found["username"], found["password"]
-
-    def _check_store(self, side: str) -> None:
-        location, kind = self[f"ssl.{side}.location"], self[f"ssl.{side}.type"].upper()
-        if kind not in ("", "PEM"):
-            raise BadSetting(f"kafka.ssl.{side}.type {kind}: " + JKS_HELP.format(store=location or "store.jks"))
-        if location and not kind and not location.lower().endswith((".pem", ".crt", ".cer", ".key")):
-            raise BadSetting(
-                f"kafka.ssl.{side}.location {location}: say kafka.ssl.{side}.type=PEM if it is that; "
-                + JKS_HELP.format(store=location)
-            )
-
-    def _ssl_context(self) -> "ssl.SSLContext":
-        import ssl  # takes longer than all else here, and where options are only checked nobody needs it
-
-        context = ssl.create_default_context(
-            cafile=self["ssl.truststore.location"] or None, cadata=self["ssl.truststore.certificates"] or None
-        )
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.check_hostname = self["ssl.endpoint.identification.algorithm"] == "https"
-        password = self["ssl.key.password"] or None
-        if self["ssl.keystore.location"]:
-            context.load_cert_chain(self["ssl.keystore.location"], password=password)
-        elif self["ssl.keystore.key"]:
-            with tempfile.TemporaryDirectory() as private:  # Python's ssl takes keys from files only
-                path = Path(private, "client.pem")
-                path.write_text(f"{self['ssl.keystore.key']}\n{self['ssl.keystore.certificate.chain']}\n")
-                context.load_cert_chain(path, password=password)
-        return context
+        try:
+            sasl_settings(self._by_name)
+        except InvalidProperty as problem:
+            raise BadSetting(f"kafka.{problem}") from None
 
 
 _NOT_KAFKA_PYTHONS = ("bootstrap.servers", "default.api.timeout.ms", "retry.backoff.ms")
@@ -255,7 +211,7 @@ def check_setting(name: str, value: str, known: Mapping[str, Setting], refused: 
     try:
         known[name].check(value)
     except ValueError as problem:
-        shown = "" if "password" in name or "jaas" in name else f" {value!r}"
+        shown = "" if any(word in name for word in ("password", "jaas", "secret")) else f" {value!r}"
         raise BadSetting(f"kafka.{name}{shown}: {problem}") from None
 
 

@@ -27,12 +27,12 @@ def parse_jaas(text: str) -> LoginModule:
     """
     tokens = _tokens(text.strip())
     if len(tokens) < 3 or tokens[1].lower() not in _FLAGS:
-        raise ValueError('must be a login module with a control flag: module required name="value";')
+        raise ValueError("has no login module with a control flag")
     if tokens.index(";") != len(tokens) - 1 if ";" in tokens else True:
-        raise ValueError("must be one login module that ends with a semicolon")
+        raise ValueError("is not one login module that ends with a semicolon")
     options = tokens[2:-1]
     if len(options) % 3 or any(each != "=" for each in options[1::3]):
-        raise ValueError('the options of the login module must be name="value"')
+        raise ValueError("has options that are not name=value")
     return LoginModule(tokens[0], dict(zip(options[::3], options[2::3], strict=True)))
 
 
@@ -41,7 +41,7 @@ def _tokens(text: str) -> list[str]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise ValueError("a quotation mark is not closed")
+            raise ValueError("has a quotation mark that is not closed")
         double, single, sign, word = match.groups()
         quoted = double if double is not None else single
         found.append(re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else sign or word)

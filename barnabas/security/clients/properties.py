@@ -7,13 +7,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from barnabas.security.clients.jaas import LoginModule, parse_jaas
-from barnabas.security.clients.stores import ssl_context
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
-PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
-SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+SECURITY: Final = "org.apache.kafka.common.security"
+_USER: Final = 'username="..." password="...";'
+#: What ``sasl.jaas.config`` has to be, for errors.
+EXAMPLES: Final = {
+    "PLAIN": f"user and password for PLAIN: {SECURITY}.plain.PlainLoginModule required {_USER}",
+    "SCRAM-SHA-256": f"user and password for SCRAM-SHA-256: {SECURITY}.scram.ScramLoginModule required {_USER}",
+    "SCRAM-SHA-512": f"user and password for SCRAM-SHA-512: {SECURITY}.scram.ScramLoginModule required {_USER}",
+    "OAUTHBEARER": f"a login module: {SECURITY}.oauthbearer.OAuthBearerLoginModule required;",
+}
 
 
 class InvalidProperty(ValueError):
@@ -28,16 +34,22 @@ def security_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     protocol = _one_of(properties, "security.protocol", "PLAINTEXT", PROTOCOLS)
     settings: dict[str, Any] = {"security_protocol": protocol}
     if protocol.startswith("SASL"):
-        settings |= _sasl_settings(properties)
+        settings |= sasl_settings(properties)
     if protocol.endswith("SSL"):
+        from barnabas.security.clients.stores import ssl_context
+
         try:
             settings["ssl_context"] = ssl_context(properties)
         except (OSError, ValueError) as error:
-            raise InvalidProperty(f"The key store or the trust store of the client cannot be loaded: {error}") from None
+            raise InvalidProperty(f"ssl.*: {error}") from None
     return settings
 
 
-def _sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+def sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Returns kafka-python's keyword arguments of SASL.
+
+    :raises InvalidProperty: a property has an invalid value, or one that is needed is missing
+    """
     mechanism = _one_of(properties, "sasl.mechanism", "GSSAPI", MECHANISMS)
     settings: dict[str, Any] = {"sasl_mechanism": mechanism}
     if mechanism == "GSSAPI":
@@ -51,11 +63,7 @@ def _sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
         return settings
     user, password = module.options.get("username"), module.options.get("password")
     if user is None or password is None:
-        example = PLAIN_MODULE if mechanism == "PLAIN" else SCRAM_MODULE
-        raise InvalidProperty(
-            f"sasl.jaas.config must give a user and a password for {mechanism}: "
-            f'{example} required username="..." password="...";'
-        )
+        raise InvalidProperty(f"sasl.jaas.config must give {EXAMPLES[mechanism]}")
     if mechanism.startswith("SCRAM"):
         from barnabas.security.clients.scram import scram_user
 
@@ -70,11 +78,11 @@ def login_module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
     """
     text = properties.get("sasl.jaas.config", "").strip()
     if not text:
-        raise InvalidProperty(f"sasl.jaas.config is missing; {mechanism} needs it")
+        raise InvalidProperty(f"sasl.jaas.config is missing, but must give {EXAMPLES[mechanism]}")
     try:
         return parse_jaas(text)
     except ValueError as error:
-        raise InvalidProperty(f"sasl.jaas.config: {error}") from None
+        raise InvalidProperty(f"sasl.jaas.config {error}: it must give {EXAMPLES[mechanism]}") from None
 
 
 def _one_of(properties: Mapping[str, str], name: str, default: str, choices: tuple[str, ...]) -> str:

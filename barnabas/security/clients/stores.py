@@ -5,32 +5,48 @@ Knows nothing of connections. Apache Kafka's ``DefaultSslEngineFactory``, on the
 
 import re
 import ssl
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from barnabas.config.validators import ConfigError
+from barnabas.security.tls.cipher_suites import of_older_versions
+from barnabas.security.tls.engine import private_file
+from barnabas.security.tls.stores import PEM, load_key_store, load_trust_store
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----\s*([A-Za-z0-9+/=\s]+?)\s*-----END \1-----")
-
-Given = Callable[[str], str]
-"""Returns the property ``ssl.`` and the name; an empty text where it is not set."""
+_INLINE = ("ssl.truststore.certificates", "ssl.keystore.key", "ssl.keystore.certificate.chain")
 
 
 def ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """Returns the context for the properties ``ssl.*``. Without a trust store, the system's authorities are trusted.
 
-    :raises OSError: a store cannot be read
-    :raises ValueError: a store or another value is invalid
+    :raises ValueError: a store cannot be loaded, or another value is invalid
     """
-
-    def given(name: str) -> str:
-        return properties.get(f"ssl.{name}", "").strip()
-
-    context = ssl.create_default_context(cadata=_trusted(given))
-    versions = [_version(each.strip()) for each in (given("enabled.protocols") or "TLSv1.2,TLSv1.3").split(",")]
+    configs = _Configs(properties)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    named = configs["ssl.enabled.protocols"] or ",".join(_VERSIONS)
+    versions = [_version(each.strip()) for each in named.split(",")]
     context.minimum_version, context.maximum_version = min(versions), max(versions)
+    suites = of_older_versions([each.strip() for each in (configs["ssl.cipher.suites"] or "").split(",") if each])
+    if suites:
+        context.set_ciphers(":".join(suites))
     context.check_hostname = bool(properties.get("ssl.endpoint.identification.algorithm", "https").strip())
-    _load_key(context, given)
+    try:
+        trusted, keys = load_trust_store(configs, _read), load_key_store(configs, _read)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    if trusted is None:
+        context.load_default_certs()
+    else:
+        # As in Java, whatever is in the trust store is trusted, be it an authority's or a broker's own certificate.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata=b"".join(each.public_bytes(Encoding.DER) for each in trusted))
+    for entry in keys or ():
+        with private_file(entry.pem()) as path:
+            context.load_cert_chain(path)
     return context
 
 
@@ -40,41 +56,31 @@ def _version(name: str) -> ssl.TLSVersion:
     return _VERSIONS[name]
 
 
-def _trusted(given: Given) -> str | None:
-    if given("truststore.certificates"):
-        return blocks_of(given("truststore.certificates"), "ssl.truststore.certificates")
-    if given("truststore.location"):
-        return _read(given, "truststore")
-    return None
+def _read(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
-def _load_key(context: ssl.SSLContext, given: Given) -> None:
-    """Loads the client's key and certificates, if it has any.
+class _Configs:
+    """The properties as the stores' loaders read them: None where nothing is set, a store's type by its content."""
 
-    Python's ``ssl`` takes a key from a file only. The file is in a directory that others cannot enter, and is removed.
-    """
-    if given("keystore.key"):
-        content = blocks_of(given("keystore.key"), "ssl.keystore.key")
-        content += blocks_of(given("keystore.certificate.chain"), "ssl.keystore.certificate.chain")
-    elif given("keystore.location"):
-        content = _read(given, "keystore")
-    else:
-        return
-    if given("key.location"):  # not of Java's clients, but of librdkafka's: a key beside the file of its certificates
-        content += Path(given("key.location")).read_text("utf-8")
-    with tempfile.TemporaryDirectory() as private:
-        path = Path(private, "client.pem")
-        path.write_text(content, "utf-8")
-        context.load_cert_chain(path, password=lambda: given("key.password"))  # without it, OpenSSL asks on a terminal
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
 
+    def __getitem__(self, name: str) -> str | None:
+        value = self._properties.get(name, "").strip() or None
+        if name in ("ssl.truststore.type", "ssl.keystore.type"):
+            return (value or self._type_of(name.removesuffix(".type"))).upper()
+        return blocks_of(value, name) if value and name in _INLINE else value
 
-def _read(given: Given, side: str) -> str:
-    """Returns a store in PEM."""
-    location, kind = given(f"{side}.location"), given(f"{side}.type").upper()
-    content = Path(location).read_bytes()
-    if kind == "PEM" or (not kind and b"-----BEGIN " in content):
-        return blocks_of(content.decode("utf-8", "replace"), location)
-    raise ValueError(f"{location} is not in PEM")
+    def _type_of(self, store: str) -> str:
+        """Returns PEM or JKS, which stands for PKCS12 too. Java would need the type for PEM."""
+        location = self[f"{store}.location"]
+        if location is None:
+            return PEM
+        try:
+            return PEM if b"-----BEGIN " in _read(location) else "JKS"
+        except OSError:
+            return PEM  # the loader tells why it cannot be read
 
 
 def blocks_of(text: str, source: str) -> str:
@@ -83,10 +89,11 @@ def blocks_of(text: str, source: str) -> str:
     :param source: what the text is, for the error
     :raises ValueError: there are none
     """
-    found = [
-        f"-----BEGIN {kind}-----\n{re.sub(r'[^A-Za-z0-9+/=]', '', body)}\n-----END {kind}-----\n"
-        for kind, body in _BLOCK.findall(text)
-    ]
+    found = []
+    for kind, body in _BLOCK.findall(text):
+        letters = re.sub(r"\s", "", body)
+        lines = [letters[start : start + 64] for start in range(0, len(letters), 64)]
+        found.append("\n".join([f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----", ""]))
     if not found:
         raise ValueError(f"{source} has no PEM block")
     return "".join(found)

@@ -113,7 +113,7 @@ def _new_context(
         level = ":@SECLEVEL=0" if versions[0] in VERSIONS[:2] else ""
         context.set_ciphers((":".join(older) or "DEFAULT") + level)
     for entry in keys or ():
-        with _private_file(entry.pem()) as path:
+        with private_file(entry.pem()) as path:
             try:
                 context.load_cert_chain(path)
             except ssl.SSLError as error:
@@ -137,7 +137,7 @@ def weaker_than_asked(configs: Configs) -> str | None:
 
 
 @contextmanager
-def _private_file(content: bytes) -> Iterator[str]:
+def private_file(content: bytes) -> Iterator[str]:
     """Yields the path of a file that nobody else can read: OpenSSL takes a key from a path only.
 
     It lies in memory where the system has such files. Elsewhere its directory is this user's only, from the beginning.
@@ -194,7 +194,7 @@ def _check_handshake(of_server: Engine, of_client: Engine) -> None:
     else:
         client_context.load_default_certs()
     for entry in of_client.keys or ():
-        with _private_file(entry.pem()) as path:
+        with private_file(entry.pem()) as path:
             client_context.load_cert_chain(path)
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = of_server.context.wrap_bio(to_server, to_client, server_side=True)

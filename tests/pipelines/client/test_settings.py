@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
 
 from barnabas.pipelines.client.settings import REFUSED, SETTINGS, BadSetting, ClientSettings
 
@@ -49,16 +51,17 @@ def test_user_and_password_stand_where_java_has_them(mechanism: str) -> None:
         ({"bootstrap_servers": " , "}, "must name at least one host:port"),
         ({"request_timeout_ms": "-1"}, "must not be negative"),
         ({"security_protocol": "TLS"}, "must be one of PLAINTEXT, SSL"),
-        ({"sasl_mechanism": "OAUTHBEARER"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI"),
-        ({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}, "must give user and password for PLAIN"),
+        ({"sasl_mechanism": "SCRAM"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI"),
+        (
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"},
+            "must give user and password for PLAIN: ",
+        ),
         (
             {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-256", "sasl_jaas_config": 'username="a"'},
             "security.scram.ScramLoginModule required",
         ),
         ({"security_protocol": "SASL_SSL", "sasl_jaas_config": LOGIN}, "that kinit fills"),
-        ({"ssl_truststore_location": "/x/trust.jks"}, "keytool -importkeystore -srckeystore /x/trust.jks"),
-        ({"ssl_truststore_location": "/x/trust.pem", "ssl_truststore_type": "JKS"}, "kafka-python reads PEM only"),
-        ({"ssl_keystore_location": "/x/key.p12", "ssl_keystore_type": "PKCS12"}, "openssl pkcs12"),
+        ({"ssl_truststore_type": "BKS"}, "must be one of JKS, PKCS12, PEM"),
         ({"client_idd": "me"}, "did you mean kafka.client.id?"),
     ],
 )
@@ -74,6 +77,18 @@ def test_a_password_is_never_shown() -> None:
     assert "secret" not in str(refused.value)
 
 
+def test_a_store_that_cannot_be_loaded_is_told_where_it_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "trust.jks").write_bytes(b"no store")
+    settings = parse(
+        security_protocol="SSL",
+        ssl_truststore_location=str(tmp_path / "trust.jks"),
+        ssl_truststore_password="secret",
+    )
+    with pytest.raises(BadSetting, match=r"trust\.jks") as refused:
+        settings.for_kafka_python()
+    assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_would_break_reading_or_do_nothing_is_refused_with_the_reason(name: str) -> None:
     assert name not in SETTINGS
@@ -82,7 +97,7 @@ def test_what_would_break_reading_or_do_nothing_is_refused_with_the_reason(name:
     assert REFUSED[name] in str(refused.value)
 
 
-@pytest.mark.parametrize("given", ["files", "text"])
+@pytest.mark.parametrize("given", ["files", "text", "PKCS12"])
 def test_certificates_are_pem_in_files_or_in_the_settings_themselves(tmp_path: Path, given: str) -> None:
     authority = trustme.CA()
     client = authority.issue_cert("me@example.org")
@@ -95,6 +110,14 @@ def test_certificates_are_pem_in_files_or_in_the_settings_themselves(tmp_path: P
             "ssl_truststore_location": str(tmp_path / "trust.pem"),
             "ssl_keystore_location": str(tmp_path / "client.pem"),
         }
+    elif given == "PKCS12":
+        (tmp_path / "trust.pem").write_text(trust)
+        (tmp_path / "client.p12").write_bytes(pkcs12_of(client))
+        said = {
+            "ssl_truststore_location": str(tmp_path / "trust.pem"),
+            "ssl_keystore_location": str(tmp_path / "client.p12"),
+            "ssl_keystore_password": "secret",
+        }
     else:
         said = {"ssl_truststore_certificates": trust, "ssl_keystore_key": key, "ssl_keystore_certificate_chain": chain}
     context = parse(security_protocol="SSL", ssl_endpoint_identification_algorithm="", **said).for_kafka_python()[
@@ -103,3 +126,9 @@ def test_certificates_are_pem_in_files_or_in_the_settings_themselves(tmp_path: P
     assert context.cert_store_stats()["x509_ca"] == 1
     assert context.verify_mode == ssl.CERT_REQUIRED and not context.check_hostname
     assert parse(security_protocol="SSL").for_kafka_python()["ssl_context"].check_hostname
+
+
+def pkcs12_of(client: trustme.LeafCert) -> bytes:
+    key = load_pem_private_key(client.private_key_pem.bytes(), None)
+    (own,) = [x509.load_pem_x509_certificate(each.bytes()) for each in client.cert_chain_pems[:1]]
+    return pkcs12.serialize_key_and_certificates(b"me", key, own, None, BestAvailableEncryption(b"secret"))  # type: ignore[arg-type]
