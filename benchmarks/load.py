@@ -9,16 +9,18 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from barnabas.records.builder import build_batch
+from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.produce import ProduceRequest
 
 LONGEST_SILENCE_S = 60
-PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION = 9, 12, 5
+CLIENT_ID = "bench"
+PRODUCE_VERSION, FETCH_VERSION, CREATE_VERSION, QUOTAS_VERSION = 9, 12, 5, 1
 
 
 class Frame(NamedTuple):
@@ -30,7 +32,8 @@ class Frame(NamedTuple):
 
 def framed(api_key: int, version: int, body: bytes, correlation_id: int = 7) -> bytes:
     """With request header version 2."""
-    header = struct.pack(">hhih", api_key, version, correlation_id, 5) + b"bench" + b"\0"
+    client_id = CLIENT_ID.encode()
+    header = struct.pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id + b"\0"
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
@@ -115,6 +118,22 @@ def create_topic(port: int, name: str, partitions: int = 1) -> None:
         size = receive(connection, buffer)
     response = CreateTopicsResponse.decode(memoryview(buffer)[9:size], version=CREATE_VERSION)
     assert response.topics[0].error_code in (0, 36), response
+
+
+def set_quotas(port: int, client_id: str, values: Mapping[str, float | None]) -> None:
+    """Sets quotas of a client id; None removes one."""
+    entry_type = AlterClientQuotasRequest.EntryData
+    entry = entry_type(
+        entity=[entry_type.EntityData(entity_type="client-id", entity_name=client_id)],
+        ops=[entry_type.OpData(key=key, value=value or 0.0, remove=value is None) for key, value in values.items()],
+    )
+    request = AlterClientQuotasRequest(entries=[entry], validate_only=False)
+    buffer = bytearray(1 << 16)
+    with connected(port) as connection:
+        connection.sendall(framed(49, QUOTAS_VERSION, request.encode(version=QUOTAS_VERSION)))
+        size = receive(connection, buffer)
+    response = AlterClientQuotasResponse.decode(memoryview(buffer)[9:size], version=QUOTAS_VERSION)
+    assert response.entries[0].error_code == 0, response
 
 
 def pump(port: int, frame: bytes, count: int, depth: int, pieces: int = 1) -> float:

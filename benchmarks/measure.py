@@ -175,6 +175,43 @@ def small_requests(folder: Path, rounds: int) -> Iterator[Row]:
     )
 
 
+def small_requests_with_quotas(folder: Path, rounds: int) -> Iterator[Row]:
+    """The same requests in turns without quotas, with one for somebody else, and with quotas for bytes and time."""
+    count, frame = 50_000, load.produce_frame("bench", 100, 100)
+    unreached = {"producer_byte_rate": 1e12, "request_percentage": 1e9}
+    settings = {
+        "of somebody else": ("nobody", unreached),
+        "of bytes": (load.CLIENT_ID, {"producer_byte_rate": 1e12}),
+        "of bytes and time": (load.CLIENT_ID, unreached),
+    }
+    costs: dict[str, list[tuple[float, float]]] = {what: [] for what in settings}
+    with servers.barnabas(folder / "quotas") as running:
+        load.create_topic(running.port, "bench")
+        load.pump(running.port, frame.data, 4096, 256, 32)
+
+        def cost() -> float:
+            before = running.cpu_s()
+            load.pump(running.port, frame.data, count, 256, 32)
+            return (running.cpu_s() - before) / count * 1e6
+
+        for _ in range(rounds):
+            for what, (client_id, values) in settings.items():
+                without = cost()
+                load.set_quotas(running.port, client_id, values)
+                costs[what].append((cost(), without))
+                load.set_quotas(running.port, client_id, dict.fromkeys(values))
+    for what, pairs in costs.items():
+        ours, without = (statistics.median(each) for each in zip(*pairs, strict=True))
+        yield Row(
+            f"small produce requests, quotas {what}: CPU each",
+            f"{ours:.1f} us",
+            f"without {without:.1f} us",
+            median_ratio(pairs),
+            "<= 1.5x",
+            median_ratio(pairs) <= 1.5,
+        )
+
+
 def many_partitions(folder: Path, rounds: int) -> Iterator[Row]:
     """A fetch over 1,000 partitions, against one over a single partition: what a partition costs the broker."""
     partitions, repeat = 1000, 50
@@ -295,6 +332,7 @@ MEASUREMENTS: dict[str, Callable[[Path, int], Iterator[Row]]] = {
     "produce": produce_beside_sink,
     "fetch": fetch_beside_reader,
     "small": small_requests,
+    "quotas": small_requests_with_quotas,
     "partitions": many_partitions,
     "growth": growth,
     "apache": beside_apache,

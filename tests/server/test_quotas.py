@@ -3,6 +3,7 @@
 import pytest
 
 from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
@@ -10,8 +11,10 @@ from barnabas.errors import ThrottlingQuotaExceeded
 from barnabas.log.files import MemoryFiles
 from barnabas.records.builder import build_batch
 from barnabas.security.principals import ANONYMOUS, Principal
-from barnabas.server.connection import Throttled
+from barnabas.server.buffers import BufferPool
+from barnabas.server.connection import Connection, Throttled
 from barnabas.server.dispatch import Dispatcher
+from barnabas.server.listener import Census, Listener
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
@@ -384,3 +387,102 @@ def test_names_of_hosts_are_limited_by_their_addresses(broker):
     refused = [broker.connection_rates.refuses("PLAINTEXT", "10.0.0.7") for _ in range(12)]
     assert refused == [0] * 10 + [1000, 1000]
     assert not broker.connection_rates.refuses("PLAINTEXT", "10.0.0.8")
+
+
+class Transport:
+    """Says what was done to it."""
+
+    def __init__(self, host="127.0.0.1"):
+        self.peer, self.is_reading, self.was_aborted, self.is_closed = (host, 50000), True, False, False
+
+    def get_extra_info(self, name):
+        return self.peer if name == "peername" else None
+
+    def pause_reading(self):
+        self.is_reading = False
+
+    def resume_reading(self):
+        self.is_reading = True
+
+    def abort(self):
+        self.was_aborted = True
+
+    def close(self):
+        self.is_closed = True
+
+
+class Door:
+    """A listener without a socket, on a broker by a clock that the test moves."""
+
+    def __init__(self, **properties):
+        self.broker = opened_broker(**properties)
+        self.clock = self.broker.clock
+        (endpoint,) = self.broker.config.listeners
+        self.listener = Listener(endpoint, self.broker, BufferPool(), Census(), Promise())
+
+    def time(self):
+        return self.clock.monotonic()
+
+    def call_later(self, delay, callback, *args):
+        return self.clock.call_later(delay, callback, *args)
+
+    def come(self, host="127.0.0.1"):
+        connection, transport = Connection(self.listener, self), Transport(host)
+        connection.connection_made(transport)
+        return transport
+
+
+def test_connections_beyond_the_rate_wait_in_line():
+    door = Door(max_connection_creation_rate="1")
+    first = [door.come() for _ in range(10)]
+    assert all(each.is_reading for each in first)
+    second, third = door.come(), door.come()
+    assert not second.is_reading
+    assert not third.is_reading
+    assert len(door.listener.connections) == 10
+    door.clock.advance(1)
+    assert (second.is_reading, third.is_reading) == (True, False)
+    door.clock.advance(1)
+    assert third.is_reading
+    assert len(door.listener.connections) == 12
+
+
+def test_a_line_is_no_longer_than_the_backlog():
+    door = Door(max_connection_creation_rate="1", socket_listen_backlog_size="3")
+    came = [door.come() for _ in range(15)]
+    assert [each.was_aborted for each in came] == [False] * 13 + [True] * 2
+
+
+def test_who_goes_while_it_waits_is_not_let_in():
+    door = Door(max_connection_creation_rate="1")
+    for _ in range(11):
+        door.come()
+    (waiting,) = door.listener._arriving
+    waiting.connection_lost(None)
+    door.clock.advance(5)
+    assert len(door.listener.connections) == 10
+
+
+def test_a_listener_that_stops_lets_nobody_in_any_more():
+    door = Door(max_connection_creation_rate="1")
+    came = [door.come() for _ in range(12)]
+    door.listener.stop_accepting()
+    door.clock.advance(5)
+    assert [each.was_aborted for each in came] == [False] * 10 + [True] * 2
+
+
+def test_a_connection_beyond_the_quota_of_its_address_is_closed_a_little_later():
+    door = Door()
+    Client(door.broker).set({"ip": "10.0.0.1"}, connection_creation_rate=1.0)
+    came = [door.come("10.0.0.1") for _ in range(11)]
+    assert not came[-1].is_reading
+    assert not came[-1].was_aborted
+    assert len(door.listener.connections) == 10
+    assert door.come("10.0.0.2").is_reading
+    door.clock.advance(1)
+    assert came[-1].was_aborted
+
+
+def test_a_listener_has_a_number_of_connections_of_its_own():
+    door = Door(**{"listener.name.plaintext.max.connections": "2"})
+    assert [door.come().was_aborted for _ in range(3)] == [False, False, True]
