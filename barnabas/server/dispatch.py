@@ -127,12 +127,14 @@ class Dispatcher:
         elif api_key in EXEMPT:
             meter.is_exempt = True
         meter.count_mutations()
-        meter.count_time()
-        if meter.throttle_ms and hasattr(response, "throttle_time_ms"):
-            response.throttle_time_ms = meter.throttle_ms
         pieces = response.encode_frame(context.correlation_id, context.api_version)
-        meter.count_time()
-        return Throttled(pieces, meter.throttle_ms / 1000) if meter.throttle_ms else pieces
+        meter.count_time()  # with what the encoding took
+        if not meter.throttle_ms:
+            return pieces
+        if hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = meter.throttle_ms
+            pieces = response.encode_frame(context.correlation_id, context.api_version)
+        return Throttled(pieces, meter.throttle_ms / 1000)
 
     def close(self) -> None:
         """Ends the session: the connection is closed."""

@@ -54,6 +54,9 @@ class Client(NamedTuple):
     mutations: LimitedBucket | None
 
 
+UNLIMITED = Client(None, None, None, None)
+
+
 class ClientQuotas:
     """The quotas of one broker. :meth:`change` keeps them in step with the image.
 
@@ -70,7 +73,7 @@ class ClientQuotas:
         self._limits: dict[str, Limits] = {kind: {} for kind in KINDS}
         self._rates: dict[tuple[str, str, str], Rate] = {}
         self._buckets: dict[tuple[str, str], TokenBucket] = {}
-        self._clients: dict[tuple[str, str], Client] = {}
+        self._clients: dict[tuple[str, str], Client | None] = {}  # None where nothing limits the client
 
     def change(self, quotas: Iterable[tuple[Entity, str, float]]) -> None:
         """Takes over all quotas that are set. They hold at once; what was used counts on."""
@@ -81,24 +84,31 @@ class ClientQuotas:
         self._limits = {**limits}
         self._clients.clear()
 
-    def client(self, user: str, client_id: str) -> Client:
-        """Returns the quotas of a client."""
+    def client(self, user: str, client_id: str) -> Client | None:
+        """Returns the quotas of a client; None if nothing limits it."""
         key = user, client_id
-        found = self._clients.get(key)
-        if found is None:
-            if len(self._clients) >= MOST_CLIENTS:
-                self._forget_idle()
-            found = self._clients[key] = Client(
-                self._rate(PRODUCER_BYTE_RATE, user, client_id),
-                self._rate(CONSUMER_BYTE_RATE, user, client_id),
-                self._rate(REQUEST_PERCENTAGE, user, client_id),
-                self._bucket(user, client_id),
-            )
+        try:
+            return self._clients[key]
+        except KeyError:
+            pass
+        if len(self._clients) >= MOST_CLIENTS:
+            self._forget_idle()
+        client = Client(
+            self._rate(PRODUCER_BYTE_RATE, user, client_id),
+            self._rate(CONSUMER_BYTE_RATE, user, client_id),
+            self._rate(REQUEST_PERCENTAGE, user, client_id),
+            self._bucket(user, client_id),
+        )
+        found = self._clients[key] = None if client == UNLIMITED else client
         return found
 
-    def meter(self, user: str, client_id: str | None, size: int) -> "Meter":
-        """Returns the meter of a request that begins now. Kafka has no other entity for a client without an id."""
-        return Meter(self, self.client(user, client_id or ""), size)
+    def meter(self, user: str, client_id: str | None, size: int) -> "Meter | None":
+        """Returns the meter of a request that begins now; None if nothing limits its client.
+
+        Kafka has no other entity for a client without an id than that of an empty one.
+        """
+        client = self.client(user, client_id or "")
+        return None if client is None else Meter(self, client, size)
 
     def now_ms(self) -> int:
         return int(self.time() * 1000)
@@ -126,7 +136,11 @@ class ClientQuotas:
     def _forget_idle(self) -> None:
         """Forgets all clients, and what counts no more of what they used."""
         now_ms = self.now_ms()
-        bounds = {id(each.mutations.bucket): each.mutations.bound for each in self._clients.values() if each.mutations}
+        bounds = {
+            id(each.mutations.bucket): each.mutations.bound
+            for each in self._clients.values()
+            if each is not None and each.mutations
+        }
         self._rates = {key: rate for key, rate in self._rates.items() if not rate.is_idle(now_ms)}
         self._buckets = {
             key: bucket
@@ -154,7 +168,7 @@ class Meter:
         self.size = size  #: of the request, in bytes
         self.throttle_ms = 0
         self.is_exempt = False  #: whether another broker sent it, whose requests are not counted
-        self._running_since: float | None = quotas.time()
+        self._running_since = None if client.requests is None else quotas.time()
         self._spent_s = 0.0
         self._counted_s = 0.0
         self._mutations: Mutations | None = None
@@ -170,8 +184,9 @@ class Meter:
 
     def go_on(self) -> None:
         """Counts the time again."""
-        self.stop()
-        self._running_since = self._quotas.time()
+        if self.client.requests is not None:
+            self.stop()
+            self._running_since = self._quotas.time()
 
     def count_time(self) -> None:
         """Records the time that was spent and not recorded yet. Only the first call throttles the client: what comes

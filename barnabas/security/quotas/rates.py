@@ -46,7 +46,7 @@ class Rate:
     1500
     """
 
-    __slots__ = ("_current", "_lasts", "_starts", "_values", "_windows")
+    __slots__ = ("_current", "_first", "_lasts", "_purged_until", "_starts", "_used", "_values", "_windows")
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
@@ -55,6 +55,10 @@ class Rate:
         self._lasts: list[int] = []
         self._values: list[float] = []
         self._current = 0
+        # What the samples say together: their sum, the first start, and until when no sample can be out of the window.
+        self._used = 0.0
+        self._first = 0
+        self._purged_until = 0
 
     def record(self, value: float, now_ms: int) -> None:
         """Adds to the current sample. What was recorded by mistake is recorded again, negative."""
@@ -63,17 +67,18 @@ class Rate:
         elif now_ms - self._starts[self._current] >= self._windows.length_ms:
             self._advance(now_ms)
         self._values[self._current] += value
+        self._used += value
         self._lasts[self._current] = now_ms
 
     def throttle_ms(self, bound: float, now_ms: int) -> int:
         """Returns how long nothing may be recorded until the rate is down to ``bound``: 0 if it is not above it."""
-        self._purge(now_ms)
+        if now_ms >= self._purged_until:
+            self._purge(now_ms)
         span_ms = self._span(now_ms)
-        used = sum(self._values)
         allowed = bound * span_ms / 1000
-        if used <= allowed or not span_ms:
+        if self._used <= allowed or not span_ms:
             return 0
-        return milliseconds((used - allowed) / bound * 1000)
+        return milliseconds((self._used - allowed) / bound * 1000)
 
     def is_idle(self, now_ms: int) -> bool:
         """Returns whether nothing of what was recorded counts any more."""
@@ -84,6 +89,7 @@ class Rate:
         self._starts.append(now_ms)
         self._lasts.append(now_ms)
         self._values.append(0.0)
+        self._sum_up()
 
     def _reset(self, sample: int, now_ms: int) -> None:
         self._starts[sample] = self._lasts[sample] = now_ms
@@ -95,20 +101,28 @@ class Rate:
             self._add(now_ms)
         else:
             self._reset(self._current, now_ms)
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        self._used = sum(self._values)
+        self._first = min(self._starts)
 
     def _purge(self, now_ms: int) -> None:
         """Empties the samples that are out of the window."""
-        oldest = now_ms - self._windows.number * self._windows.length_ms
-        if self._lasts and min(self._lasts) <= oldest:
-            for sample, last in enumerate(self._lasts):
-                if last <= oldest:
-                    self._reset(sample, now_ms)
+        window_ms = self._windows.number * self._windows.length_ms
+        for sample, last in enumerate(self._lasts):
+            if last <= now_ms - window_ms:
+                self._reset(sample, now_ms)
+        if self._lasts:
+            self._sum_up()
+            self._purged_until = min(self._lasts) + window_ms
 
     def _span(self, now_ms: int) -> int:
         """Returns the length of the window. Samples that there are not yet count as empty ones."""
         number, length_ms = self._windows
-        elapsed = now_ms - min(self._starts) if self._starts else 0
-        return elapsed + max(number - 1 - elapsed // length_ms, 0) * length_ms
+        elapsed = now_ms - self._first if self._starts else 0
+        missing = number - 1 - elapsed // length_ms
+        return elapsed + missing * length_ms if missing > 0 else elapsed
 
 
 class TokenBucket:

@@ -24,11 +24,15 @@ class Node:
 
     def produce(self, size, **client):
         meter = self.meter(size, **client)
+        if meter is None:
+            return 0
         meter.count_produced()
         return meter.throttle_ms
 
     def take(self, seconds, **client):
         meter = self.meter(**client)
+        if meter is None:
+            return 0
         self.clock.advance(seconds)
         meter.count_time()
         return meter.throttle_ms
@@ -63,7 +67,7 @@ def test_a_response_over_the_quota_is_refused_and_does_not_count():
 @pytest.mark.parametrize("bound", [float("nan"), float("inf"), 1e12])
 def test_a_quota_that_bounds_nothing_bounds_no_fetch(bound):
     assert Node((ALICE, "consumer_byte_rate", bound)).meter().most_fetched() is None
-    assert Node().meter().most_fetched() is None
+    assert Node((ALICE, "producer_byte_rate", 1.0)).meter().most_fetched() is None
 
 
 def test_time_counts_in_percent_of_the_loop():
@@ -161,7 +165,8 @@ def test_what_is_decided_again_counts_once():
 
 
 def test_there_is_no_quota_where_none_is_set():
-    meter = Node().meter()
+    assert Node().meter() is None
+    meter = Node((ALICE, "request_percentage", 100.0)).meter()
     assert meter.mutations(is_strict=True) is None
     meter.count_mutations()
     meter.count_produced()
