@@ -25,8 +25,8 @@ class Session:
     """
 
     __slots__ = (
-        "_on_close", "client_host", "client_software_name", "client_software_version", "listener", "number",
-        "principal", "promise", "security_protocol",
+        "_on_close", "by_token", "client_host", "client_software_name", "client_software_version", "listener", "number",
+        "principal", "promise", "sasl_mechanism", "security_protocol",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +45,8 @@ class Session:
         self.principal = principal
         self.promise = promise  #: the APIs and versions that are advertised to the client
         self.number = number  #: connections are numbered from 1 on as they are opened; 0 stands for none
+        self.sasl_mechanism = ""  #: by which the client has authenticated; empty without SASL
+        self.by_token = False  #: whether it has authenticated with a delegation token (KIP-48)
         self.client_software_name = ""  #: from the client's ApiVersions request (KIP-511); empty before
         self.client_software_version = ""
         self._on_close: tuple[OnClose, ...] = ()

@@ -29,21 +29,35 @@ def submit(
 
     If the command is refused or lost, the response is the error response of the API.
     """
-    later: Later[R] = Later()
     version = context.api_version
+    later: Later[R] = Later()
+    _submit(command, context, later, respond, lambda error: resolve_with_error(later, request, error, version))
+    return later if later.response is None else later.response
 
+
+def submit_refusing(
+    command: Any, context: Context, respond: Callable[[Any], R], refuse: Callable[[KafkaError], R]
+) -> R | Later[R]:
+    """Submits the command, and returns what ``respond`` or ``refuse`` returns, at once or later."""
+    later: Later[R] = Later()
+    _submit(command, context, later, respond, lambda error: later.resolve(refuse(error)))
+    return later if later.response is None else later.response
+
+
+def _submit(
+    command: Any, context: Context, later: Later[R], respond: Callable[[Any], R], refuse: Callable[[KafkaError], None]
+) -> None:
     def done(result: Any, error: KafkaError | None) -> None:
         if error is None:
             try:
                 later.resolve(respond(result))
                 return
             except Exception:
-                logger.exception("Cannot answer %r", request)
+                logger.exception("Cannot answer for %r", command)
                 error = UnknownServerError()
-        resolve_with_error(later, request, error, version)
+        refuse(error)
 
     context.broker.controller.submit(command, done)
-    return later if later.response is None else later.response
 
 
 def mutation_quota(context: Context, *, strict_since: int = 0, throttles: bool = True) -> MutationQuota:

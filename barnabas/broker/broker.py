@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from barnabas.broker.persister import Persister
     from barnabas.broker.quotas import AddressQuotas
     from barnabas.broker.share_partitions import SharePartitions
+    from barnabas.broker.token_expiry import TokenExpiry
     from barnabas.security.authorizer import Authorizer
     from barnabas.security.quotas.client_quotas import ClientQuotas
     from barnabas.security.quotas.connections import ConnectionRates
@@ -148,6 +149,7 @@ class Broker:
         self.quotas: ClientQuotas | None = None  #: of users and client ids; None while none is set
         self.connection_rates: ConnectionRates | None = None  #: None while nothing limits them
         self._address_quotas: AddressQuotas | None = None
+        self._token_expiry: TokenExpiry | None = None  #: None while there are no delegation tokens
         self.on_fatal: Callable[[str], object] = lambda reason: (
             None
         )  #: called with the reason when the broker has to stop
@@ -240,8 +242,17 @@ class Broker:
         self._is_registered = True
         self._record_directories()
         self.coordinators.start()
+        self._start_token_expiry()
         self.metadata.snapshots.spare_the_next_start()
         done(None, None)
+
+    def _start_token_expiry(self) -> None:
+        if self.config["delegation.token.secret.key"] is not None:
+            from barnabas.broker.token_expiry import TokenExpiry
+
+            interval_ms = self.config["delegation.token.expiry.check.interval.ms"]
+            self._token_expiry = TokenExpiry(self.controller, self.scheduler, interval_ms)
+            self._token_expiry.start()
 
     def close(self) -> None:
         """Records the controlled shutdown, flushes and closes the logs, and marks the shutdown as clean."""
@@ -252,6 +263,8 @@ class Broker:
             self._persister.close()
         self.coordinators.stop()
         self.names.close()
+        if self._token_expiry is not None:
+            self._token_expiry.stop()
         # Committed, at the latest, by the flush that closing the logs begins with.
         self.controller.submit(ShutDownBroker(self.node_id), logged("the controlled shutdown"))
         registered = self.image.brokers.get(self.node_id)

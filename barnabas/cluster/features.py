@@ -58,6 +58,9 @@ _BRINGS_RECORDS = {
 METADATA_TRANSACTIONS = 13
 """The first ``metadata.version`` with metadata transactions, for changes of several batches (KIP-868)."""
 
+DELEGATION_TOKENS = 14
+"""The first ``metadata.version`` with records of delegation tokens (KIP-900)."""
+
 CONTROLLER_REGISTRATION = 15
 """The first ``metadata.version`` at which controllers register (KIP-919)."""
 

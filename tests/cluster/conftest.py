@@ -47,6 +47,7 @@ class Cluster:
         self.image = MetadataImage()
         self.delta = None
         self.records = []  #: of the last command
+        self.time_ms = 0
         self.apply(first_records(bootstrap_records(), 1))
         for broker_id in brokers:
             self.start(broker_id)
@@ -55,7 +56,8 @@ class Cluster:
         self.image, self.delta = self.image.apply(records, offset=self.image.offset + len(records))
 
     def submit(self, command, *, kraft_version=0):
-        around = Surroundings(self.settings, self.rules, self.random, self.image.offset + 1, kraft_version)
+        next_offset = self.image.offset + 1
+        around = Surroundings(self.settings, self.rules, self.random, next_offset, kraft_version, self.time_ms)
         decision = decide(command, self.image, around)
         self.records, self.raises_kraft_version = decision.records, decision.raises_kraft_version
         self.apply(decision.records)

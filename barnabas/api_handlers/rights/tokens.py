@@ -3,17 +3,21 @@
 Knows nothing of tokens. Apache Kafka's ``KafkaApis.handleCreateTokenRequest`` (KIP-373).
 """
 
+from barnabas.api_handlers.create_delegation_token import owner_of, refused
 from barnabas.api_handlers.rights.guard import Answer, Guarded
+from barnabas.api_handlers.token_requests import is_allowed
 from barnabas.errors import DelegationTokenAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
 
 
 def create(guarded: Guarded) -> Answer:
     """Needs CREATE_TOKENS on another user that is to own the token."""
-    request, requester = guarded.request, str(guarded.context.session.principal)
-    owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
-    if not request.owner_principal_name or owner == requester:
+    request, context = guarded.request, guarded.context
+    if not is_allowed(context) or not request.owner_principal_name:
         return guarded.serve(request)
-    if guarded.access.allows(Operation.CREATE_TOKENS, ResourceType.USER, owner):
+    owner = owner_of(request, context)
+    if owner == context.session.principal:
         return guarded.serve(request)
-    return guarded.refused(DelegationTokenAuthorizationFailed)
+    if guarded.access.allows(Operation.CREATE_TOKENS, ResourceType.USER, str(owner)):
+        return guarded.serve(request)
+    return refused(request, context, DelegationTokenAuthorizationFailed())

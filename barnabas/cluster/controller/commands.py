@@ -274,3 +274,38 @@ class AlterClientQuotas(NamedTuple):
 class AlteredQuotas(NamedTuple):
     entity: Mapping[str, str | None]
     error: KafkaError | None = None
+
+
+class CreateDelegationToken(NamedTuple):
+    """Names principals in Kafka's notation. The result has the token's record and its secret."""
+
+    owner: str
+    requester: str
+    renewers: Sequence[str] = ()
+    max_lifetime_ms: int = -1  #: 0 and less: the longest that is configured
+
+
+class RenewDelegationToken(NamedTuple):
+    """The result is when the token expires, in milliseconds since 1970."""
+
+    hmac: bytes
+    requester: str
+    period_ms: int = -1  #: from now on; 0 and less: the usual one
+
+    def __repr__(self) -> str:
+        return f"RenewDelegationToken({self.requester})"  # the HMAC is a password
+
+
+class ExpireDelegationToken(NamedTuple):
+    """The result is when the token expires, in milliseconds since 1970."""
+
+    hmac: bytes
+    requester: str
+    period_ms: int = -1  #: from now on; less than 0: at once
+
+    def __repr__(self) -> str:
+        return f"ExpireDelegationToken({self.requester})"
+
+
+class RemoveExpiredTokens(NamedTuple):
+    """Removes delegation tokens that have expired. The result says whether there may be more of them."""

@@ -120,7 +120,9 @@ class Controller:
 
     def _decide(self, command: Any, next_offset: int) -> Decision:
         kraft_version = self._quorum.kraft.version
-        around = Surroundings(self._settings(), self._rules, self._random, next_offset, kraft_version)
+        around = Surroundings(
+            self._settings(), self._rules, self._random, next_offset, kraft_version, self._clock.time_ms()
+        )
         return decide(command, self.image, around)
 
     # ------------------------------------------------------------ the log

@@ -55,3 +55,4 @@ class Surroundings(NamedTuple):
     random: Random
     next_offset: int = 0  #: the offset that the decision's first record gets
     kraft_version: int = 0  #: of the quorum, which is not part of the image
+    time_ms: int = 0  #: in milliseconds since 1970

@@ -17,6 +17,7 @@ from barnabas.cluster.controller import (
     node_decisions,
     offline_decisions,
     quota_decisions,
+    token_decisions,
     topic_decisions,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
@@ -45,6 +46,10 @@ DECIDE: dict[type, Decide] = {
     commands.CreateAcls: acl_decisions.create_acls,
     commands.DeleteAcls: acl_decisions.delete_acls,
     commands.AlterClientQuotas: quota_decisions.alter_client_quotas,
+    commands.CreateDelegationToken: token_decisions.create_token,
+    commands.RenewDelegationToken: token_decisions.renew_token,
+    commands.ExpireDelegationToken: token_decisions.expire_token,
+    commands.RemoveExpiredTokens: token_decisions.remove_expired,
 }
 
 

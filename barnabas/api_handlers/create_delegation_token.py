@@ -1,0 +1,74 @@
+"""CreateDelegationToken (API key 38): creates a token that stands for its owner (KIP-48, KIP-373).
+
+Knows nothing of how long a token lives: the controller decides. Apache Kafka's ``KafkaApis.handleCreateTokenRequest``.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.outcome import code_of
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import submit_refusing
+from barnabas.api_handlers.token_requests import is_allowed
+from barnabas.cluster.controller.commands import CreateDelegationToken
+from barnabas.errors import DelegationTokenRequestNotAllowed, InvalidPrincipalType, KafkaError, UnknownServerError
+from barnabas.security.principals import USER, Principal
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
+from barnabas.wire.messages.metadata_records import DelegationTokenRecord
+
+Answer = CreateDelegationTokenResponse | Later[CreateDelegationTokenResponse]
+
+
+@api(CreateDelegationTokenRequest)
+def create_delegation_token(request: CreateDelegationTokenRequest, context: Context) -> Answer:
+    """Creates one token. A refusal names its owner and its requester."""
+    if not is_allowed(context):
+        return refused(request, context, DelegationTokenRequestNotAllowed())
+    renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
+    if any(each.type != USER for each in renewers):
+        return refused(request, context, InvalidPrincipalType())
+    owner, requester = owner_of(request, context), context.session.principal
+    command = CreateDelegationToken(str(owner), str(requester), list(map(str, renewers)), request.max_lifetime_ms)
+
+    def respond(created: tuple[DelegationTokenRecord, bytes]) -> CreateDelegationTokenResponse:
+        return response(owner, requester, *created)
+
+    return submit_refusing(command, context, respond, lambda error: refused(request, context, error))
+
+
+def owner_of(request: CreateDelegationTokenRequest, context: Context) -> Principal:
+    """Returns the principal that is to own the token: the requester, unless there is another name.
+
+    :raises UnknownServerError: the other name has no type, as Apache Kafka answers
+    """
+    if not request.owner_principal_name:
+        return context.session.principal
+    if request.owner_principal_type is None:
+        raise UnknownServerError
+    return Principal(request.owner_principal_type, request.owner_principal_name)
+
+
+def refused(
+    request: CreateDelegationTokenRequest, context: Context, error: KafkaError
+) -> CreateDelegationTokenResponse:
+    return response(owner_of(request, context), context.session.principal, error=error)
+
+
+def response(
+    owner: Principal,
+    requester: Principal,
+    token: DelegationTokenRecord | None = None,
+    hmac: bytes = b"",
+    error: KafkaError | None = None,
+) -> CreateDelegationTokenResponse:
+    return CreateDelegationTokenResponse(
+        error_code=code_of(error),
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=requester.type,
+        token_requester_principal_name=requester.name,
+        issue_timestamp_ms=0 if token is None else token.issue_timestamp,
+        expiry_timestamp_ms=0 if token is None else token.expiration_timestamp,
+        max_timestamp_ms=0 if token is None else token.max_timestamp,
+        token_id="" if token is None else token.token_id,
+        hmac=hmac,
+    )

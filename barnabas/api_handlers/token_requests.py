@@ -1,0 +1,19 @@
+"""What the requests about delegation tokens share.
+
+Knows nothing of any of them. Apache Kafka's ``KafkaApis.allowTokenRequests``.
+"""
+
+from typing import Final
+
+from barnabas.api_handlers.context import Context
+from barnabas.security.principals import ANONYMOUS
+from barnabas.security.tokens import may_request
+
+NO_TIME: Final = -1
+"""The expiry in the answer to a session that may not ask (``DelegationTokenManager.ERROR_TIMESTAMP``)."""
+
+
+def is_allowed(context: Context) -> bool:
+    """Returns whether the session may ask for tokens."""
+    session = context.session
+    return may_request(session.security_protocol, session.principal == ANONYMOUS, session.by_token)
