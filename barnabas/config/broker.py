@@ -13,7 +13,6 @@ from barnabas.config.bounds import check_bounds
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
 from barnabas.config.endpoints import (
-    SERVED_PROTOCOLS,
     Endpoint,
     check_ports,
     parse_endpoints,
@@ -265,9 +264,6 @@ class BrokerConfig:
         if not self.listeners:
             raise ConfigError("listeners", text, "at least one listener that is not a controller's")
         for endpoint in self.listeners:
-            if endpoint.security_protocol not in SERVED_PROTOCOLS:
-                rule = f"of {', '.join(SERVED_PROTOCOLS)} only; this version serves no {endpoint.security_protocol}"
-                raise ConfigError("listeners", text, rule)
             ListenerConfigs(self, endpoint.name).check()
         advertised = ",".join(map(str, self.advertised_listeners))
         names = {endpoint.name for endpoint in self.listeners}

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from barnabas.config.validators import ConfigError
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-#: The security protocols that this version can serve.
-SERVED_PROTOCOLS = ("PLAINTEXT", "SSL")
 _SHAPE = "a list of NAME://host:port, each name once"
 
 

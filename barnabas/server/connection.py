@@ -42,8 +42,18 @@ class Throttled(NamedTuple):
     seconds: float
 
 
+class LastAnswer(CloseConnection):
+    """The connection is closed after this answer. The text goes into the log."""
+
+    def __init__(self, reason: str, answer: "list[Buffer]") -> None:
+        super().__init__(reason)
+        self.answer = answer
+
+
 class Responder(Protocol):
     """What answers the requests of one connection (:class:`barnabas.server.dispatch.Dispatcher`)."""
+
+    max_request_bytes: int | None  #: the limit for the next request; None: that of the listener
 
     def respond(self, frame: memoryview, /) -> "list[Buffer] | Throttled | Awaited | None": ...
 
@@ -187,14 +197,15 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._serve_frames()
         except CloseConnection as reason:
-            self.close(str(reason), level=logging.DEBUG)
+            self._end_with(reason)
         except MalformedMessage as error:
             self.close(str(error))
         except Exception:
             self._fail()
 
     def _serve_frames(self) -> None:
-        buffer, longest, respond = self._buffer, self._listener.max_request_bytes, self._responder.respond
+        buffer, respond = self._buffer, self._responder.respond
+        longest = self._responder.max_request_bytes or self._listener.max_request_bytes
         answers: list[Buffer] = []
         size = 0
         try:
@@ -234,7 +245,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             answer = self._responder.encode(response)
         except CloseConnection as reason:
-            self.close(str(reason), level=logging.DEBUG)
+            self._end_with(reason)
             return
         except Exception:  # whoever resolves has other clients to answer
             self._fail()
@@ -246,6 +257,12 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.writelines(cast("list[Buffer]", answer))
         if self._writable:
             self._serve()
+
+    def _end_with(self, reason: CloseConnection) -> None:
+        """Sends the last answer, if there is one, and closes the connection."""
+        if isinstance(reason, LastAnswer):
+            self.transport.writelines(reason.answer)
+        self.close(str(reason), level=logging.DEBUG)
 
     def _mute(self, seconds: float) -> None:
         """Reads and serves nothing for a time."""

@@ -38,10 +38,11 @@ read_api_key = struct.Struct(">h").unpack_from
 class Dispatcher:
     """Answers the requests of one connection, one after the other."""
 
-    __slots__ = ("_apis", "_time_ms", "context", "session")
+    __slots__ = ("_apis", "_time_ms", "context", "max_request_bytes", "session")
 
     def __init__(self, broker: "Broker", session: Session) -> None:
         self.session = session
+        self.max_request_bytes: int | None = None
         self.context = Context(broker, session)
         self._apis = session.promise.apis
         self._time_ms = broker.clock.time_ms

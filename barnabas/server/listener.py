@@ -18,16 +18,20 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.security.principals import Principal
 from barnabas.server.buffers import BufferPool
-from barnabas.server.connection import Connection
+from barnabas.server.connection import Connection, Responder
 from barnabas.server.dispatch import Dispatcher
 
 if TYPE_CHECKING:
     from barnabas.security.tls.engine import Engine
+    from barnabas.server.sasl import Gates
 
 logger = logging.getLogger(__name__)
 
 ENCRYPTED = ("SSL", "SASL_SSL")
 """The security protocols with TLS."""
+
+AUTHENTICATING = ("SASL_PLAINTEXT", "SASL_SSL")
+"""The security protocols with SASL."""
 
 LAST_ANSWERS_S = 5.0
 """How long a listener that stops waits for its clients to take what was written to them."""
@@ -111,6 +115,7 @@ class Listener:
         self.connections: set[Guest] = set()
         self._arriving: deque[Guest] = deque()  # accepted, and not let in yet
         self._engine: Engine | None = None
+        self._gates: Gates | None = None
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -124,10 +129,14 @@ class Listener:
         """Binds the address. Clients that connect wait until the listener accepts.
 
         :raises OSError: the address cannot be bound
-        :raises ConfigError: the listener is one of TLS, and its configs are none for that
+        :raises ConfigError: the configs of TLS or of SASL are not valid for this listener
         """
         if self.endpoint.security_protocol in ENCRYPTED:
             self._engine = self._new_engine()
+        if self.endpoint.security_protocol in AUTHENTICATING:
+            from barnabas.server.sasl import Gates
+
+            self._gates = Gates(self._broker, self.endpoint.name)
         self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
         self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])
 
@@ -256,7 +265,7 @@ class Listener:
             if not self.connections:
                 self._is_empty.set()
 
-    def new_responder(self, client_host: str, principal: Principal) -> Dispatcher:
+    def new_responder(self, client_host: str, principal: Principal) -> Responder:
         session = Session(
             listener=self.endpoint.name,
             security_protocol=self.endpoint.security_protocol,
@@ -265,7 +274,8 @@ class Listener:
             promise=self._promise,
             number=next(self._broker.connection_numbers),
         )
-        return Dispatcher(self._broker, session)
+        dispatcher = Dispatcher(self._broker, session)
+        return dispatcher if self._gates is None else self._gates.new_gate(dispatcher)
 
     # ------------------------------------------------------------ the idle sweeper calls
 

@@ -196,12 +196,12 @@ class TestNotices:
         ]
 
     def test_a_config_without_effect_is_said_so(self):
-        assert self.said(authorizer_class_name="a.B") == [
-            "authorizer.class.name is set, but has no effect in this version of Barnabas"
+        assert self.said(sasl_login_class="a.B") == [
+            "sasl.login.class is set, but has no effect in this version of Barnabas"
         ]
 
     def test_a_config_without_effect_that_has_its_default_is_no_news(self):
-        assert self.said(authorizer_class_name="") == []
+        assert self.said(sasl_kerberos_kinit_cmd="/usr/bin/kinit") == []
 
     def test_a_listeners_prefix_is_known(self):
         assert not any("not a config" in text for text in self.said(listener_name_plaintext_max_connections="5"))

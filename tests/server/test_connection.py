@@ -43,6 +43,8 @@ class Transport:
 class Echo:
     """Answers a frame with itself, in brackets; one that begins with "later" when the test says so."""
 
+    max_request_bytes = None
+
     def __init__(self):
         self.frames, self.laters, self.is_closed = [], [], False
 

@@ -22,7 +22,15 @@ from barnabas.config.definition import (
 from barnabas.config.validators import Between, Items, OneOf
 
 CONFIGS = (
-    ConfigDef("sasl.server.max.receive.size", INT, 524_288, None, MEDIUM, "The largest message of a SASL exchange."),
+    ConfigDef(
+        "sasl.server.max.receive.size",
+        INT,
+        524_288,
+        None,
+        MEDIUM,
+        "The largest message of a SASL exchange.",
+        in_effect=True,
+    ),
     ConfigDef(
         "sasl.mechanism.inter.broker.protocol",
         STRING,
@@ -40,6 +48,7 @@ CONFIGS = (
         MEDIUM,
         "The SASL mechanisms that are offered.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.server.callback.handler.class",
@@ -66,6 +75,7 @@ CONFIGS = (
         MEDIUM,
         "The login module and its options, as JAAS writes them.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.client.callback.handler.class",

@@ -215,6 +215,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The secret that delegation tokens are signed with; the same on every node.",
+        in_effect=True,
     ),
     ConfigDef(
         "delegation.token.max.lifetime.ms",
@@ -223,6 +224,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How long a delegation token can be renewed.",
+        in_effect=True,
     ),
     ConfigDef(
         "delegation.token.expiry.time.ms",
@@ -231,6 +233,7 @@ CONFIGS = (
         at_least(1),
         MEDIUM,
         "How long a delegation token is valid before it must be renewed.",
+        in_effect=True,
     ),
     ConfigDef(
         "delegation.token.expiry.check.interval.ms",
@@ -239,5 +242,6 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How often expired delegation tokens are removed.",
+        in_effect=True,
     ),
 )

@@ -221,6 +221,7 @@ CONFIGS = (
         at_least(0),
         LOW,
         "How long a connection that failed to authenticate is kept before it is closed.",
+        in_effect=True,
     ),
     ConfigDef(
         "connections.max.reauth.ms",
@@ -229,6 +230,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "How long a SASL session lasts before its client must authenticate again; 0 sets no limit.",
+        in_effect=True,
     ),
     ConfigDef(
         "queued.max.requests",

@@ -16,8 +16,12 @@ class Authenticated(NamedTuple):
     by_token: bool = False  #: whether the credential was a delegation token (KIP-48)
 
 
-class SaslAuthenticationFailed(Exception):
-    """The client is refused. The text is sent to it, and must not say more than Apache Kafka's does."""
+class AuthenticationRefused(Exception):
+    """The client is refused.
+
+    The text is sent to it, and must not say more than Apache Kafka's does. Without a text it gets the general one:
+    "Authentication failed during authentication due to invalid credentials with SASL mechanism PLAIN".
+    """
 
 
 class Exchange(Protocol):
@@ -26,14 +30,16 @@ class Exchange(Protocol):
     def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
         """Takes a token of the client; returns the server's token and, with the last one, the result.
 
-        :raises SaslAuthenticationFailed: the client is refused
+        :raises AuthenticationRefused: the client is refused
         """
 
 
 class Mechanism(Protocol):
     """A mechanism as it is configured on one listener."""
 
-    name: str  #: as in ``sasl.enabled.mechanisms``: PLAIN, SCRAM-SHA-256, ...
+    @property
+    def name(self) -> str:
+        """As in ``sasl.enabled.mechanisms``: PLAIN, SCRAM-SHA-256, ..."""
 
     def begin(self, now_ms: int) -> Exchange:
         """Returns a new exchange.

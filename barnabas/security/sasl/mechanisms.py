@@ -1,0 +1,83 @@
+"""The table of mechanisms: how each one is made from the configs of a listener.
+
+Knows nothing of any mechanism but its name. A mechanism is imported when a listener enables it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from barnabas.config.validators import ConfigError
+from barnabas.security.sasl.jaas import JaasError, LoginModule, login_module
+from barnabas.security.sasl.mechanism import Mechanism
+from barnabas.security.sasl.scram import Credentials, Scram
+
+ENABLED = "sasl.enabled.mechanisms"
+JAAS = "sasl.jaas.config"
+MAX_REAUTH = "connections.max.reauth.ms"
+
+
+class Configs(Protocol):
+    """The configs of a listener (:class:`barnabas.config.listener_configs.ListenerConfigs`)."""
+
+    listener_name: str
+
+    def __getitem__(self, name: str) -> Any: ...
+
+    def of_mechanism(self, mechanism: str, name: str) -> Any: ...
+
+
+class Surroundings(NamedTuple):
+    """What mechanisms need beside their configs."""
+
+    credentials: Credentials
+    random_bytes: Callable[[int], bytes]
+
+
+class Enabled(NamedTuple):
+    """A mechanism that a listener enables."""
+
+    mechanism: Mechanism
+    max_reauth_ms: int  #: how long a session lasts before its client must authenticate again; 0 sets no limit
+
+
+Make = Callable[[str, Configs, LoginModule, Surroundings], Mechanism]
+
+
+def _plain(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+    from barnabas.security.sasl.plain import Plain
+
+    return Plain(module.options)
+
+
+def _scram(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+    return Scram(name, around.credentials, around.random_bytes)
+
+
+MECHANISMS: Mapping[str, Make] = {
+    "PLAIN": _plain,
+    "SCRAM-SHA-256": _scram,
+    "SCRAM-SHA-512": _scram,
+}
+
+
+def enabled(configs: Configs, around: Surroundings) -> dict[str, Enabled]:
+    """Returns the mechanisms that the listener enables, by name, in the order of its config.
+
+    :raises ConfigError: a mechanism is unknown, has no login module, or one that is not valid
+    """
+    return {name: _enabled(name, configs, around) for name in configs[ENABLED]}
+
+
+def _enabled(name: str, configs: Configs, around: Surroundings) -> Enabled:
+    make = MECHANISMS.get(name)
+    if make is None:
+        raise ConfigError(ENABLED, name, f"a list of these: {', '.join(MECHANISMS)}")
+    of_listener = f"listener.name.{configs.listener_name.lower()}.{name.lower()}.{JAAS}"
+    text = configs.of_mechanism(name, JAAS) or configs[JAAS]
+    if text is None:
+        raise ConfigError(of_listener, "", f"the login module of {name}")
+    try:
+        module = login_module(text)
+    except JaasError as error:
+        raise ConfigError(of_listener, None, f"one login module: {error}") from error
+    return Enabled(make(name, configs, module, around), configs.of_mechanism(name, MAX_REAUTH))
