@@ -9,7 +9,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.broker import authorizing
 from barnabas.broker.coordinators import Coordinators
@@ -84,6 +84,19 @@ MAX_ASSIGNMENTS = 2250
 REGISTERED = logged("the registration of this broker")
 
 
+class Reconfigurable(Protocol):
+    """A service that follows changes of the broker's settings."""
+
+    def check(self, proposed: BrokerConfig) -> None:
+        """Checks settings that are to be set.
+
+        :raises ConfigError: the service cannot go on with them
+        """
+
+    def reconfigure(self) -> None:
+        """Goes on with the broker's settings, which have changed."""
+
+
 class Broker:
     """A node that is both broker and controller. Call :meth:`open`, :meth:`register` and finally :meth:`close`."""
 
@@ -153,6 +166,7 @@ class Broker:
         self.on_fatal: Callable[[str], object] = lambda reason: (
             None
         )  #: called with the reason when the broker has to stop
+        self.reconfigurables: list[Reconfigurable] = []
         self._is_registered = False
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
@@ -294,7 +308,7 @@ class Broker:
             self.clock,
             Voter(self.node_id, log.log_directory.directory_id),
             settings=lambda: self.config,
-            rules=ConfigRules(lambda: self.config),
+            rules=ConfigRules(lambda: self.config, self._check_services),
             random=self.random,
             limits=SnapshotLimits(
                 config["metadata.log.max.record.bytes.between.snapshots"],
@@ -388,6 +402,10 @@ class Broker:
         if refused:
             raise refused[0]
 
+    def _check_services(self, proposed: BrokerConfig) -> None:
+        for service in self.reconfigurables:
+            service.check(proposed)
+
     def _apply_dynamic_configs(self) -> None:
         """Applies the dynamic configs: those of this broker, then those of all brokers, then the static ones."""
         image = self.image
@@ -398,6 +416,8 @@ class Broker:
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
         self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
+        for service in self.reconfigurables:
+            service.reconfigure()
 
     def _apply_quotas(self) -> None:
         """Applies the quotas of clients and addresses, and the limits of new connections."""

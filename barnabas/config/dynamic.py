@@ -249,10 +249,16 @@ class ConfigRules:
     A resource is its kind and its name; a broker's name is its id, or empty, which means all brokers.
 
     :param current: returns the broker's settings in effect
+    :param check_services: raises a ConfigError if a service of this broker cannot go on with the settings
     """
 
-    def __init__(self, current: Callable[[], BrokerConfig]) -> None:
+    def __init__(
+        self,
+        current: Callable[[], BrokerConfig],
+        check_services: Callable[[BrokerConfig], object] = lambda proposed: None,
+    ) -> None:
         self._current = current
+        self._check_services = check_services
 
     def list_of(self, resource: tuple[int, str], name: str) -> list[str] | None:
         """Returns Kafka's default of a config that is a list, which APPEND and SUBTRACT start from; else None.
@@ -281,6 +287,11 @@ class ConfigRules:
             validate_topic_configs(configs, config)
         elif kind == BROKER_RESOURCE:
             validate_broker_configs(config, configs, per_broker=bool(name))
+            if name:
+                try:
+                    self._check_services(config.with_dynamic(config.cluster_overrides, configs))
+                except ConfigError as error:
+                    raise _invalid_dynamic(str(error)) from None
         elif kind == GROUP_RESOURCE:
             validate_group_configs(config, configs)
         elif kind == CLIENT_METRICS_RESOURCE:

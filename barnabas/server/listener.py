@@ -4,6 +4,7 @@ Knows nothing of what connections carry.
 """
 
 import asyncio
+import errno
 import logging
 import socket
 from collections import Counter, deque
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
 from barnabas.broker import Broker
+from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
+from barnabas.config.validators import ConfigError
 from barnabas.security.principals import Principal
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection, Responder
@@ -32,6 +35,9 @@ ENCRYPTED = ("SSL", "SASL_SSL")
 
 AUTHENTICATING = ("SASL_PLAINTEXT", "SASL_SSL")
 """The security protocols with SASL."""
+
+LARGEST_STORE = 16 * 1024 * 1024
+"""What names a file may name a pipe without an end, too: whoever may change configs must not stop the loop."""
 
 LAST_ANSWERS_S = 5.0
 """How long a listener that stops waits for its clients to take what was written to them."""
@@ -69,6 +75,17 @@ def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
             each.close()
         raise
     return sockets
+
+
+def read_store(path: str) -> bytes:
+    """Returns the content of a key or trust store.
+
+    :raises OSError: it cannot be read, is no file, or is larger than any store
+    """
+    file = Path(path)
+    if file.exists() and not (file.is_file() and file.stat().st_size <= LARGEST_STORE):
+        raise OSError(errno.EINVAL, f"not a file of at most {LARGEST_STORE} bytes", path)
+    return file.read_bytes()
 
 
 class Guest(Protocol):
@@ -138,6 +155,8 @@ class Listener:
 
             self._gates = Gates(self._broker, self.endpoint.name)
         self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
+        if self._engine is not None:
+            self._broker.reconfigurables.append(self)
         self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])
 
     def _new_engine(self) -> "Engine":
@@ -146,7 +165,7 @@ class Listener:
         config = self._broker.config
         configs = ListenerConfigs(config, self.endpoint.name)
         is_inter_broker = self.endpoint.name == config.inter_broker_listener_name
-        engine = Engine(configs, lambda path: Path(path).read_bytes(), is_inter_broker=is_inter_broker)
+        engine = Engine(configs, read_store, is_inter_broker=is_inter_broker)
         if notice := weaker_than_asked(configs):
             logger.warning("The %s: %s", self.name, notice)
         return engine
@@ -158,6 +177,30 @@ class Listener:
         from barnabas.server.tls import new_transports
 
         return new_transports(self, loop, lambda: cast("Engine", self._engine))
+
+    def check(self, proposed: BrokerConfig) -> None:
+        """Checks that the listener can exchange its stores for those of other settings.
+
+        As in Kafka, files that were written anew under the same settings are looked at only when they are exchanged.
+
+        :raises ConfigError: it cannot
+        """
+        configs = ListenerConfigs(proposed, self.endpoint.name)
+        if self._engine is not None and self._engine.has_other_configs(configs):
+            self._engine.exchanged(configs)
+
+    def reconfigure(self) -> None:
+        """Exchanges the stores for those of the broker's settings. Open connections are not touched."""
+        if self._engine is None:
+            return
+        try:
+            engine = self._engine.exchanged(ListenerConfigs(self._broker.config, self.endpoint.name))
+        except ConfigError as error:  # a file has changed since the settings were checked
+            logger.error("The %s keeps its certificates: %s", self.name, error)
+            return
+        if engine is not self._engine:
+            self._engine = engine
+            logger.info("The %s has new certificates", self.name)
 
     async def accept(self) -> None:
         """Lets clients in from now on."""

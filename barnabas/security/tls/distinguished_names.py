@@ -27,6 +27,17 @@ _ENCODINGS = {
     28: "utf-32-be",  # UniversalString
     30: "utf-16-be",  # BMPString
 }
+#: Keywords of ``X500Principal.toString`` alone.
+_DISPLAYED = {
+    **_KEYWORDS,
+    "1.2.840.113549.1.9.1": "EMAILADDRESS",
+    "2.5.4.4": "SURNAME",
+    "2.5.4.5": "SERIALNUMBER",
+    "2.5.4.12": "T",
+    "2.5.4.42": "GIVENNAME",
+    "2.5.4.46": "DNQ",
+}
+_QUOTED = frozenset(',+=\n<>#;\\"')
 _ESCAPED = frozenset(',=+<>#;"\\')
 _SPACES = (" ", "\r")
 
@@ -41,6 +52,30 @@ def rfc2253(name: bytes) -> str:
     for _, attributes, _ in _elements(relative_names):
         texts.append("+".join(_attribute(attribute) for _, attribute, _ in _elements(attributes)))
     return ",".join(reversed(texts))
+
+
+def displayed(name: bytes) -> str:
+    """Returns the text of a DER-encoded name as Java's errors show it (``X500Principal.toString``).
+
+    :raises ValueError: it is not the encoding of a name
+    """
+    ((_, relative_names, _),) = _elements(name)
+    texts = []
+    for _, attributes, _ in _elements(relative_names):
+        texts.append(" + ".join(_displayed(attribute) for _, attribute, _ in _elements(attributes)))
+    return ", ".join(reversed(texts))
+
+
+def _displayed(encoded: bytes) -> str:
+    (_, oid, _), (tag, content, whole) = _elements(encoded)
+    keyword = _DISPLAYED.get(_dotted(oid), f"OID.{_dotted(oid)}")
+    if tag not in _ENCODINGS:
+        return f"{keyword}=#{whole.hex().upper()}"
+    text = content.decode(_ENCODINGS[tag], errors="replace")
+    if not _QUOTED.intersection(text) and text == text.strip() and "  " not in text:
+        return f"{keyword}={text}"
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{keyword}="{escaped}"'
 
 
 def _attribute(encoded: bytes) -> str:

@@ -8,18 +8,20 @@ import os
 import ssl
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from barnabas.config.definitions import BROKER
 from barnabas.config.validators import ConfigError, InvalidValue
 from barnabas.security.principals import ANONYMOUS, USER, Principal
 from barnabas.security.tls.cipher_suites import TLS_1_3, VERSIONS, of_older_versions, offered_versions
 from barnabas.security.tls.distinguished_names import rfc2253
 from barnabas.security.tls.principal_mapping import PrincipalMapping
-from barnabas.security.tls.stores import Configs, KeyEntry, ReadFile, load_key_store, load_trust_store
+from barnabas.security.tls.stores import Configs, InvalidStore, KeyEntry, ReadFile, load_key_store, load_trust_store
 
 _NUMBERS = {
     "TLSv1": ssl.TLSVersion.TLSv1,
@@ -31,6 +33,11 @@ _WITHOUT = {
     "TLSv1.1": ssl.OP_NO_TLSv1_1,
     "TLSv1.2": ssl.OP_NO_TLSv1_2,
 }
+_FAILED = "Validation of dynamic config update of SSLFactory failed:"
+_UNTRUSTED = (
+    "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with those "
+    "settings."
+)
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
 
@@ -45,14 +52,17 @@ class Engine:
     """
 
     def __init__(self, configs: Configs, read: ReadFile, *, is_inter_broker: bool = False) -> None:
-        self._read = read
+        self._configs, self._read = configs, read
         self._is_inter_broker = is_inter_broker
         self.keys = load_key_store(configs, read)
         self.trusted = load_trust_store(configs, read)
         self.mapping = PrincipalMapping(configs["ssl.principal.mapping.rules"])
         self.context = _new_context(configs, self.keys, self.trusted)
-        if is_inter_broker and (self.keys or self.trusted):
-            _check_handshake(self, self)
+        if is_inter_broker and self.keys is not None and self.trusted is not None:
+            try:
+                _check_handshake(self, self)
+            except ssl.SSLError as error:
+                raise _refused(f"{_UNTRUSTED} {error.reason}") from None
 
     def principal_of(self, certificate: bytes | None) -> Principal:
         """Returns the principal of a client by its certificate in DER; None: it has shown none.
@@ -65,31 +75,69 @@ class Engine:
         return Principal(USER, self.mapping.name_of(name))
 
     def exchanged(self, configs: Configs) -> "Engine":
-        """Returns the engine of changed configs, or of changed files, that may take this one's place.
+        """Returns the engine of changed stores that may take this one's place; itself if they are the same.
+
+        Of the configs only those of the stores count: Kafka takes the rest for the next start.
 
         :raises ConfigError: the stores do not load, or are not compatible with these
         """
-        then = Engine(configs, self._read)
+        try:
+            then = Engine(_Exchanged(self._configs, configs), self._read)
+            if then._same_stores(self):
+                return self
+            self._check_successor(then)
+        except InvalidStore as error:
+            raise _refused(f"{_FAILED} org.apache.kafka.common.errors.InvalidConfigurationException: {error}") from None
+        except ssl.SSLError as error:
+            text = f"javax.net.ssl.SSLHandshakeException: {getattr(error, 'verify_message', None) or error.reason}"
+            raise _refused(f"{_FAILED} {text}") from None
+        except ConfigError as error:
+            raise _refused(f"{_FAILED} org.apache.kafka.common.config.ConfigException: {error}") from None
+        then._is_inter_broker = self._is_inter_broker
+        return then
+
+    def has_other_configs(self, configs: Configs) -> bool:
+        """Returns whether the stores of these configs are configured otherwise, whatever is in their files."""
+        return any(self._configs[name] != configs[name] for name in BROKER if is_of_stores(name))
+
+    def _same_stores(self, other: "Engine") -> bool:
+        own, others = ([entry.pem() for entry in engine.keys or ()] for engine in (self, other))
+        return own == others and self.trusted == other.trusted
+
+    def _check_successor(self, then: "Engine") -> None:
         if self.keys is None and then.keys is not None:
             raise _refused("Cannot add SSL keystore to an existing listener for which no keystore was configured.")
         if self.keys is not None and then.keys is None:
-            raise _refused(
-                "Cannot remove the SSL keystore from an existing listener for which a keystore was configured."
-            )
+            text = "Cannot remove the SSL keystore from an existing listener for which a keystore was configured."
+            raise _refused(text)
         if self.keys is not None and then.keys is not None:
             _check_compatible(
                 self.keys,
                 then.keys,
-                may_change_names=configs["ssl.allow.dn.changes"],
-                may_change_alternatives=configs["ssl.allow.san.changes"],
+                may_change_names=self._configs["ssl.allow.dn.changes"],
+                may_change_alternatives=self._configs["ssl.allow.san.changes"],
             )
         if self.trusted is None and then.trusted is not None:
             raise _refused("Cannot add SSL truststore to an existing listener for which no truststore was configured.")
-        then._is_inter_broker = self._is_inter_broker
         if self._is_inter_broker and (self.keys or self.trusted):
             _check_handshake(self, then)
             _check_handshake(then, self)
-        return then
+
+
+class _Exchanged:
+    """A listener's configs of which those of the stores have changed."""
+
+    def __init__(self, first: Configs, now: Configs) -> None:
+        self._first: Configs = first._first if isinstance(first, _Exchanged) else first
+        self._now = now
+
+    def __getitem__(self, name: str) -> Any:
+        return (self._now if is_of_stores(name) else self._first)[name]
+
+
+def is_of_stores(name: str) -> bool:
+    """Returns whether a config can be exchanged while the listener serves (``SslConfigs.RECONFIGURABLE_CONFIGS``)."""
+    return name.startswith(("ssl.keystore.", "ssl.truststore.")) or name == "ssl.key.password"
 
 
 def _refused(text: str) -> ConfigError:
@@ -168,13 +216,13 @@ def _check_compatible(
     for old, new in zip(now, then, strict=True):
         if not may_change_names and old.chain[0].subject != new.chain[0].subject:
             raise _refused(
-                "Keystore DistinguishedName does not match: "
+                "Keystore DistinguishedName does not match:  "
                 f"existing={{alias={old.alias}, DN={old.distinguished_name}}}, "
                 f"new={{alias={new.alias}, DN={new.distinguished_name}}}"
             )
         if not may_change_alternatives and not set(old.alternative_names) <= set(new.alternative_names):
             raise _refused(
-                "Keystore SubjectAltNames do not match: "
+                "Keystore SubjectAltNames do not match:  "
                 f"existing={{alias={old.alias}, SAN={old.alternative_names}}}, "
                 f"new={{alias={new.alias}, SAN={new.alternative_names}}}"
             )
@@ -183,7 +231,7 @@ def _check_compatible(
 def _check_handshake(of_server: Engine, of_client: Engine) -> None:
     """Checks that a client with the one engine's stores can connect to a server with the other's.
 
-    :raises ConfigError: it cannot
+    :raises ssl.SSLError: it cannot
     """
     client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client_context.check_hostname = False
@@ -199,19 +247,11 @@ def _check_handshake(of_server: Engine, of_client: Engine) -> None:
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     server = of_server.context.wrap_bio(to_server, to_client, server_side=True)
     client = client_context.wrap_bio(to_client, to_server)
-    try:
-        # A few turns are enough: each side has at most two to take.
-        done = [False, False]
-        for _ in range(8):
-            for index, side in enumerate((client, server)):
-                if not done[index]:
-                    try:
-                        side.do_handshake()
-                        done[index] = True
-                    except ssl.SSLWantReadError:
-                        pass
-    except ssl.SSLError as error:
-        raise _refused(
-            "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with "
-            f"those settings: {error.reason}"
-        ) from None
+    # A few turns are enough: each side has at most two to take.
+    done = [False, False]
+    for _ in range(8):
+        for index, side in enumerate((client, server)):
+            if not done[index]:
+                with suppress(ssl.SSLWantReadError):
+                    side.do_handshake()
+                    done[index] = True

@@ -4,11 +4,13 @@ Knows nothing of contexts and connections. Which configs go together, and the wo
 those of Kafka's ``DefaultSslEngineFactory`` (KIP-651). As in Java, the file's content tells PKCS12 and JKS apart.
 """
 
+import logging
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -19,8 +21,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from barnabas.config.validators import InvalidValue
-from barnabas.security.tls.distinguished_names import rfc2253
+from barnabas.security.tls.distinguished_names import displayed
 from barnabas.security.tls.jks import MAGIC, JksError, read_jks, recover_key
+
+logger = logging.getLogger(__name__)
 
 PEM = "PEM"
 _KEY = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
@@ -51,7 +55,7 @@ class KeyEntry(NamedTuple):
 
     @property
     def distinguished_name(self) -> str:
-        return rfc2253(self.chain[0].subject.public_bytes())
+        return displayed(self.chain[0].subject.public_bytes())
 
     @property
     def alternative_names(self) -> list[str]:
@@ -71,17 +75,17 @@ class KeyEntry(NamedTuple):
 def load_key_store(configs: Configs, read: ReadFile) -> list[KeyEntry] | None:
     """Returns the entries of the key store; None if none is configured.
 
-    :raises InvalidValue: the configs contradict one another, or the store cannot be loaded
+    :raises InvalidStore: the configs contradict one another, or the store cannot be loaded
     """
     kind, location = configs["ssl.keystore.type"], configs["ssl.keystore.location"]
     key, chain = configs["ssl.keystore.key"], configs["ssl.keystore.certificate.chain"]
     password, key_password = configs["ssl.keystore.password"], configs["ssl.key.password"]
     if key is not None:
         _require(kind == PEM, f"SSL private key can be specified only for PEM, but key store type is {kind}.")
+        _require(chain is not None, "SSL private key is specified, but certificate chain is not specified.")
         _require(location is None, "Both SSL key store location and separate private key are specified.")
         _require(password is None, "SSL key store password cannot be specified with PEM format, only key password may be specified.")  # fmt: skip  # noqa: E501
-        _require(chain is not None, "SSL private key is specified, but certificate chain is not specified.")
-        return _loaded("keystore", "inline", PEM, lambda: [_pem_entry(key.encode(), chain.encode(), key_password)])
+        return _loaded("key store", None, PEM, lambda: [_pem_entry(key.encode(), chain.encode(), key_password)])
     _require(chain is None, "SSL certificate chain is specified, but private key is not specified")
     if location is None:
         _require(password is None, "SSL key store is not specified, but key store password is specified.")
@@ -93,15 +97,17 @@ def load_key_store(configs: Configs, read: ReadFile) -> list[KeyEntry] | None:
             content = read(location)
             return [_pem_entry(content, content, key_password)]
 
-        return _loaded("keystore", location, PEM, load_pem)
+        return _loaded("key store", location, PEM, load_pem)
     _require(password is not None, "SSL key store is specified, but key store password is not specified.")
-    return _loaded("keystore", location, kind, lambda: _key_entries(read(location), password, key_password or password))
+    return _loaded(
+        "key store", location, kind, lambda: _key_entries(read(location), password, key_password or password)
+    )
 
 
 def load_trust_store(configs: Configs, read: ReadFile) -> list[x509.Certificate] | None:
     """Returns the certificates that are trusted; None if no trust store is configured.
 
-    :raises InvalidValue: the configs contradict one another, or the store cannot be loaded
+    :raises InvalidStore: the configs contradict one another, or the store cannot be loaded
     """
     kind, location = configs["ssl.truststore.type"], configs["ssl.truststore.location"]
     inline, password = configs["ssl.truststore.certificates"], configs["ssl.truststore.password"]
@@ -109,32 +115,47 @@ def load_trust_store(configs: Configs, read: ReadFile) -> list[x509.Certificate]
         _require(kind == PEM, f"SSL trust store certs can be specified only for PEM, but trust store type is {kind}.")
         _require(location is None, "Both SSL trust store location and separate trust certificates are specified.")
         _require(password is None, "SSL trust store password cannot be specified for PEM format.")
-        return _loaded("truststore", "inline", PEM, lambda: _pem_certificates(inline.encode()))
+        return _loaded("trust store", None, PEM, lambda: _pem_certificates(inline.encode()))
     if location is None:
         _require(password is None, "SSL trust store is not specified, but trust store password is specified.")
         return None
     if kind == PEM:
         _require(password is None, "SSL trust store password cannot be specified for PEM format.")
-        return _loaded("truststore", location, PEM, lambda: _pem_certificates(read(location)))
-    return _loaded("truststore", location, kind, lambda: _trusted(read(location), password))
+        return _loaded("trust store", location, PEM, lambda: _pem_certificates(read(location)))
+    return _loaded("trust store", location, kind, lambda: _trusted(read(location), password))
+
+
+class InvalidStore(InvalidValue):
+    """The configs of a store contradict one another, or it cannot be loaded (``InvalidConfigurationException``)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("ssl", text)
 
 
 def _require(condition: bool, text: str) -> None:
     if not condition:
-        raise InvalidValue("ssl", text)
+        raise InvalidStore(text)
 
 
-def _loaded(what: str, where: str, kind: str, load: Callable[[], Loaded]) -> Loaded:
+def _loaded(what: str, location: str | None, kind: str, load: Callable[[], Loaded]) -> Loaded:
     try:
         return load()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    except JksError as error:
+    except (JksError, _Unusable) as error:
         reason = str(error)
-    except (ValueError, TypeError, ArithmeticError) as error:
+    except (ValueError, TypeError, ArithmeticError, UnsupportedAlgorithm):
         # The text of a library might quote what it could not read.
-        reason = str(error) if isinstance(error, _Unusable) else "it cannot be read, or the password is wrong"
-    raise InvalidValue("ssl", f"Failed to load SSL {what} {where} of type {kind}: {reason}")
+        reason = "it cannot be read, or the password is wrong"
+    logger.warning("Cannot load the %s %s: %s", what, location or "in the configs", reason)
+    if location is None:
+        raise InvalidStore("Invalid PEM keystore configs")
+    # Kafka calls trust stores so too.
+    raise InvalidStore(
+        f"Failed to load PEM SSL keystore {location}"
+        if kind == PEM
+        else f"Failed to load SSL keystore {location} of type {kind}"
+    )
 
 
 class _Unusable(ValueError):
