@@ -17,6 +17,8 @@ from barnabas.testing import Broker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.raw import Client, framed
 from tests.security.tls.stores import inline
 
@@ -211,6 +213,27 @@ def test_a_broker_that_stops_ends_handshakes(authority):
             pass
     assert client.recv(1) == b""
     client.close()
+
+
+def test_sasl_over_tls(authority):
+    """The certificate that the client shows does not say who it is; SASL does."""
+    user = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
+    configs = {
+        "listeners": "SASL_SSL://127.0.0.1:0",
+        "security.inter.broker.protocol": "SASL_SSL",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": user,
+        "listener.name.sasl_ssl.ssl.client.auth": "required",
+    }
+    with Broker({**configs, **inline(authority, authority.issue_cert("127.0.0.1"))}) as broker:
+        with TlsClient(broker.port, authority, name="bob") as client:
+            assert client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == 0
+            refused = client.ask(SaslAuthenticateRequest(auth_bytes=b"\0alice\0guess"), 2)
+            assert refused.error_code == 58
+        with TlsClient(broker.port, authority, name="bob") as client:
+            assert client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1).error_code == 0
+            assert client.ask(SaslAuthenticateRequest(auth_bytes=b"\0alice\0secret"), 2).error_code == 0
+            assert client.ask(ASK, 4).error_code == 0
 
 
 def test_nothing_of_tls_is_imported_without_it():
