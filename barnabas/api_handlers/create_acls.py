@@ -45,5 +45,5 @@ def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsRespo
 
 def respond(results: Sequence[KafkaError | None]) -> CreateAclsResponse:
     return CreateAclsResponse(
-        results=[Result(error_code=code_of(error), error_message=text_of(error)) for error in results]
+        results=[Result(error_code=code_of(error), error_message=text_of(error) or "") for error in results]
     )

@@ -36,6 +36,7 @@ def describe_acls(request: DescribeAclsRequest, context: Context) -> DescribeAcl
         if wanted.matches(acl):
             found.setdefault(acl[:3], []).append(acl)
     return DescribeAclsResponse(
+        error_message="",
         resources=[
             Described(
                 resource_type=resource_type,
@@ -52,5 +53,5 @@ def describe_acls(request: DescribeAclsRequest, context: Context) -> DescribeAcl
                 ],
             )
             for (resource_type, name, pattern_type), acls in found.items()
-        ]
+        ],
     )

@@ -244,7 +244,7 @@ class Reading:
         The answers are of no use when some records are not in the page cache: see :attr:`not_cached`.
         """
         answers: list[PartitionAnswer] = []
-        missing = self.refused.copy()
+        missing: list[PartitionAnswer] = []
         left, size, is_complete = self.max_bytes, 0, not self.readable
         minimum_one, message_sets = self._version >= MINIMUM_ONE_SINCE, self._message_sets
         hosted, isolation_level, is_incremental = self.hosted, self.isolation_level, self.is_incremental
@@ -306,7 +306,7 @@ class Reading:
                 records=records,
             )
             answers.append((key, want, data))
-        return answers + missing if missing else answers, size, is_complete
+        return [*answers, *missing, *self.refused], size, is_complete
 
     def _check_leader(self, partition: Partition, epoch: int) -> None:
         partition.check_leader(max(epoch, -1))  # any negative epoch means none

@@ -6,8 +6,10 @@ Knows nothing of their progress. The response leaves out partitions that are not
 from collections.abc import Iterable
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.registry import api
 from barnabas.cluster.image.image import TopicImage
+from barnabas.errors import KafkaError
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -43,5 +45,28 @@ def reassigned(topic: TopicImage, indexes: Iterable[int]) -> Topic:
             )
             for index in indexes
             if (partition := topic.partitions.get(index)) is not None and partition.is_reassigning
+        ],
+    )
+
+
+@error_shape(ListPartitionReassignmentsRequest)
+def failed(
+    request: ListPartitionReassignmentsRequest, error: KafkaError, version: int
+) -> ListPartitionReassignmentsResponse:
+    """Apache Kafka lists the requested partitions, without replicas."""
+    return ListPartitionReassignmentsResponse(
+        error_code=error.code,
+        error_message=str(error),
+        topics=[
+            Topic(
+                name=topic.name,
+                partitions=[
+                    Topic.OngoingPartitionReassignment(
+                        partition_index=index, replicas=[], adding_replicas=[], removing_replicas=[]
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
         ],
     )

@@ -26,6 +26,9 @@ TIMES = re.compile(r"within \[-?\d+, \d+\]")
 FENCED_BY = re.compile(r"(?<= was fenced by member )[0-9A-Za-z_-]{22}(?=\.)")
 """A member id that a broker has made up."""
 
+UNAUTHORIZED = re.compile(r"^Request Request\(.*\) needs [A-Z_]+ permission\.$", re.DOTALL)
+"""What Apache Kafka says of a right on the cluster that is missing: the request as Java shows it, addresses and all."""
+
 LISTED = re.compile(r"(?<=Internal topics are missing: )[^;]+")
 """Names that Apache Kafka takes from a hash map: their order means nothing."""
 
@@ -180,6 +183,7 @@ class Normal:
 
     def text(self, value: str) -> str:
         value = TIMES.sub("within [then, later]", value)
+        value = UNAUTHORIZED.sub("Cluster authorization failed.", value)
         value = FENCED_BY.sub(lambda found: self.name("member id", found[0]), value)
         return LISTED.sub(lambda found: ", ".join(sorted(found[0].split(", "))), value)
 

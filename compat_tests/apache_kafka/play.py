@@ -50,8 +50,8 @@ class Step:
 class Connection:
     """A socket that sends frames and reads them back; an end of the stream and a silence are answers too."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address, PATIENCE)
+    def __init__(self, address: tuple[str, int], source: str | None = None) -> None:
+        self.socket = socket.create_connection(address, PATIENCE, (source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.asked: list[tuple[str, int, int]] = []
         self.correlation_id = 0
@@ -121,10 +121,20 @@ class SetupFailed(Exception):
 
 
 class Play:
-    """One run of a scenario against one broker; `transcript` has (label, API, answer) of all steps but quiet ones."""
+    """One run of a scenario against one broker; `transcript` has (label, API, answer) of all steps but quiet ones.
 
-    def __init__(self, address: tuple[str, int], prefix: str, versions: Mapping[str, int]) -> None:
+    `sources` are the addresses that connections come from, by their names.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        prefix: str,
+        versions: Mapping[str, int],
+        sources: Mapping[str, str] | None = None,
+    ) -> None:
         self.address, self.prefix, self.versions = address, prefix, versions
+        self.sources = sources or {}
         self.saved: dict[str, Any] = {}
         self.connections: dict[str, Connection] = {}
         self.transcript: list[tuple[str, str, Any]] = []
@@ -202,7 +212,7 @@ class Play:
 
     def connection(self, name: str) -> Connection:
         if name not in self.connections:
-            self.connections[name] = Connection(self.address)
+            self.connections[name] = Connection(self.address, self.sources.get(name))
         return self.connections[name]
 
     def take(self, step: Step) -> Any:

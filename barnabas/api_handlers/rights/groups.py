@@ -13,6 +13,7 @@ from barnabas.api_handlers.sync_group import REQUIRES_PROTOCOL
 from barnabas.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
 from barnabas.wire.messages.list_groups import ListGroupsResponse
+from barnabas.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 TOPIC, GROUP, DESCRIBE, READ = ResourceType.TOPIC, ResourceType.GROUP, Operation.DESCRIBE, Operation.READ
@@ -55,13 +56,6 @@ def show_operations(guarded: Guarded, response: Any) -> Any:
     for group in response.groups:
         if group.authorized_operations != NOT_REQUESTED:
             group.authorized_operations = guarded.access.operations(GROUP, group.group_id)
-    return response
-
-
-def refuse_classic_groups(guarded: Guarded, request: Any) -> Any:
-    response = guarded.refused(GroupAuthorizationFailed, request)
-    for group in response.groups:  # type: ignore[attr-defined]
-        group.error_message = None
     return response
 
 
@@ -203,3 +197,23 @@ def _refused_group(guarded: Guarded) -> OffsetFetchResponse:
     if guarded.context.api_version >= HAS_ERROR:
         return OffsetFetchResponse(topics=[], error_code=code)
     return OffsetFetchResponse(topics=[_refused_topic(topic, code) for topic in guarded.request.topics or ()])
+
+
+def _refused_deletion(guarded: Guarded, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    Topic = OffsetDeleteResponse.OffsetDeleteResponseTopic
+    code = TopicAuthorizationFailed.code
+    return OffsetDeleteResponse(
+        topics=[
+            Topic(
+                name=topic.name,
+                partitions=[
+                    Topic.OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+DELETED_OFFSETS = EachOf(READ, TOPIC, "topics", "name", "topics", refusals_first=True, refuse=_refused_deletion)

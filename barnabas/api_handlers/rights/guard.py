@@ -24,6 +24,7 @@ from barnabas.errors import (
 )
 from barnabas.security.acls import Operation, ResourceType
 from barnabas.wire.message import Request, Response
+from barnabas.wire.schema import Struct
 from barnabas.wire.types import ZERO_UUID
 
 R = TypeVar("R", bound=Response)
@@ -51,9 +52,30 @@ class Guarded(NamedTuple):
     access: Access
     serve: Serve
 
-    def refused(self, error: type[KafkaError], request: Request | None = None) -> Response:
-        """Returns the response that has the error for everything in the request."""
-        return shaped(request or self.request, error(), self.context.api_version)
+    def refused(
+        self, error: type[KafkaError], request: Request | None = None, *, has_message: bool = False
+    ) -> Response:
+        """Returns the response that has the error for everything in the request.
+
+        :param has_message: whether the response has the error's text, which Apache Kafka mostly leaves out
+        """
+        version = self.context.api_version
+        response = shaped(request or self.request, error(), version)
+        if not has_message:
+            _silence(response, version)
+        return response
+
+
+def _silence(response: Struct, version: int) -> None:
+    """Removes the error messages."""
+    for field in response.wire_fields():
+        value = getattr(response, field.name)
+        if field.name == "error_message":
+            response.error_message = None if version in field.nullable else ""  # type: ignore[attr-defined]
+        elif field.is_array:
+            for each in value or ():
+                if isinstance(each, Struct):
+                    _silence(each, version)
 
 
 Guard = Callable[[Guarded], Answer]
@@ -94,25 +116,27 @@ def everybody(guarded: Guarded) -> Answer:
     return guarded.serve(guarded.request)
 
 
-def on_cluster(*operations: Operation) -> Guard:
+def on_cluster(*operations: Operation, has_message: bool = True) -> Guard:
     """Needs one of the operations on the cluster."""
 
     def guard(guarded: Guarded) -> Answer:
         last = operations[-1]
         if any(guarded.access.on_cluster(each, logs_refusal=each is last) for each in operations):
             return guarded.serve(guarded.request)
-        return guarded.refused(ClusterAuthorizationFailed)
+        return guarded.refused(ClusterAuthorizationFailed, has_message=has_message)
 
     return guard
 
 
-def on(operation: Operation, kind: ResourceType, field: str, inner: Guard = everybody) -> Guard:
+def on(
+    operation: Operation, kind: ResourceType, field: str, inner: Guard = everybody, *, has_message: bool = False
+) -> Guard:
     """Needs the operation on the resource that the field names, and then what ``inner`` needs."""
 
     def guard(guarded: Guarded) -> Answer:
         if guarded.access.allows(operation, kind, getattr(guarded.request, field)):
             return inner(guarded)
-        return guarded.refused(ERROR_OF[kind])
+        return guarded.refused(ERROR_OF[kind], has_message=has_message)
 
     return guard
 
@@ -127,6 +151,7 @@ class EachOf:
     name: str  #: the field of an entry with the resource's name; empty if the entry is the name
     answers: str  #: the array of the response
     refusals_first: bool = False
+    has_message: bool = False  #: whether refusals have the error's text
     refuse: Callable[[Guarded, Any], Response] | None = None
     """Returns the response with the refusals, if it is not the API's error response."""
 
@@ -163,7 +188,9 @@ def split(guarded: Guarded, each: EachOf, is_allowed: Iterable[bool]) -> Answer:
 
     def refusals() -> Response:
         rest = with_entries(request, each.entries, hidden)
-        return each.refuse(guarded, rest) if each.refuse else guarded.refused(ERROR_OF[each.kind], rest)
+        if each.refuse is not None:
+            return each.refuse(guarded, rest)
+        return guarded.refused(ERROR_OF[each.kind], rest, has_message=each.has_message)
 
     def merged(response: Response) -> Response:
         parts = [getattr(response, each.answers) or [], getattr(refusals(), each.answers) or []]

@@ -6,8 +6,16 @@ Knows nothing of the state of share partitions. Apache Kafka's ``KafkaApis``.
 from typing import Any
 
 from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, then, with_entries
-from barnabas.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
+from barnabas.errors import ClusterAuthorizationFailed, GroupAuthorizationFailed, TopicAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
+from barnabas.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsResponse,
+)
+from barnabas.wire.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsResponse,
+)
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsResponse
 from barnabas.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponse
 from barnabas.wire.types import ZERO_UUID
@@ -61,19 +69,50 @@ def _refused_topic(topic: Any) -> Topic:
 
 
 def _refused_groups(guarded: Guarded, request: Any) -> DescribeShareGroupOffsetsResponse:
-    error = GroupAuthorizationFailed()
+    code = GroupAuthorizationFailed.code
     return DescribeShareGroupOffsetsResponse(
-        groups=[
-            Group(group_id=each.group_id, topics=[], error_code=error.code, error_message=str(error))
-            for each in request.groups
+        groups=[Group(group_id=each.group_id, topics=[], error_code=code) for each in request.groups]
+    )
+
+
+def _refused_changes(guarded: Guarded, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
+    Topic = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic
+    error = TopicAuthorizationFailed()
+    return AlterShareGroupOffsetsResponse(
+        responses=[
+            Topic(
+                topic_name=topic.topic_name,
+                topic_id=ZERO_UUID,
+                partitions=[
+                    Topic.AlterShareGroupOffsetsResponsePartition(
+                        partition_index=each.partition_index, error_code=error.code, error_message=str(error)
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
         ]
     )
 
 
+def _refused_deletions(guarded: Guarded, request: DeleteShareGroupOffsetsRequest) -> DeleteShareGroupOffsetsResponse:
+    error = TopicAuthorizationFailed()
+    return DeleteShareGroupOffsetsResponse(
+        responses=[
+            DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic(
+                topic_name=topic.topic_name, topic_id=ZERO_UUID, error_code=error.code, error_message=str(error)
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+ALTERED = EachOf(Operation.READ, TOPIC, "topics", "topic_name", "responses", refuse=_refused_changes)
+DELETED = EachOf(Operation.READ, TOPIC, "topics", "topic_name", "responses", refuse=_refused_deletions)
+
+
 def describe_log_dirs(guarded: Guarded) -> Answer:
     """Needs DESCRIBE on the cluster. Versions without an error code list no directories."""
-    from barnabas.errors import ClusterAuthorizationFailed
-
     if guarded.access.on_cluster(DESCRIBE):
         return guarded.serve(guarded.request)
     if guarded.context.api_version >= HAS_ERROR_CODE:

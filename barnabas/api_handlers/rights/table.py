@@ -113,7 +113,7 @@ RIGHTS: Final[dict[int, Rights]] = {
     15: Rights(
         (Need(DESCRIBE, GROUP, EACH),),
         then_showing(
-            EachOf(DESCRIBE, GROUP, "groups", "", "groups", refusals_first=True, refuse=groups.refuse_classic_groups),
+            EachOf(DESCRIBE, GROUP, "groups", "", "groups", refusals_first=True),
             groups.show_operations,
         ),
     ),
@@ -221,15 +221,15 @@ RIGHTS: Final[dict[int, Rights]] = {
     ),
     45: _cluster(ALTER),
     46: _cluster(DESCRIBE),
-    47: _group(DELETE, OF_TOPICS, Need(READ, TOPIC, EACH)),
-    48: _cluster(DESCRIBE_CONFIGS),
+    47: _group(DELETE, groups.DELETED_OFFSETS, Need(READ, TOPIC, EACH)),
+    48: Rights((Need(DESCRIBE_CONFIGS, CLUSTER, AT_THE_TOP),), on_cluster(DESCRIBE_CONFIGS, has_message=False)),
     49: _cluster(ALTER_CONFIGS),
     50: _cluster(DESCRIBE),
     51: _cluster(ALTER),
     55: _cluster(DESCRIBE),
     57: _cluster(ALTER),
     60: Rights((Need(DESCRIBE, CLUSTER, "no operation on the cluster is shown"),), metadata.describe_cluster),
-    61: _each(READ, TOPIC, "topics", "name", "topics"),
+    61: Rights((Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", has_message=True)),
     65: Rights(
         (Need(DESCRIBE, TRANSACTIONAL_ID, EACH), Need(DESCRIBE, TOPIC, HIDDEN)),
         then_showing(
@@ -272,8 +272,14 @@ RIGHTS: Final[dict[int, Rights]] = {
         (Need(DESCRIBE, GROUP, EACH), Need(DESCRIBE, TOPIC, "it is refused; left out of all topics")),
         share_offsets.describe_share_group_offsets,
     ),
-    91: _group(READ, EachOf(READ, TOPIC, "topics", "topic_name", "responses"), Need(READ, TOPIC, EACH)),
-    92: _group(DELETE, EachOf(READ, TOPIC, "topics", "topic_name", "responses"), Need(READ, TOPIC, EACH)),
+    91: Rights(
+        (Need(READ, GROUP, AT_THE_TOP), Need(READ, TOPIC, EACH)),
+        on(READ, GROUP, "group_id", share_offsets.ALTERED, has_message=True),
+    ),
+    92: Rights(
+        (Need(DELETE, GROUP, AT_THE_TOP), Need(READ, TOPIC, EACH)),
+        on(DELETE, GROUP, "group_id", share_offsets.DELETED, has_message=True),
+    ),
     93: _group(READ),
 }
 """The rights by API key."""

@@ -186,7 +186,16 @@ def alter(guarded: Guarded) -> Answer:
 
     each = EachOf(Operation.ALTER_CONFIGS, TOPIC, "resources", "resource_name", "responses", refuse=_refused_changes)
     verdicts = [is_wrong(one) or _may(Operation.ALTER_CONFIGS, one, guarded.access) for one in request.resources]
-    return split(guarded, each, verdicts)
+    return then(split(guarded, each, verdicts), lambda response: _in_order(request, response))
+
+
+def _in_order(request: Any, response: Any) -> Any:
+    """Puts the results in the order of the request."""
+    results: dict[tuple[int, str], list[Any]] = {}
+    for result in response.responses:
+        results.setdefault((result.resource_type, result.resource_name), []).append(result)
+    response.responses = [results[each.resource_type, each.resource_name].pop(0) for each in request.resources]
+    return response
 
 
 def _refused_changes(guarded: Guarded, request: Any) -> Response:

@@ -121,14 +121,14 @@ def find_coordinator(guarded: Guarded) -> Answer:
     if request.key_type == SHARE and version >= KNOWS_SHARE:
         if access.on_cluster(Operation.CLUSTER_ACTION):
             return guarded.serve(request)
-        return guarded.refused(ClusterAuthorizationFailed)
+        return guarded.refused(ClusterAuthorizationFailed, has_message=True)
     if request.key_type not in KEYS:
         return guarded.serve(request)
     kind, error = KEYS[request.key_type]
     keys = request.coordinator_keys if version >= ASKS_FOR_SEVERAL else [request.key]
     allowed = access.allowed(DESCRIBE, kind, keys)
     if version < ASKS_FOR_SEVERAL:
-        return guarded.serve(request) if request.key in allowed else guarded.refused(error)
+        return guarded.serve(request) if request.key in allowed else guarded.refused(error, has_message=True)
     each = EachOf(DESCRIBE, kind, "coordinator_keys", "", "coordinators", refuse=_refused_keys)
     return split(guarded, each, [key in allowed for key in keys])
 

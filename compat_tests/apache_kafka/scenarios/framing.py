@@ -22,6 +22,12 @@ from ..steps import (
 from ..transaction_steps import add_body, marker, pending
 
 PLAIN: dict[str, dict[str, Any]] = {
+    "DescribeAcls": {
+        **dict.fromkeys(("ResourceTypeFilter", "PatternTypeFilter", "Operation", "PermissionType"), 1),
+        **dict.fromkeys(("ResourceNameFilter", "PrincipalFilter", "HostFilter")),
+    },
+    "CreateAcls": {"Creations": []},
+    "DeleteAcls": {"Filters": []},
     "Produce": {"Acks": 1, "TimeoutMs": 1000, "TopicData": []},
     "Fetch": {**fetch_body("~t"), "MaxWaitMs": 0},
     "ListOffsets": {

@@ -1,0 +1,473 @@
+"""What each API is asked by a stranger: by one without rights, with some, and by the administrator.
+
+Data only: must not open a socket. A stranger and the administrator differ by the address that they come from,
+``$host`` and 127.0.0.1: an ACL names a host. ``~t`` and ``~g`` are what the stranger gets rights on, ``~u`` and
+``~h`` are hidden.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from .batches import records
+from .play import Step
+from .scenarios.streams import internal, subtopology
+from .steps import ask, commit, create, join_body, scenario, seed
+from .transaction_steps import add_body
+
+TOPIC, GROUP, CLUSTER, TXN, TOKEN, USER = 2, 3, 4, 5, 6, 7
+ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT = range(2, 13)
+LITERAL, PREFIXED, DENY, ALLOW = 3, 4, 2, 3
+
+Right = tuple[int, int, str]
+"""A kind of resource, an operation, and a name."""
+
+
+def acl(kind: int, operation: int, name: str, *, host: str = "$host", allows: int = ALLOW) -> dict[str, Any]:
+    return {
+        "ResourceType": kind,
+        "ResourceName": "kafka-cluster" if kind == CLUSTER else name,
+        "ResourcePatternType": LITERAL,
+        "Principal": "User:ANONYMOUS",
+        "Host": host,
+        "Operation": operation,
+        "PermissionType": allows,
+    }
+
+
+def grant(*rights: Right) -> list[Step]:
+    """Rights for the stranger, and a look whether they are there."""
+    any_of = dict.fromkeys(("ResourceTypeFilter", "PatternTypeFilter", "Operation", "PermissionType"), 1)
+    any_of |= dict.fromkeys(("ResourceNameFilter", "PrincipalFilter"))
+    kind, operation, _ = rights[-1]
+    there = {"ResourceTypeFilter": kind, "Operation": operation, "HostFilter": "$host"}
+    return [
+        ask("CreateAcls", v=3, quiet=True, Creations=[acl(*right) for right in rights]),
+        ask("DescribeAcls", v=3, quiet=True, until=("Resources.0.Acls.0.Host", "$host"), **(any_of | there)),
+    ]
+
+
+class Asked(NamedTuple):
+    """What an API is asked, and which rights are some."""
+
+    body: dict[str, Any]
+    some: tuple[Right, ...]
+    before: tuple[Step, ...] = ()
+    versions: str = ""
+    name: str = ""
+
+
+def topics(*names: str, field: str = "Name", **more: Any) -> list[dict[str, Any]]:
+    """The topics of a request, by names and by ids."""
+    return [{field: name, "TopicId": f"$id {name}", **more} for name in names]
+
+
+def named(*names: str, **more: Any) -> list[dict[str, Any]]:
+    """The topics of a request that has names only."""
+    return [{"Name": name, **more} for name in names]
+
+
+T: Sequence[str] = ("~t", "~u", "~none")
+BATCH = records("one")
+ON_CLUSTER = {
+    "DescribeAcls": DESCRIBE,
+    "AlterReplicaLogDirs": ALTER,
+    "DescribeLogDirs": DESCRIBE,
+    "ElectLeaders": ALTER,
+    "AlterPartitionReassignments": ALTER,
+    "ListPartitionReassignments": DESCRIBE,
+    "DescribeQuorum": DESCRIBE,
+    "ListConfigResources": DESCRIBE_CONFIGS,
+    "WriteTxnMarkers": ALTER,
+    "DescribeClientQuotas": DESCRIBE_CONFIGS,
+}
+ANY_ACL = {
+    **dict.fromkeys(("ResourceTypeFilter", "PatternTypeFilter", "Operation", "PermissionType"), 1),
+    "ResourceNameFilter": "~nothing",
+    "PrincipalFilter": None,
+    "HostFilter": None,
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "DescribeAcls": ANY_ACL,
+    "AlterReplicaLogDirs": {"Dirs": [{"Path": "/nowhere", "Topics": named("~t", "~none", Partitions=[0])}]},
+    "DescribeLogDirs": {"Topics": [{"Topic": "~t", "Partitions": [0]}]},
+    "ElectLeaders": {"ElectionType": 0, "TopicPartitions": [{"Topic": "~t", "Partitions": [0]}], "TimeoutMs": 9000},
+    "AlterPartitionReassignments": {
+        "TimeoutMs": 9000,
+        "Topics": [{"Name": "~t", "Partitions": [{"PartitionIndex": 0, "Replicas": [1]}]}],
+    },
+    "ListPartitionReassignments": {"TimeoutMs": 9000, "Topics": [{"Name": "~t", "PartitionIndexes": [0]}]},
+    "DescribeQuorum": {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]},
+    "ListConfigResources": {"ResourceTypes": [16]},
+    "WriteTxnMarkers": {
+        "Markers": [
+            {
+                "ProducerId": 900_000_001,
+                "ProducerEpoch": 0,
+                "TransactionResult": False,
+                "CoordinatorEpoch": 0,
+                "Topics": [{"Name": "~none", "PartitionIndexes": [0]}],
+            }
+        ]
+    },
+    "DescribeClientQuotas": {"Components": [{"EntityType": "user", "MatchType": 0, "Match": "~a"}], "Strict": True},
+}
+
+
+def produced(*names: str, **more: Any) -> dict[str, Any]:
+    rows = [{"Index": 0, "Records": BATCH}]
+    return {"Acks": 1, "TimeoutMs": 9000, "TopicData": topics(*names, PartitionData=rows), **more}
+
+
+def fetched(*names: str, **more: Any) -> dict[str, Any]:
+    rows = [{"Partition": 0, "FetchOffset": 0, "PartitionMaxBytes": 1 << 20}]
+    wanted = {
+        "MaxWaitMs": 100,
+        "MinBytes": 0,
+        "ReplicaId": -1,
+        "Topics": topics(*names, field="Topic", Partitions=rows),
+    }
+    return wanted | more
+
+
+def commits(*names: str, **more: Any) -> dict[str, Any]:
+    rows = [{"PartitionIndex": 0, "CommittedOffset": 3, "CommittedMetadata": "m"}]
+    return {"GroupId": "~g", "MemberId": "", "Topics": topics(*names, Partitions=rows), **more}
+
+
+def created(*names: str) -> dict[str, Any]:
+    wanted = {"NumPartitions": 1, "ReplicationFactor": 1, "Assignments": [], "Configs": []}
+    return {"Topics": [{"Name": name, **wanted} for name in names], "timeoutMs": 9000}
+
+
+def resources(*given: tuple[int, str], **more: Any) -> dict[str, Any]:
+    return {"Resources": [{"ResourceType": kind, "ResourceName": name, **more} for kind, name in given]}
+
+
+def heartbeat(**more: Any) -> dict[str, Any]:
+    defaults = {"GroupId": "~n", "MemberId": "m", "MemberEpoch": 0, "RebalanceTimeoutMs": 9000}
+    return {**defaults, "TopicPartitions": [], "SubscribedTopicNames": ["~t"], **more}
+
+
+OFFSETS = (commit("~t", quiet=True), commit("~u", quiet=True), commit("~t", group="~h", quiet=True))
+READ_GROUP, READ_T, DESCRIBE_T = (GROUP, READ, "~g"), (TOPIC, READ, "~t"), (TOPIC, DESCRIBE, "~t")
+DESCRIBE_GROUP, WRITE_X = (GROUP, DESCRIBE, "~g"), (TXN, WRITE, "~x")
+BY_GROUP = {"GroupId": "~g", "MemberId": "m", "GenerationId": 1}
+CONFIGS = ((2, "~t"), (2, "~u"), (2, "~none"), (4, "1"), (32, "~g"), (32, "~h"), (4, "77"))
+COMMITTED = [{"Name": name, "TopicId": f"$id {name}", "PartitionIndexes": [0]} for name in T]
+
+SHARING = {"GroupId": "~n", "MemberId": "AAAAAAAAAAAAAAAAAAAAAA", "MemberEpoch": 0, "SubscribedTopicNames": ["~t"]}
+IN_TRANSACTION = {
+    "GroupId": "~g",
+    "TransactionalId": "~x",
+    "ProducerId": 900_000_001,
+    "ProducerEpoch": 0,
+    "Topics": named(*T, Partitions=[{"PartitionIndex": 0, "CommittedOffset": 3, "CommittedMetadata": "m"}]),
+}
+
+ASKED: dict[str, list[Asked]] = {
+    **{api: [Asked(BODIES[api], ((CLUSTER, operation, ""),))] for api, operation in ON_CLUSTER.items()},
+    "Produce": [
+        Asked(produced(*T), ((TOPIC, WRITE, "~t"),)),
+        Asked(produced("~u", Acks=0), (DESCRIBE_T,), name="acks=0"),
+    ],
+    "Fetch": [
+        Asked(fetched(*T), (READ_T,)),
+        Asked(fetched(*T, ReplicaId=7, ReplicaState={"ReplicaId": 7, "ReplicaEpoch": 1}), (READ_T,), name="follower"),
+    ],
+    "ListOffsets": [
+        Asked(
+            {"ReplicaId": -1, "Topics": named(*T, Partitions=[{"PartitionIndex": 0, "Timestamp": -1}])}, (DESCRIBE_T,)
+        )
+    ],
+    "Metadata": [
+        Asked(
+            {
+                "Topics": [{"Name": name} for name in ("~t", "~u", "~none")],
+                "AllowAutoTopicCreation": False,
+                "IncludeTopicAuthorizedOperations": True,
+                "IncludeClusterAuthorizedOperations": True,
+            },
+            (DESCRIBE_T, (TOPIC, DESCRIBE, "~none"), (CLUSTER, ALTER, "")),
+        ),
+        Asked(
+            {"Topics": [{"TopicId": f"$id {name}", "Name": None} for name in T], "AllowAutoTopicCreation": False},
+            (DESCRIBE_T,),
+            versions="12+",
+            name="by id",
+        ),
+        Asked(
+            {"Topics": [{"Name": "~new"}, {"Name": "~t"}], "AllowAutoTopicCreation": True},
+            (DESCRIBE_T, (TOPIC, DESCRIBE, "~new")),
+            versions="4+",
+            name="creation",
+        ),
+    ],
+    "OffsetCommit": [Asked(commits(*T), (READ_GROUP, READ_T))],
+    "OffsetFetch": [
+        Asked(
+            {
+                "GroupId": "~g",
+                "Topics": named(*T, PartitionIndexes=[0]),
+                "Groups": [{"GroupId": "~g", "Topics": COMMITTED}, {"GroupId": "~h", "Topics": COMMITTED}],
+            },
+            (DESCRIBE_GROUP, DESCRIBE_T),
+            before=OFFSETS,
+        ),
+        Asked(
+            {"GroupId": "~g", "Topics": None, "Groups": [{"GroupId": "~g", "Topics": None}]},
+            (DESCRIBE_GROUP, DESCRIBE_T),
+            before=OFFSETS,
+            versions="2+",
+            name="all topics",
+        ),
+    ],
+    "FindCoordinator": [
+        Asked({"Key": "~g", "KeyType": 0, "CoordinatorKeys": ["~g", "~h"]}, (DESCRIBE_GROUP,)),
+        Asked(
+            {"Key": "~x", "KeyType": 1, "CoordinatorKeys": ["~x", "~y"]},
+            ((TXN, DESCRIBE, "~x"),),
+            versions="1+",
+            name="transactions",
+        ),
+        Asked(
+            {"KeyType": 2, "CoordinatorKeys": ["~g:AAAAAAAAAAAAAAAAAAAAAA:0"]},
+            ((CLUSTER, ACTION, ""),),
+            versions="6",
+            name="shares",
+        ),
+    ],
+    "JoinGroup": [Asked(join_body("~g", SessionTimeoutMs=9000), (READ_GROUP,))],
+    "Heartbeat": [Asked(BY_GROUP, (READ_GROUP,))],
+    "LeaveGroup": [Asked({"GroupId": "~g", "MemberId": "m", "Members": [{"MemberId": "m"}]}, (READ_GROUP,))],
+    "SyncGroup": [
+        Asked({**BY_GROUP, "ProtocolType": "consumer", "ProtocolName": "range", "Assignments": []}, (READ_GROUP,)),
+        Asked(
+            {**BY_GROUP, "ProtocolType": None, "ProtocolName": None, "Assignments": []},
+            (READ_GROUP,),
+            name="without protocol",
+        ),
+    ],
+    "DescribeGroups": [
+        Asked(
+            {"Groups": ["~g", "~h", "~nobody"], "IncludeAuthorizedOperations": True},
+            (DESCRIBE_GROUP, (GROUP, READ, "~nobody")),
+            before=OFFSETS,
+        )
+    ],
+    "ListGroups": [
+        Asked({}, (DESCRIBE_GROUP,), before=OFFSETS),
+        Asked({}, ((CLUSTER, DESCRIBE, ""),), before=OFFSETS, name="cluster"),
+    ],
+    "CreateTopics": [
+        Asked(created("~a", "~b", "~t", "~d", "~d", "__cluster_metadata"), ((TOPIC, CREATE, "~a"),)),
+        Asked(created("~e"), ((CLUSTER, CREATE, ""), (TOPIC, DESCRIBE_CONFIGS, "~e")), name="cluster"),
+    ],
+    "DeleteTopics": [
+        Asked(
+            {
+                "TopicNames": ["~t", "~u", "~none"],
+                "Topics": [{"Name": name, "TopicId": bytes(16)} for name in ("~t", "~u", "~none")],
+                "TimeoutMs": 9000,
+            },
+            ((TOPIC, DELETE, "~t"), (TOPIC, DESCRIBE, "~u")),
+        ),
+        Asked(
+            {"Topics": [{"Name": None, "TopicId": f"$id {name}"} for name in T], "TimeoutMs": 9000},
+            ((TOPIC, DESCRIBE, "~u"),),
+            versions="6",
+            name="by id",
+        ),
+    ],
+    "DeleteRecords": [
+        Asked(
+            {"Topics": named(*T, Partitions=[{"PartitionIndex": 0, "Offset": 0}]), "TimeoutMs": 9000},
+            ((TOPIC, DELETE, "~t"),),
+        )
+    ],
+    "InitProducerId": [
+        Asked({"TransactionalId": None, "TransactionTimeoutMs": 9000}, ((TOPIC, WRITE, "~t"),)),
+        Asked(
+            {"TransactionalId": None, "TransactionTimeoutMs": 9000},
+            ((CLUSTER, IDEMPOTENT, ""),),
+            name="idempotent write",
+        ),
+        Asked({"TransactionalId": "~x", "TransactionTimeoutMs": 9000}, (WRITE_X,), name="transactional"),
+    ],
+    "OffsetForLeaderEpoch": [
+        Asked(
+            {
+                "ReplicaId": -1,
+                "Topics": [{"Topic": name, "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]} for name in T],
+            },
+            (DESCRIBE_T,),
+        )
+    ],
+    "AddPartitionsToTxn": [
+        Asked(
+            add_body("~x", (("~t", (0,)), ("~u", (0,)), ("~none", (0,))), pid=900_000_001),
+            (WRITE_X, (TOPIC, WRITE, "~t"), (TOPIC, WRITE, "~none")),
+        )
+    ],
+    "AddOffsetsToTxn": [
+        Asked({"TransactionalId": "~x", "ProducerId": 900_000_001, "ProducerEpoch": 0, "GroupId": "~g"}, (WRITE_X,))
+    ],
+    "EndTxn": [
+        Asked({"TransactionalId": "~x", "ProducerId": 900_000_001, "ProducerEpoch": 0, "Committed": True}, (WRITE_X,))
+    ],
+    "TxnOffsetCommit": [
+        Asked(IN_TRANSACTION, (WRITE_X,), name="no group"),
+        Asked(IN_TRANSACTION, (WRITE_X, READ_GROUP, READ_T)),
+    ],
+    "DescribeConfigs": [
+        Asked(
+            resources(*CONFIGS, ConfigurationKeys=["cleanup.policy"]),
+            ((TOPIC, DESCRIBE_CONFIGS, "~t"), (GROUP, DESCRIBE_CONFIGS, "~g")),
+        )
+    ],
+    "AlterConfigs": [
+        Asked(
+            resources(*CONFIGS, Configs=[]) | {"ValidateOnly": True},
+            ((TOPIC, ALTER_CONFIGS, "~t"), (GROUP, ALTER_CONFIGS, "~g")),
+        )
+    ],
+    "IncrementalAlterConfigs": [
+        Asked(
+            resources(*CONFIGS, (2, "~t"), Configs=[]) | {"ValidateOnly": True},
+            ((TOPIC, ALTER_CONFIGS, "~t"), (GROUP, ALTER_CONFIGS, "~g")),
+        )
+    ],
+    "CreatePartitions": [
+        Asked(
+            {
+                "Topics": [{"Name": name, "Count": 2, "Assignments": None} for name in (*T, "~d", "~d")],
+                "TimeoutMs": 9000,
+            },
+            ((TOPIC, ALTER, "~t"),),
+        )
+    ],
+    "DeleteGroups": [Asked({"GroupsNames": ["~g", "~h"]}, ((GROUP, DELETE, "~g"),), before=OFFSETS)],
+    "OffsetDelete": [
+        Asked(
+            {"GroupId": "~g", "Topics": named(*T, Partitions=[{"PartitionIndex": 0}])},
+            ((GROUP, DELETE, "~g"), READ_T),
+            before=OFFSETS,
+        )
+    ],
+    "DescribeCluster": [Asked({"IncludeClusterAuthorizedOperations": True}, ((CLUSTER, ALTER, ""),))],
+    "DescribeProducers": [Asked({"Topics": named(*T, PartitionIndexes=[0])}, (READ_T,))],
+    "DescribeTransactions": [Asked({"TransactionalIds": ["~x", "~y"]}, ((TXN, DESCRIBE, "~x"),))],
+    "ListTransactions": [Asked({"StateFilters": [], "ProducerIdFilters": []}, ((TXN, DESCRIBE, "~x"),))],
+    "DescribeTopicPartitions": [
+        Asked({"Topics": named("~t", "~u"), "ResponsePartitionLimit": 10}, (DESCRIBE_T,)),
+    ],
+    "ConsumerGroupHeartbeat": [
+        Asked(heartbeat(), ((GROUP, READ, "~n"),)),
+        Asked(heartbeat(SubscribedTopicNames=["~t", "~u"]), ((GROUP, READ, "~n"), DESCRIBE_T), name="a hidden topic"),
+    ],
+    "ConsumerGroupDescribe": [
+        Asked({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))
+    ],
+    "ShareGroupHeartbeat": [Asked(SHARING, ((GROUP, READ, "~n"),))],
+    "ShareGroupDescribe": [Asked({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))],
+    "StreamsGroupDescribe": [Asked({"GroupIds": ["~g", "~h"], "IncludeAuthorizedOperations": True}, (DESCRIBE_GROUP,))],
+    "StreamsGroupHeartbeat": [
+        Asked(
+            {
+                "GroupId": "~n",
+                "MemberId": "m",
+                "MemberEpoch": 0,
+                "RebalanceTimeoutMs": 9000,
+                "ProcessId": "p",
+                "Topology": {"Epoch": 0, "Subtopologies": [subtopology(StateChangelogTopics=[internal("~n-store")])]},
+                "ActiveTasks": [],
+                "StandbyTasks": [],
+                "WarmupTasks": [],
+            },
+            ((GROUP, READ, "~n"), DESCRIBE_T, (TOPIC, DESCRIBE, "~n-store")),
+        )
+    ],
+    "DescribeShareGroupOffsets": [
+        Asked(
+            {
+                "Groups": [
+                    {"GroupId": group, "Topics": [{"TopicName": name, "Partitions": [0]} for name in T]}
+                    for group in ("~g", "~h")
+                ]
+            },
+            (DESCRIBE_GROUP, DESCRIBE_T),
+        )
+    ],
+    "AlterShareGroupOffsets": [
+        Asked(
+            {
+                "GroupId": "~g",
+                "Topics": [{"TopicName": name, "Partitions": [{"PartitionIndex": 0, "StartOffset": 0}]} for name in T],
+            },
+            (READ_GROUP, READ_T),
+        )
+    ],
+    "DeleteShareGroupOffsets": [
+        Asked({"GroupId": "~g", "Topics": [{"TopicName": name} for name in T]}, ((GROUP, DELETE, "~g"), READ_T))
+    ],
+    "ShareFetch": [
+        Asked(
+            {
+                "GroupId": "~g",
+                "MemberId": "AAAAAAAAAAAAAAAAAAAAAA",
+                "ShareSessionEpoch": -1,
+                "MaxWaitMs": 100,
+                "MinBytes": 0,
+                "MaxBytes": 1000,
+                "MaxRecords": 10,
+                "BatchSize": 10,
+                "Topics": [],
+                "ForgottenTopicsData": [],
+            },
+            (READ_GROUP,),
+        )
+    ],
+    "ReadShareGroupState": [
+        Asked(
+            {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]}]},
+            ((CLUSTER, ACTION, ""),),
+        )
+    ],
+    "ReadShareGroupStateSummary": [
+        Asked(
+            {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]}]},
+            ((CLUSTER, ACTION, ""),),
+        )
+    ],
+    "DeleteShareGroupState": [
+        Asked(
+            {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0}]}]},
+            ((CLUSTER, ACTION, ""),),
+        )
+    ],
+    "CreateAcls": [Asked({"Creations": [acl(TOPIC, READ, "~t"), acl(TOPIC, READ, "")]}, ((CLUSTER, ALTER, ""),))],
+    "DeleteAcls": [Asked({"Filters": [ANY_ACL, ANY_ACL]}, ((CLUSTER, ALTER, ""),))],
+    "UpdateFeatures": [
+        Asked(
+            {"timeoutMs": 9000, "FeatureUpdates": [{"Feature": "no.such", "MaxVersionLevel": 1}]},
+            ((CLUSTER, ALTER, ""),),
+        )
+    ],
+    "AlterClientQuotas": [Asked({"Entries": [], "ValidateOnly": True}, ((CLUSTER, ALTER_CONFIGS, ""),))],
+}
+
+
+def steps_of(api: str, asked: Asked) -> Iterable[Any]:
+    """The stranger asks without rights and with some; then the administrator."""
+    mine = api in ("ListGroups", "ListTransactions", "ListConfigResources")
+    yield from (create("~t"), create("~u"), seed("~t", "a"), seed("~u", "a"), *asked.before)
+    yield ask(api, on="stranger", mine=mine, **asked.body)
+    yield grant(*asked.some)
+    yield ask(api, on="stranger", mine=mine, **asked.body)
+    yield ask(api, mine=mine, **asked.body)
+
+
+SCENARIOS = [
+    scenario(f"rights {asked.name}".strip(), api, *steps_of(api, asked), versions=asked.versions)
+    for api, those in ASKED.items()
+    for asked in those
+]

@@ -1,0 +1,95 @@
+"""What APIs answer with the StandardAuthorizer, without rights and with some: Apache Kafka and Barnabas say the same.
+
+Knows only how to play and compare; what is asked stands in ``rights_steps.py``, what may differ in
+``differences_rights.toml``. Each API is asked at its first and its last version.
+"""
+
+import itertools
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.running import BarnabasProcess
+
+from . import compare
+from .apache import ApacheKafka
+from .conftest import ALIKE, wake_coordinators
+from .play import Play
+from .rights_steps import ALL, CLUSTER, GROUP, SCENARIOS, TOKEN, TOPIC, TXN, USER, acl
+from .steps import HELPERS, Scenario, ask
+
+pytestmark = pytest.mark.xdist_group("rights")
+
+GUARDED = ALIKE | {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+"""Everybody may do everything until the first ACLs are there, which leave it to those who come from 127.0.0.1."""
+
+ADMINISTRATOR = [acl(kind, ALL, "*", host="127.0.0.1") for kind in (TOPIC, GROUP, TXN, TOKEN, USER, CLUSTER)]
+ALLOWED = compare.allowed(Path(__file__).with_name("differences_rights.toml"))
+ATTEMPTS = 3
+TOGETHER = 2
+
+numbers = itertools.count(1)
+
+
+def close(port: int) -> None:
+    """Leave all rights to the administrator."""
+    play = Play(("127.0.0.1", port), "", {})
+    play.run([ask("CreateAcls", v=3, Creations=ADMINISTRATOR)])
+    assert {each["ErrorCode"] for each in play.transcript[0][2]["Results"]} == {0}, play.transcript
+
+
+@pytest.fixture(scope="module")
+def pair(kafka_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """Apache Kafka and Barnabas with an authorizer."""
+    ours = BarnabasProcess(tmp_path_factory.mktemp("guarded"), GUARDED)
+    with ApacheKafka(tmp_path_factory.mktemp("apache-guarded"), GUARDED) as theirs:
+        ours.start()
+        try:
+            for broker in (theirs, ours):
+                wake_coordinators(broker.port)
+                close(broker.port)
+            yield theirs, ours
+            assert ours.complaints() == []
+        finally:
+            ours.stop()
+
+
+def transcript(broker: Any, steps: Any, number: int, versions: dict[str, int]) -> list[tuple[str, str, Any]]:
+    prefix, host = f"r{number}-", f"127.1.{number // 250}.{number % 250 + 2}"
+    play = Play(("127.0.0.1", broker.port), prefix, versions, {"stranger": host})
+    play.saved["$host"] = host
+    play.run(steps)
+    normal = compare.Normal(broker.port, time.time_ns() // 1_000_000, prefix, play.saved)
+    return [(label, api, normal.answer(answer, api=api)) for label, api, answer in play.transcript]
+
+
+def problems(brokers: tuple[Any, Any], row: Scenario, version: int) -> list[str]:
+    number, versions = next(numbers), HELPERS | {row.api: version}
+    with ThreadPoolExecutor(2) as pool:
+        apache, ours = pool.map(lambda broker: transcript(broker, row.steps, number, versions), brokers)
+    return compare.verdict(compare.compare(apache, ours), ALLOWED, row.name, version)
+
+
+@pytest.mark.parametrize("row", SCENARIOS, ids=lambda row: row.name)
+def test_refusals_are_the_same(pair: tuple[Any, Any], row: Scenario) -> None:
+    versions = sorted({row.versions[0], row.versions[-1]})
+    found = {}
+    for version in versions:
+        for _ in range(ATTEMPTS):
+            found[version] = problems(pair, row, version)
+            if not found[version]:
+                break
+    if any(found.values()):
+        pytest.fail("\n".join(itertools.chain(*found.values())), pytrace=False)
+
+
+def test_the_list_names_scenarios_that_there_are() -> None:
+    known = {row.name for row in SCENARIOS}
+    assert {entry.scenario for entry in ALLOWED} <= known
