@@ -11,7 +11,7 @@ from barnabas.api_handlers.outcome import code_of, message_of
 from barnabas.api_handlers.rebalance_protocols import CONSUMER, require_protocol
 from barnabas.api_handlers.registry import api
 from barnabas.errors import KafkaError
-from barnabas.groups.consumer.messages import Heartbeat, HeartbeatResult
+from barnabas.groups.consumer.messages import Heartbeat, HeartbeatResult, Visible
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -24,8 +24,13 @@ BRINGS_ID = 1
 
 
 @api(ConsumerGroupHeartbeatRequest)
-def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Response | Later[Response]:
-    """Handles the heartbeat. Responds once its records are durable."""
+def consumer_group_heartbeat(
+    request: ConsumerGroupHeartbeatRequest, context: Context, visible: Visible | None = None
+) -> Response | Later[Response]:
+    """Handles the heartbeat. Responds once its records are durable.
+
+    :param visible: returns the topics that the member may see; None if there is no authorizer
+    """
     try:
         require_protocol(CONSUMER, context)
     except KafkaError as error:
@@ -45,6 +50,7 @@ def consumer_group_heartbeat(request: ConsumerGroupHeartbeatRequest, context: Co
         context.client_id or "",
         f"/{context.session.client_host}",
         context.api_version >= BRINGS_ID,
+        visible,
     )
     context.broker.groups.consumer.heartbeat(beat, lambda result: later.resolve(_response(result)))
     return later

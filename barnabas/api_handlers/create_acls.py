@@ -11,7 +11,7 @@ from barnabas.api_handlers.outcome import code_of, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.controller.commands import CreateAcls
-from barnabas.errors import CloseConnection, KafkaError, SecurityDisabled
+from barnabas.errors import CloseConnection, KafkaError, SecurityDisabled, UnknownServerError
 from barnabas.security.acls import Acl, has_unknown
 from barnabas.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 
@@ -45,5 +45,10 @@ def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsRespo
 
 def respond(results: Sequence[KafkaError | None]) -> CreateAclsResponse:
     return CreateAclsResponse(
-        results=[Result(error_code=code_of(error), error_message=text_of(error) or "") for error in results]
+        results=[Result(error_code=code_of(error), error_message=_message(error)) for error in results]
     )
+
+
+def _message(error: KafkaError | None) -> str | None:
+    """Returns what Apache Kafka says: nothing of its own failures, and an empty text if there is no error."""
+    return None if isinstance(error, UnknownServerError) else text_of(error) or ""

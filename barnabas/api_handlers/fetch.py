@@ -306,7 +306,14 @@ class Reading:
                 records=records,
             )
             answers.append((key, want, data))
-        return [*answers, *missing, *self.refused], size, is_complete
+        return answers + self._last(missing) if missing or self.refused else answers, size, is_complete
+
+    def _last(self, missing: list[PartitionAnswer]) -> list[PartitionAnswer]:
+        """Returns the answers that come last. By name, Apache Kafka finds out about rights and topics in one go."""
+        if self._version >= BY_ID or not missing or not self.refused:
+            return missing + self.refused
+        places = {key: place for place, key in enumerate(self.wanted)}
+        return sorted(missing + self.refused, key=lambda answer: places[answer[0]])
 
     def _check_leader(self, partition: Partition, epoch: int) -> None:
         partition.check_leader(max(epoch, -1))  # any negative epoch means none

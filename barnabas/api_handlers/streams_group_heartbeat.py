@@ -3,7 +3,7 @@
 Knows nothing of how tasks are assigned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
@@ -20,6 +20,7 @@ from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeat
 
 Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
+Creatable = Callable[[Iterable[str]], frozenset[str]]
 Subtopology = StreamsGroupTopologyValue.Subtopology
 
 TAKES_OFFSETS = 1
@@ -27,8 +28,13 @@ TAKES_OFFSETS = 1
 
 
 @api(StreamsGroupHeartbeatRequest)
-def streams_group_heartbeat(request: Request, context: Context) -> Response | Later[Response]:
-    """Handles the heartbeat. Responds once its records are durable."""
+def streams_group_heartbeat(
+    request: Request, context: Context, creatable: Creatable | None = None
+) -> Response | Later[Response]:
+    """Handles the heartbeat. Responds once its records are durable.
+
+    :param creatable: returns the internal topics that the member may create; None if there is no authorizer
+    """
     try:
         require_protocol(STREAMS, context)
         if request.topology is not None:
@@ -36,7 +42,8 @@ def streams_group_heartbeat(request: Request, context: Context) -> Response | La
     except KafkaError as error:
         return _response(HeartbeatResult.refused(error))
     later: Later[Response] = Later()
-    context.broker.groups.streams.heartbeat(_ask(request, context), lambda result: later.resolve(_response(result)))
+    ask = _ask(request, context)._replace(creatable=creatable)
+    context.broker.groups.streams.heartbeat(ask, lambda result: later.resolve(_response(result)))
     return later
 
 

@@ -48,6 +48,8 @@ UNORDERED = {
     "DeleteTopics": {"Responses"},
     "CreatePartitions": {"Results"},
     "CreateTopics": {"Topics"},
+    "DeleteAcls": {"MatchingAcls"},
+    "DescribeAcls": {"Resources", "Acls"},
     "DescribeClientQuotas": {"Entries", "Entity", "Values"},
     "DescribeGroups": {"Groups", "Members"},
     "DescribeLogDirs": {"Topics", "Partitions"},

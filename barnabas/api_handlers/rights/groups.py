@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from barnabas.api_handlers.outcome import NOT_REQUESTED
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, then, topic_name, with_entries
+from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, Order, then, topic_name, with_entries
+from barnabas.api_handlers.streams_group_heartbeat import streams_group_heartbeat
 from barnabas.api_handlers.sync_group import REQUIRES_PROTOCOL
 from barnabas.errors import GroupAuthorizationFailed, TopicAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
@@ -94,24 +96,42 @@ def _hidden_group(group: Any) -> Any:
 
 def subscribed_topics(guarded: Guarded) -> Answer:
     """Needs DESCRIBE on each topic that the member names."""
-    return _with_topics(guarded, guarded.request.subscribed_topic_names or ())
+    if not _may_describe(guarded, guarded.request.subscribed_topic_names or ()):
+        return guarded.refused(TopicAuthorizationFailed)
+    return guarded.serve(guarded.request)
+
+
+def consumer_topics(guarded: Guarded) -> Answer:
+    """Needs DESCRIBE on each topic that the member names; what its regular expression matches it may see or not."""
+    if not _may_describe(guarded, guarded.request.subscribed_topic_names or ()):
+        return guarded.refused(TopicAuthorizationFailed)
+    access = guarded.access
+    return consumer_group_heartbeat(
+        guarded.request, guarded.context, lambda names: access.allowed(DESCRIBE, TOPIC, names, logs_refusal=False)
+    )
 
 
 def streams_topics(guarded: Guarded) -> Answer:
-    """Needs DESCRIBE on each topic of the topology."""
-    topology = guarded.request.topology
-    names: list[str] = []
+    """Needs DESCRIBE on each topic of the topology, and CREATE on internal ones that are missing, or on the cluster."""
+    access, topology = guarded.access, guarded.request.topology
+    wanted: list[str] = []
     for each in topology.subtopologies if topology is not None else ():
-        names += [*each.source_topics, *each.repartition_sink_topics]
-        names += [topic.name for topic in (*each.repartition_source_topics, *each.state_changelog_topics)]
-    return _with_topics(guarded, names)
-
-
-def _with_topics(guarded: Guarded, names: Iterable[str]) -> Answer:
-    wanted = frozenset(names)
-    if guarded.access.allowed(DESCRIBE, TOPIC, wanted) != wanted:
+        wanted += [*each.source_topics, *each.repartition_sink_topics]
+        wanted += [topic.name for topic in (*each.repartition_source_topics, *each.state_changelog_topics)]
+    if not _may_describe(guarded, wanted):
         return guarded.refused(TopicAuthorizationFailed)
-    return guarded.serve(guarded.request)
+
+    def creatable(names: Iterable[str]) -> frozenset[str]:
+        if access.on_cluster(Operation.CREATE, logs_refusal=False):
+            return frozenset(names)
+        return access.allowed(Operation.CREATE, TOPIC, names)
+
+    return streams_group_heartbeat(guarded.request, guarded.context, creatable)
+
+
+def _may_describe(guarded: Guarded, names: Iterable[str]) -> bool:
+    wanted = frozenset(names)
+    return guarded.access.allowed(DESCRIBE, TOPIC, wanted) == wanted
 
 
 # ---------------------------------------------------------------- offsets
@@ -216,4 +236,4 @@ def _refused_deletion(guarded: Guarded, request: OffsetDeleteRequest) -> OffsetD
     )
 
 
-DELETED_OFFSETS = EachOf(READ, TOPIC, "topics", "name", "topics", refusals_first=True, refuse=_refused_deletion)
+DELETED_OFFSETS = EachOf(READ, TOPIC, "topics", "name", "topics", order=Order.FIRST, refuse=_refused_deletion)

@@ -7,6 +7,7 @@ allowed, and adds the refusals to its response.
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.api_handlers.access import Access
@@ -141,6 +142,14 @@ def on(
     return guard
 
 
+class Order(Enum):
+    """Where the refusals stand in the response."""
+
+    FIRST = "before the others"
+    LAST = "after the others"
+    REQUEST = "in the order of the request"
+
+
 @dataclass(frozen=True)
 class EachOf:
     """Needs an operation on the resource of each entry. The others are answered as usual."""
@@ -150,7 +159,7 @@ class EachOf:
     entries: str  #: the array of the request
     name: str  #: the field of an entry with the resource's name; empty if the entry is the name
     answers: str  #: the array of the response
-    refusals_first: bool = False
+    order: Order = Order.LAST
     has_message: bool = False  #: whether refusals have the error's text
     refuse: Callable[[Guarded, Any], Response] | None = None
     """Returns the response with the refusals, if it is not the API's error response."""
@@ -192,15 +201,21 @@ def split(guarded: Guarded, each: EachOf, is_allowed: Iterable[bool]) -> Answer:
             return each.refuse(guarded, rest)
         return guarded.refused(ERROR_OF[each.kind], rest, has_message=each.has_message)
 
-    def merged(response: Response) -> Response:
-        parts = [getattr(response, each.answers) or [], getattr(refusals(), each.answers) or []]
-        first, second = reversed(parts) if each.refusals_first else parts
-        setattr(response, each.answers, [*first, *second])
+    def add_refusals(response: Response) -> Response:
+        if getattr(response, "error_code", 0):
+            return response  # an error of the whole request tells nothing else
+        answered, refused = getattr(response, each.answers) or [], getattr(refusals(), each.answers) or []
+        if each.order is Order.REQUEST and len(answered) == len(allowed):
+            rest = iter(answered), iter(refused)
+            merged = [next(rest[0] if verdict else rest[1]) for verdict in verdicts]
+        else:
+            merged = [*refused, *answered] if each.order is Order.FIRST else [*answered, *refused]
+        setattr(response, each.answers, merged)
         return response
 
     if not allowed:
         return refusals()
-    return then(guarded.serve(with_entries(request, each.entries, allowed)), merged)
+    return then(guarded.serve(with_entries(request, each.entries, allowed)), add_refusals)
 
 
 def then_showing(guard: Guard, change: Callable[[Guarded, Any], Response]) -> Guard:

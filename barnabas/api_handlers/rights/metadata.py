@@ -34,10 +34,9 @@ def metadata(guarded: Guarded) -> Answer:
         return then(guarded.serve(request), lambda response: _completed(_visible(response, access), request, access))
     hidden = _hidden(request, guarded)
     allowed = [topic for topic in request.topics if id(topic) not in hidden]
-    if hidden and not allowed and context.api_version == 0:  # an empty list would be one of all topics
-        answer = then(guarded.serve(request), _without_topics)
-    else:
-        answer = guarded.serve(with_entries(request, "topics", allowed) if hidden else request)
+    answer = guarded.serve(with_entries(request, "topics", allowed) if hidden else request)
+    if hidden and not allowed:  # in version 0 an empty list is one of all topics
+        answer = then(answer, _without_topics)
 
     def add(response: MetadataResponse) -> MetadataResponse:
         _completed(response, request, access)

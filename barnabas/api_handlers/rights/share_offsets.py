@@ -5,7 +5,7 @@ Knows nothing of the state of share partitions. Apache Kafka's ``KafkaApis``.
 
 from typing import Any
 
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, then, with_entries
+from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, Order, then, with_entries
 from barnabas.errors import ClusterAuthorizationFailed, GroupAuthorizationFailed, TopicAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
 from barnabas.wire.messages.alter_share_group_offsets import (
@@ -53,7 +53,7 @@ def describe_share_group_offsets(guarded: Guarded) -> Answer:
                 group.topics = [*group.topics, *map(_refused_topic, hidden[group.group_id])]
         return response
 
-    each = EachOf(DESCRIBE, GROUP, "groups", "group_id", "groups", refuse=_refused_groups)
+    each = EachOf(DESCRIBE, GROUP, "groups", "group_id", "groups", Order.REQUEST, refuse=_refused_groups)
     return then(each(guarded._replace(request=with_entries(request, "groups", narrowed))), show)
 
 
@@ -77,12 +77,12 @@ def _refused_groups(guarded: Guarded, request: Any) -> DescribeShareGroupOffsets
 
 def _refused_changes(guarded: Guarded, request: AlterShareGroupOffsetsRequest) -> AlterShareGroupOffsetsResponse:
     Topic = AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic
-    error = TopicAuthorizationFailed()
+    error, topics = TopicAuthorizationFailed(), guarded.context.broker.image.topics_by_name
     return AlterShareGroupOffsetsResponse(
         responses=[
             Topic(
                 topic_name=topic.topic_name,
-                topic_id=ZERO_UUID,
+                topic_id=topics[topic.topic_name].id if topic.topic_name in topics else ZERO_UUID,
                 partitions=[
                     Topic.AlterShareGroupOffsetsResponsePartition(
                         partition_index=each.partition_index, error_code=error.code, error_message=str(error)

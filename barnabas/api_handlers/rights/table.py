@@ -15,7 +15,7 @@ from barnabas.api_handlers.rights import (
     topics,
     transactions,
 )
-from barnabas.api_handlers.rights.guard import EachOf, Guard, everybody, on, on_cluster, then_showing
+from barnabas.api_handlers.rights.guard import EachOf, Guard, Order, everybody, on, on_cluster, then_showing
 from barnabas.security.acls import Operation, ResourceType
 
 READ, WRITE, CREATE, DELETE, ALTER = (
@@ -66,7 +66,7 @@ def _each(operation: Operation, kind: ResourceType, entries: str, name: str, ans
 
 NOTHING: Final = Rights((), everybody)
 
-OF_TOPICS: Final = EachOf(READ, TOPIC, "topics", "name", "topics", refusals_first=True)
+OF_TOPICS: Final = EachOf(READ, TOPIC, "topics", "name", "topics", order=Order.FIRST)
 """READ on each topic of a commit or a deletion of offsets. The builders of the responses add refusals first."""
 
 OFFSETS: Final = (Need(READ, GROUP, AT_THE_TOP), Need(READ, TOPIC, EACH))
@@ -113,7 +113,7 @@ RIGHTS: Final[dict[int, Rights]] = {
     15: Rights(
         (Need(DESCRIBE, GROUP, EACH),),
         then_showing(
-            EachOf(DESCRIBE, GROUP, "groups", "", "groups", refusals_first=True),
+            EachOf(DESCRIBE, GROUP, "groups", "", "groups", order=Order.FIRST),
             groups.show_operations,
         ),
     ),
@@ -229,7 +229,9 @@ RIGHTS: Final[dict[int, Rights]] = {
     55: _cluster(DESCRIBE),
     57: _cluster(ALTER),
     60: Rights((Need(DESCRIBE, CLUSTER, "no operation on the cluster is shown"),), metadata.describe_cluster),
-    61: Rights((Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", has_message=True)),
+    61: Rights(
+        (Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", Order.REQUEST, has_message=True)
+    ),
     65: Rights(
         (Need(DESCRIBE, TRANSACTIONAL_ID, EACH), Need(DESCRIBE, TOPIC, HIDDEN)),
         then_showing(
@@ -239,20 +241,20 @@ RIGHTS: Final[dict[int, Rights]] = {
     66: Rights((Need(DESCRIBE, TRANSACTIONAL_ID, HIDDEN),), transactions.list_transactions),
     68: _group(
         READ,
-        groups.subscribed_topics,
+        groups.consumer_topics,
         Need(DESCRIBE, TOPIC, "the request is refused"),
         note="Of what a regular expression matches, hidden topics are not assigned.",
     ),
     69: Rights(
         (Need(DESCRIBE, GROUP, EACH), Need(DESCRIBE, TOPIC, "the group is refused")),
-        then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", refusals_first=True), groups.hide_groups),
+        then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", order=Order.FIRST), groups.hide_groups),
     ),
     74: _cluster(DESCRIBE_CONFIGS),
     75: Rights((Need(DESCRIBE, TOPIC, "it is refused; left out of all topics"),), metadata.describe_topic_partitions),
     76: _group(READ, groups.subscribed_topics, Need(DESCRIBE, TOPIC, "the request is refused")),
     77: Rights(
         (Need(DESCRIBE, GROUP, EACH), Need(DESCRIBE, TOPIC, "the group is refused")),
-        then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", refusals_first=True), groups.hide_groups),
+        then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", order=Order.FIRST), groups.hide_groups),
     ),
     78: _group(READ, produce_and_fetch.share_fetch, Need(READ, TOPIC, EACH)),
     79: _group(READ, produce_and_fetch.share_acknowledge, Need(READ, TOPIC, EACH)),
@@ -266,7 +268,7 @@ RIGHTS: Final[dict[int, Rights]] = {
     ),
     89: Rights(
         (Need(DESCRIBE, GROUP, EACH), Need(DESCRIBE, TOPIC, "the group is refused")),
-        then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", refusals_first=True), groups.hide_groups),
+        then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", order=Order.FIRST), groups.hide_groups),
     ),
     90: Rights(
         (Need(DESCRIBE, GROUP, EACH), Need(DESCRIBE, TOPIC, "it is refused; left out of all topics")),

@@ -9,7 +9,7 @@ from typing import Any
 from barnabas.api_handlers import alter_configs, incremental_alter_configs
 from barnabas.api_handlers.access import Access
 from barnabas.api_handlers.describe_configs import _DESCRIBE as DESCRIBABLE
-from barnabas.api_handlers.rights.guard import ERROR_OF, Answer, EachOf, Guarded, split, then
+from barnabas.api_handlers.rights.guard import ERROR_OF, Answer, EachOf, Guarded, Order, split, then
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.dynamic import GROUP_RESOURCE, TOPIC_RESOURCE
 from barnabas.errors import KafkaError, TopicAuthorizationFailed
@@ -73,7 +73,7 @@ def create_partitions(guarded: Guarded) -> Answer:
     request = guarded.request
     counts = Counter(topic.name for topic in request.topics)
     allowed = guarded.access.allowed(Operation.ALTER, TOPIC, counts)
-    each = EachOf(Operation.ALTER, TOPIC, "topics", "name", "results", refusals_first=True, refuse=_refused_partitions)
+    each = EachOf(Operation.ALTER, TOPIC, "topics", "name", "results", order=Order.FIRST, refuse=_refused_partitions)
     return split(guarded, each, [topic.name in allowed or counts[topic.name] > 1 for topic in request.topics])
 
 

@@ -5,7 +5,7 @@ Knows nothing of the state of a transaction. Apache Kafka's ``KafkaApis``.
 
 from barnabas.api_handlers.add_partitions_to_txn import SEVERAL_TRANSACTIONS
 from barnabas.api_handlers.find_coordinator import ASKS_FOR_SEVERAL, GROUP, KNOWS_SHARE, SHARE, TRANSACTION
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, split, then
+from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, Order, split, then
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     ClusterAuthorizationFailed,
@@ -129,7 +129,7 @@ def find_coordinator(guarded: Guarded) -> Answer:
     allowed = access.allowed(DESCRIBE, kind, keys)
     if version < ASKS_FOR_SEVERAL:
         return guarded.serve(request) if request.key in allowed else guarded.refused(error, has_message=True)
-    each = EachOf(DESCRIBE, kind, "coordinator_keys", "", "coordinators", refuse=_refused_keys)
+    each = EachOf(DESCRIBE, kind, "coordinator_keys", "", "coordinators", Order.REQUEST, refuse=_refused_keys)
     return split(guarded, each, [key in allowed for key in keys])
 
 

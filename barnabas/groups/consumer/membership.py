@@ -17,7 +17,7 @@ from barnabas.groups.consumer.directory import Directory, wrong_kind
 from barnabas.groups.consumer.group import NEVER, ConsumerGroup
 from barnabas.groups.consumer.leaving import Leaving
 from barnabas.groups.consumer.member import NO_TARGET, Member
-from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply, HeartbeatResult
+from barnabas.groups.consumer.messages import JOINING, Heartbeat, HeartbeatReply, HeartbeatResult, Visible
 from barnabas.groups.consumer.reconciliation import Owned, ReconcileContext, reconcile
 from barnabas.groups.consumer.targets import MemberTarget, assign
 from barnabas.groups.ledger import Pair, log_failure
@@ -110,7 +110,7 @@ class Membership:
         if not member.is_where(former):
             self._leaving.expect_revocation(group.group_id, member)
         if regex.due:
-            self._resolve_regexes(group.group_id, regex.due)
+            self._resolve_regexes(group.group_id, regex.due, request.visible)
 
     def _group_to_join(self, group_id: str, new_records: list[Pair]) -> ConsumerGroup:
         """Returns the group that a member joins. A new one is visible once its records are written.
@@ -245,13 +245,13 @@ class Membership:
             new_records.append(records.assignment_record(group.group_id, further))
         return further
 
-    def _resolve_regexes(self, group_id: str, due: Iterable[str]) -> None:
+    def _resolve_regexes(self, group_id: str, due: Iterable[str], visible: Visible | None) -> None:
         """Resolves regular expressions, once the members that subscribe by them are written."""
         group = self.directory.find(group_id)
         if group is None:
             return
         now_ms = self.environment.clock.time_ms()
-        new_records, epoch = regexes.resolve(group, list(due), self.topics, now_ms)
+        new_records, epoch = regexes.resolve(group, list(due), self.topics, now_ms, visible)
         if epoch != group.epoch:
             group.refreshed(now_ms, epoch)
         self.environment.ledger.commit(group_id, new_records, log_failure(group_id, "resolved regular expressions"))

@@ -3,7 +3,7 @@
 Knows nothing of the wire.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from barnabas.errors import KafkaError
@@ -14,6 +14,10 @@ LEAVING = -1
 """The epoch of a member that leaves."""
 LEAVING_STATIC = -2
 """The epoch of a static member that leaves temporarily."""
+
+
+Visible = Callable[[Iterable[str]], frozenset[str]]
+"""Returns those of the topics that a member may see."""
 
 
 class Heartbeat(NamedTuple):
@@ -36,6 +40,8 @@ class Heartbeat(NamedTuple):
     """In Kafka's format: "/127.0.0.1"."""
     brings_id: bool = True
     """The member generates its id, as it does from version 1 on (KIP-1082). Before, it may ask for one."""
+    visible: Visible | None = None
+    """Returns the topics that the member may see of what a regular expression matches; None if it may see all."""
 
     @property
     def is_full(self) -> bool:

@@ -13,6 +13,7 @@ from barnabas.groups.assigning.regex import matching
 from barnabas.groups.consumer import records
 from barnabas.groups.consumer.group import ConsumerGroup, Counts
 from barnabas.groups.consumer.member import Member
+from barnabas.groups.consumer.messages import Visible
 from barnabas.groups.consumer.resolved_regex import UNRESOLVED, ResolvedRegex
 from barnabas.groups.consumer.subscriptions import Topics
 from barnabas.groups.java_hash import hash_code, hash_map_order, table_order, timeline_order
@@ -80,8 +81,13 @@ def change(
     return Change(has_changed, is_known, list(regexes) if is_due else ())
 
 
-def resolve(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_ms: int) -> tuple[list[Pair], int]:
-    """Returns the records of what the expressions match, and the group epoch after them."""
+def resolve(
+    group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_ms: int, visible: Visible | None = None
+) -> tuple[list[Pair], int]:
+    """Returns the records of what the expressions match, and the group epoch after them.
+
+    :param visible: returns the topics that the member that asks may see; None if it may see all
+    """
     image = topics.image()
     new_records: list[Pair] = []
     subscribed, has_changed = Counts(group.topics), False
@@ -93,6 +99,8 @@ def resolve(group: ConsumerGroup, regexes: Collection[str], topics: Topics, now_
         except InvalidRegularExpression as error:  # another broker has accepted it
             logger.warning("group %s: %s", group.group_id, error)
             found = frozenset()
+        if visible is not None:
+            found = visible(found)
         former = group.resolved.get(regex, UNRESOLVED).topics
         if found != former:
             has_changed = True

@@ -3,7 +3,7 @@
 Knows nothing of the wire, except that a topology has the form of its record.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from barnabas.errors import KafkaError
@@ -43,6 +43,8 @@ class Heartbeat(NamedTuple):
     shutdown_application: bool = False
     client_id: str = ""
     client_host: str = ""
+    creatable: Callable[[Iterable[str]], frozenset[str]] | None = None
+    """Returns the internal topics that the member may create; None if it may create all."""
     """In Kafka's format: "/127.0.0.1"."""
 
 

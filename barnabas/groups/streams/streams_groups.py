@@ -107,7 +107,12 @@ class StreamsGroups:
             group.shutdown_requested_by = request.member_id
         status = list(outcome.status)
         if outcome.configured.missing:
-            self._make_internal_topics(group, outcome.configured.missing, status)
+            missing = outcome.configured.missing
+            refused = () if request.creatable is None else sorted(missing.keys() - request.creatable(missing))
+            if refused:
+                _add_detail(status, f"Unauthorized to CREATE on topics {', '.join(refused)}.")
+            else:
+                self._make_internal_topics(group, missing, status)
         if group.shutdown_requested_by is not None:
             who = f"Streams group member {group.shutdown_requested_by}"
             detail = f"{who} encountered a fatal error and requested a shutdown for the entire application."
@@ -312,9 +317,7 @@ class StreamsGroups:
             del errors[name]
         failed = [f"{name} ({errors[name][0]})" for name in sorted(missing) if name in errors]
         if failed:
-            for at, each in enumerate(status):
-                if each.status is Status.MISSING_INTERNAL_TOPICS:
-                    status[at] = each._replace(detail=f"{each.detail}; Creation failed: {', '.join(failed)}.")
+            _add_detail(status, f"Creation failed: {', '.join(failed)}.")
         wanted = [
             TopicToMake(each.name, each.partitions, each.replication_factor or BROKERS_DEFAULT, each.configs)
             for name, each in missing.items()
@@ -369,3 +372,10 @@ class StreamsGroups:
 def _tasks(held: TasksWithEpochs) -> tuple[Tasks, Tasks, Tasks]:
     active = {subtopology: frozenset(partitions) for subtopology, partitions in held.active.items()}
     return active, held.standby, held.warmup
+
+
+def _add_detail(status: list[Problem], detail: str) -> None:
+    """Adds why internal topics are missing."""
+    for at, each in enumerate(status):
+        if each.status is Status.MISSING_INTERNAL_TOPICS:
+            status[at] = each._replace(detail=f"{each.detail}; {detail}")

@@ -1,6 +1,7 @@
 """The table: every scenario, by what it is about. Data only."""
 
 from . import (
+    acls,
     cluster,
     committed,
     configs,
@@ -53,6 +54,7 @@ SCENARIOS = [
     *edges.SCENARIOS,
     *features.SCENARIOS,
     *quotas.SCENARIOS,
+    *acls.SCENARIOS,
     *transactions.SCENARIOS,
     *transaction_lists.SCENARIOS,
     *transactional.SCENARIOS,
