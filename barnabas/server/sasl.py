@@ -23,6 +23,7 @@ from barnabas.errors import (
 )
 from barnabas.security.sasl.mechanism import Authenticated, AuthenticationRefused, Exchange
 from barnabas.security.sasl.mechanisms import Enabled, Surroundings, enabled
+from barnabas.security.tokens import SECRET_KEY
 from barnabas.server.connection import LastAnswer, Throttled
 from barnabas.server.dispatch import Buffers, Dispatcher, read_api_key
 from barnabas.wire.headers import read_request_header
@@ -60,7 +61,9 @@ class Gates:
     def __init__(self, broker: "Broker", listener_name: str) -> None:
         self._broker = broker
         self._listener_name = listener_name
-        self._around = Surroundings(ImageCredentials(lambda: broker.image), broker.random.randbytes)
+        random_bytes, secret_key = broker.random.randbytes, broker.config[SECRET_KEY]
+        credentials = ImageCredentials(lambda: broker.image, broker.clock, random_bytes, secret_key)
+        self._around = Surroundings(credentials, random_bytes)
         self._config = broker.config
         self._settings = self._read()
 
