@@ -19,7 +19,7 @@ def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> Lat
     later: Later[AddOffsetsToTxnResponse] = Later()
     broker, version = context.broker, context.api_version
 
-    def answer(error: type[KafkaError] | None) -> None:
+    def answer(error: KafkaError | None) -> None:
         later.resolve(AddOffsetsToTxnResponse(error_code=coordinators_code(error, version)))
 
     partition = TopicPartition(CONSUMER_OFFSETS, broker.coordinators.groups.partition_of(request.group_id))

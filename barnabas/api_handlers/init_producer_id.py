@@ -36,7 +36,7 @@ def init_producer_id(
     """
     version = context.api_version
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
-        return _response(InitResult(InvalidRequest), version)
+        return _response(InitResult(InvalidRequest()), version)
     producer_ids = context.broker.producer_ids
     later: Later[InitProducerIdResponse] = Later()
 
@@ -45,7 +45,7 @@ def init_producer_id(
 
     def available(error: KafkaError | None) -> None:
         if error is not None:  # retriable
-            answer(InitResult(CoordinatorLoadInProgress))
+            answer(InitResult(CoordinatorLoadInProgress()))
         elif request.transactional_id is None:
             answer(InitResult(None, producer_ids.next(), FIRST_EPOCH))
         else:

@@ -33,14 +33,15 @@ def code_of(error: KafkaError | None) -> int:
     return NONE if error is None else error.code
 
 
-def coordinators_code(error: type[KafkaError] | None, version: int, *, fenced_since: int = 2) -> int:
+def coordinators_code(error: KafkaError | None, version: int, *, fenced_since: int = 2) -> int:
     """Returns the code of a transaction coordinator's error in that version of the request, 0 for none.
 
     :param fenced_since: the version from which on clients know PRODUCER_FENCED (KIP-588)
     """
     if error is None:
         return NONE
-    return InvalidProducerEpoch.code if error is ProducerFenced and version < fenced_since else error.code
+    is_unknown = isinstance(error, ProducerFenced) and version < fenced_since
+    return InvalidProducerEpoch.code if is_unknown else error.code
 
 
 def message_of(error: KafkaError | None) -> str | None:

@@ -43,7 +43,7 @@ def answer(broker: Broker, session: Session, request: Request, version: int, don
         response = error_response(request, error, version)
     except CloseConnection as error:
         logger.warning("Cannot answer a request of this node: %s", error)
-        done(None, NetworkException)
+        done(None, NetworkException())
         return
     except Exception:
         logger.exception(

@@ -222,11 +222,11 @@ def when_safe(response: ProduceResponse, unsafe: list[Unsafe], acks: int, contex
     broker, version, listener = context.broker, context.api_version, context.session.listener
     waiting = len(unsafe)
 
-    def done(partition: Partition, answer: Answer, error: type[KafkaError] | None) -> None:
+    def done(partition: Partition, answer: Answer, error: KafkaError | None) -> None:
         nonlocal waiting
         if error is not None:
             answer.error_code, answer.base_offset = error.code, -1
-            if version >= NAMES_LEADER and error is NotLeaderOrFollower:
+            if version >= NAMES_LEADER and isinstance(error, NotLeaderOrFollower):
                 set_leader(answer, partition)
                 name_leaders(response, broker, listener)
         waiting -= 1

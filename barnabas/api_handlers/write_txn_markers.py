@@ -22,7 +22,7 @@ Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 TopicResult = Result.WritableTxnMarkerTopicResult
 PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
 
-Outcomes = dict[int, dict[TopicPartition, type[KafkaError] | None]]
+Outcomes = dict[int, dict[TopicPartition, KafkaError | None]]
 """Errors by producer id and partition. Of two for the same partition the last one counts."""
 
 
@@ -90,7 +90,7 @@ def response(outcomes: Outcomes) -> WriteTxnMarkersResponse:
     )
 
 
-def topics(errors: Mapping[TopicPartition, type[KafkaError] | None]) -> list[TopicResult]:
+def topics(errors: Mapping[TopicPartition, KafkaError | None]) -> list[TopicResult]:
     found: dict[str, list[PartitionResult]] = {}
     for (topic, index), error in errors.items():
         code = NONE if error is None else error.code

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
+from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment
 from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
 from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
@@ -104,7 +104,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
         context.append(
             batch,
             now_ms,
-            with_instances(written),
+            written,
             by_coordinator=producer is not None,
             appended=None if appended is None else lambda offset: appended(),
         )

@@ -10,7 +10,7 @@ from barnabas.broker.environment import NodeEnvironment
 from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.replication.partition import Partition
-from barnabas.coordinators.environment import Done, Environment
+from barnabas.coordinators.environment import Environment
 from barnabas.errors import CoordinatorNotAvailable, KafkaError, TopicAlreadyExists
 from barnabas.groups.java_hash import partition_of
 from barnabas.log_limit import LogLimit
@@ -19,11 +19,6 @@ logger = logging.getLogger(__name__)
 
 BASE_SEQUENCE = 0
 """The base sequence of all batches of the group and the share coordinator."""
-
-
-def with_instances(written: Callable[[KafkaError | None], object]) -> Done:
-    """Returns a callback for the kind of an error, which calls ``written`` with an instance."""
-    return lambda error: written(None if error is None else error())
 
 
 def runtime_environment(node: NodeEnvironment, topic: str, load_buffer_size: str) -> Environment:

@@ -41,11 +41,11 @@ class MarkerSender:
         image = self._image()
         brokers = image.brokers
         by_leader: dict[int, list[TopicPartition]] = {}
-        errors: dict[TopicPartition, type[KafkaError] | None] = {}
+        errors: dict[TopicPartition, KafkaError | None] = {}
         for each in partitions:
             known = image.partition(*each)
             if known is None:
-                errors[each] = UnknownTopicOrPartition
+                errors[each] = UnknownTopicOrPartition()
                 continue
             led = by_leader.get(known.leader)
             if led is not None:
@@ -53,7 +53,7 @@ class MarkerSender:
             elif known.leader in brokers and not brokers[known.leader].fenced:
                 by_leader[known.leader] = [each]
             else:
-                errors[each] = LeaderNotAvailable
+                errors[each] = LeaderNotAvailable()
         if errors:
             done(errors)
         for leader, led in by_leader.items():
@@ -65,7 +65,7 @@ class MarkerSender:
         partitions: Sequence[TopicPartition],
         done: Done,
         response: WriteTxnMarkersResponse | None,
-        error: type[KafkaError] | None,
+        error: KafkaError | None,
     ) -> None:
         if response is None:
             done(dict.fromkeys(partitions, error))
@@ -79,11 +79,11 @@ class MarkerSender:
         }
         done({each: self._error(each, codes.get(each, UnknownServerError.code)) for each in partitions})
 
-    def _error(self, partition: TopicPartition, code: int) -> type[KafkaError] | None:
+    def _error(self, partition: TopicPartition, code: int) -> KafkaError | None:
         error = error_of(code)
-        if error is UnknownTopicOrPartition and self._image().partition(*partition) is not None:
+        if isinstance(error, UnknownTopicOrPartition) and self._image().partition(*partition) is not None:
             # The leader's log directory is offline, or its metadata is stale: the transaction may still be open there.
-            return KafkaStorageError
+            return KafkaStorageError()
         return error
 
 

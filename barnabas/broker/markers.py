@@ -73,20 +73,20 @@ def write_markers(
     """
     now_ms = node.clock.time_ms()
     batch = end_marker(marker, now_ms)
-    errors: dict[TopicPartition, type[KafkaError] | None] = {}
+    errors: dict[TopicPartition, KafkaError | None] = {}
     unsafe: list[tuple[TopicPartition, Partition, int]] = []
     for place in partitions:
         partition = node.partitions.get(place)
         if partition is None or partition.log.is_offline:
-            errors[place] = UnknownTopicOrPartition
+            errors[place] = UnknownTopicOrPartition()
             continue
         if place.topic == CONSUMER_OFFSETS and not node.coordinators.groups.is_active(place.partition):
-            errors[place] = NotLeaderOrFollower  # its group coordinator is still loading, and the sender retries
+            errors[place] = NotLeaderOrFollower()  # its group coordinator is still loading, and the sender retries
             continue
         try:
             last_offset = _append(partition, marker, batch, now_ms)
         except KafkaError as error:
-            errors[place] = type(error)
+            errors[place] = error
             continue
         errors[place] = None
         if place.topic == CONSUMER_OFFSETS:
@@ -117,12 +117,12 @@ def _append(partition: Partition, marker: Marker, batch: RecordBatch, now_ms: in
 
 def _when_safe(
     unsafe: Sequence[tuple[TopicPartition, Partition, int]],
-    errors: dict[TopicPartition, type[KafkaError] | None],
+    errors: dict[TopicPartition, KafkaError | None],
     done: Callable[[PartitionErrors], object],
 ) -> None:
     waiting = len(unsafe)
 
-    def safe(place: TopicPartition, error: type[KafkaError] | None) -> None:
+    def safe(place: TopicPartition, error: KafkaError | None) -> None:
         nonlocal waiting
         errors[place] = error
         waiting -= 1

@@ -269,19 +269,19 @@ class Persister:
         attempt: Attempt,
         keys: Mapping[str, TopicPartition],
         response: FindCoordinatorResponse | None,
-        error: type[KafkaError] | None,
+        error: KafkaError | None,
     ) -> None:
         if response is None:
-            self._settle(attempt, dict.fromkeys(keys.values(), Outcome((error or UnknownServerError)())))
+            self._settle(attempt, dict.fromkeys(keys.values(), Outcome(error or UnknownServerError())))
             return
         failures: Outcomes = {}
         for coordinator in response.coordinators:
             partition = keys[coordinator.key]
-            error = error_of(coordinator.error_code)
+            error = error_of(coordinator.error_code, coordinator.error_message)
             if error is None:
                 self._channel(coordinator.node_id, attempt.call.rpc).send(attempt.of([partition]))
             else:
-                failures[partition] = Outcome(_instance(error, coordinator.error_message))
+                failures[partition] = Outcome(error)
         self._settle(attempt, failures)
 
     def _channel(self, node_id: int, rpc: Rpc) -> "Channel":
@@ -325,7 +325,7 @@ class Channel:
     def __init__(
         self,
         rpc: Rpc,
-        send: Callable[[Request, Callable[[Any, type[KafkaError] | None], object]], object],
+        send: Callable[[Request, Callable[[Any, KafkaError | None], object]], object],
         settle: Callable[[Attempt, Outcomes], object],
     ) -> None:
         self._rpc = rpc
@@ -371,10 +371,10 @@ class Channel:
         self._queue = left
         return taken
 
-    def _received(self, attempts: Sequence[Attempt], response: Any, error: type[KafkaError] | None) -> None:
+    def _received(self, attempts: Sequence[Attempt], response: Any, error: KafkaError | None) -> None:
         self._is_busy = False
         found = {} if response is None else self._outcomes(response)
-        missing = Outcome((error or UnknownServerError)())
+        missing = Outcome(error or UnknownServerError())
         try:
             for attempt in attempts:
                 self._settle(attempt, {each: found.get(each, missing) for each in attempt.partitions})
@@ -385,14 +385,7 @@ class Channel:
         outcomes: Outcomes = {}
         for topic in response.results:
             for result in topic.partitions:
-                error = error_of(result.error_code)
-                if error is None:
-                    outcome = Outcome(None, state=self._rpc.state(result))
-                else:
-                    outcome = Outcome(_instance(error, result.error_message))
+                error = error_of(result.error_code, result.error_message)
+                outcome = Outcome(None, state=self._rpc.state(result)) if error is None else Outcome(error)
                 outcomes[topic.topic_id, result.partition] = outcome
         return outcomes
-
-
-def _instance(error: type[KafkaError], message: str | None) -> KafkaError:
-    return error(message) if message else error()

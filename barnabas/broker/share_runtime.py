@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment, with_instances
+from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment
 from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import SHARE_GROUP_STATE
 from barnabas.coordinators.runtime import CoordinatorRuntime
@@ -62,7 +62,7 @@ class ShareRuntime(CoordinatorRuntime[ShareShard]):
             base_sequence=BASE_SEQUENCE,
             compression=Compression(self._node.config["share.coordinator.state.topic.compression.codec"]),
         )
-        context.append(batch, now_ms, with_instances(written), appended=appended)
+        context.append(batch, now_ms, written, appended=appended)
 
     @staticmethod
     def _prune(context: ShardContext[ShareShard], offset: int) -> None:

@@ -152,7 +152,7 @@ class AddPartitionsToTxn:
         node, producer = self._node, self._producer
         coordinator = coordinator_of(node.image, TRANSACTION_STATE, producer.transactional_id)
         if coordinator is None:
-            self._answered_alike(CoordinatorNotAvailable)
+            self._answered_alike(CoordinatorNotAvailable())
         else:
             is_verification = self._operation is not Operation.ADD_PARTITION
             node.peers.send(coordinator, _request(producer, self._verifications, is_verification), self._received)
@@ -173,14 +173,14 @@ class AddPartitionsToTxn:
             bumps_epoch=self._operation is Operation.ADD_PARTITION,
         )
 
-    def _received(self, response: AddPartitionsToTxnResponse | None, error: type[KafkaError] | None) -> None:
+    def _received(self, response: AddPartitionsToTxnResponse | None, error: KafkaError | None) -> None:
         if response is None:
-            self._answered_alike(NetworkException if error is RequestTimedOut else error)
+            self._answered_alike(NetworkException() if isinstance(error, RequestTimedOut) else error)
             return
         if response.error_code:
             # The client must not see an authorization error of this broker.
             refusal = error_of(response.error_code)
-            self._answered_alike(InvalidTxnState if refusal is ClusterAuthorizationFailed else refusal)
+            self._answered_alike(InvalidTxnState() if isinstance(refusal, ClusterAuthorizationFailed) else refusal)
             return
         self._answered({
             TopicPartition(topic.name, each.partition_index): error_of(each.partition_error_code)
@@ -189,14 +189,15 @@ class AddPartitionsToTxn:
             for each in topic.results_by_partition
         })  # fmt: skip
 
-    def _answered_alike(self, error: type[KafkaError] | None) -> None:
+    def _answered_alike(self, error: KafkaError | None) -> None:
         self._answered(dict.fromkeys(self._verifications, error))
 
     def _answered(self, answers: PartitionErrors) -> None:
         if self._is_cancelled:
             return
         node, operation = self._node, self._operation
-        if ConcurrentTransactions in answers.values() and node.clock.time_ms() < self._until_ms:
+        is_concurrent = any(isinstance(error, ConcurrentTransactions) for error in answers.values())
+        if is_concurrent and node.clock.time_ms() < self._until_ms:
             node.scheduler.call_later(node.config[RETRY_BACKOFF_MS] / 1000, self.ask)
             return
         for place, error in answers.items():
@@ -241,15 +242,17 @@ def _request(
     )
 
 
-def write_error(error: type[KafkaError], operation: Operation) -> KafkaError:
+def write_error(error: KafkaError, operation: Operation) -> KafkaError:
     """Returns the coordinator's error as one that the client of a write expects, with Apache Kafka's text."""
-    if error is ProducerFenced:
+    if isinstance(error, ProducerFenced):
         return InvalidProducerEpoch()
-    if error is InvalidTxnState or (error is TransactionAbortable and operation is Operation.DEFAULT_ERROR):
+    is_unknown_to_client = isinstance(error, TransactionAbortable) and operation is Operation.DEFAULT_ERROR
+    if isinstance(error, InvalidTxnState) or is_unknown_to_client:
         return InvalidTxnState("Partition was not added to the transaction")
-    if issubclass(error, UNREACHABLE) or (error is ConcurrentTransactions and operation is not Operation.ADD_PARTITION):
-        name = re.sub("(?<=[a-z])(?=[A-Z])", "_", error.__name__).upper()
+    is_concurrent = isinstance(error, ConcurrentTransactions) and operation is not Operation.ADD_PARTITION
+    if isinstance(error, UNREACHABLE) or is_concurrent:
+        name = re.sub("(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).upper()
         return NotEnoughReplicas(
             f"Unable to verify the partition has been added to the transaction. Underlying error: {name}"
         )
-    return error()
+    return error

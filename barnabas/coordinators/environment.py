@@ -14,7 +14,7 @@ from barnabas.records.batch import RecordBatch
 ACKS_ALL: Final = -1
 """A coordinator's records are safe when all in-sync replicas have them."""
 
-Done = Callable[[type[KafkaError] | None], object]
+Done = Callable[[KafkaError | None], object]
 """Called once, at once or later, with None or with the error."""
 
 

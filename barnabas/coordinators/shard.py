@@ -39,7 +39,12 @@ COORDINATOR_ERRORS: dict[type[KafkaError], type[KafkaError]] = {
     MessageTooLarge: UnknownServerError,
     RecordListTooLarge: UnknownServerError,
 }
-"""Errors of the partition as a client is told them: it knows the coordinator, not the coordinator's partition."""
+"""The coordinator's errors for errors of its partition, which clients know nothing of."""
+
+
+def coordinators_error(error: KafkaError) -> KafkaError:
+    """Returns the coordinator's error for an error of its partition, without the text, which is about the partition."""
+    return COORDINATOR_ERRORS.get(type(error), type(error))()
 
 
 class Shard(Protocol):
@@ -138,7 +143,7 @@ class ShardContext(Generic[S]):
         :param by_coordinator: the batch is of a producer whose sequences the coordinator does not know
         """
         if self.state is not State.ACTIVE:
-            written(NotCoordinator)
+            written(NotCoordinator())
             return
         try:
             last_offset = self.partition.append(
@@ -146,7 +151,7 @@ class ShardContext(Generic[S]):
             ).last_offset
         except KafkaError as error:
             logger.warning("%s: cannot append: %s", self, error)
-            written(COORDINATOR_ERRORS.get(type(error), type(error)))
+            written(coordinators_error(error))
             return
         if appended is not None:
             appended(last_offset)
@@ -157,13 +162,13 @@ class ShardContext(Generic[S]):
         if self.state is State.ACTIVE:
             self._when_safe(self.partition.log.log_end_offset, done)
         else:
-            done(NotCoordinator)
+            done(NotCoordinator())
 
     def _when_safe(self, offset: int, done: Done) -> None:
-        def told(error: type[KafkaError] | None) -> None:
+        def safe(error: KafkaError | None) -> None:
             if self.state is not State.ACTIVE:
-                done(NotCoordinator)
+                done(NotCoordinator())
             else:
-                done(None if error is None else COORDINATOR_ERRORS.get(error, error))
+                done(None if error is None else coordinators_error(error))
 
-        self.partition.when_safe(offset, ACKS_ALL, told)
+        self.partition.when_safe(offset, ACKS_ALL, safe)

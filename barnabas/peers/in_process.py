@@ -42,7 +42,7 @@ class InProcessPeers:
     def send(self, node_id: int, request: Request, done: Done) -> None:
         node = self._nodes.get(node_id)
         if node is None:
-            done(None, NetworkException)
+            done(None, NetworkException())
             return
         version = node.newest_version(request)
         if self._encodes:
@@ -51,7 +51,7 @@ class InProcessPeers:
         node.answer(request, version, done)
 
 
-def _decoded(done: Done, version: int, response: Response | None, error: type[KafkaError] | None) -> None:
+def _decoded(done: Done, version: int, response: Response | None, error: KafkaError | None) -> None:
     if response is not None:
         response = type(response).decode(response.encode(version=version), version=version)
     done(response, error)

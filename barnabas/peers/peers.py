@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from barnabas.errors import NONE, KafkaError, UnknownServerError
 from barnabas.wire.message import Request
 
-Done = Callable[[Any, type[KafkaError] | None], object]
+Done = Callable[[Any, KafkaError | None], object]
 """Called once with the response and None; or with None and an error, if there is no response.
 
 The errors: NETWORK_EXCEPTION (the node cannot be reached, or has closed the connection), REQUEST_TIMED_OUT (it has not
@@ -25,6 +25,9 @@ class Peers(Protocol):
         """Sends the request, in the newest version that both nodes know; ``done`` is called at once, or later."""
 
 
-def error_of(code: int) -> type[KafkaError] | None:
-    """Returns the error with that code, None for 0; UnknownServerError where there is no such error."""
-    return None if code == NONE else KafkaError.by_code.get(code, UnknownServerError)
+def error_of(code: int, message: str | None = None) -> KafkaError | None:
+    """Returns the error with that code and text, None for 0; UnknownServerError where there is no such error."""
+    if code == NONE:
+        return None
+    kind = KafkaError.by_code.get(code, UnknownServerError)
+    return kind(message) if message else kind()

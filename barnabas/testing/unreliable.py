@@ -55,7 +55,7 @@ class UnreliablePeers:
         else:
             self._peers.send(node_id, request, partial(self._answered, node_id, done))
 
-    def _answered(self, node_id: int, done: Done, response: Any, error: type[KafkaError] | None) -> None:
+    def _answered(self, node_id: int, done: Done, response: Any, error: KafkaError | None) -> None:
         if self._is_lost(node_id):
             self._fail(done)
         else:
@@ -70,6 +70,6 @@ class UnreliablePeers:
     def _fail(self, done: Done) -> None:
         self.lost += 1
         if self._random.random() < 0.5:
-            self._later(partial(done, None, NetworkException))
+            self._later(partial(done, None, NetworkException()))
         else:
-            self._scheduler.call_later(self.timeout_s, done, None, RequestTimedOut)
+            self._scheduler.call_later(self.timeout_s, done, None, RequestTimedOut())

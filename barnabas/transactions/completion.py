@@ -29,13 +29,13 @@ logger = logging.getLogger(__name__)
 SHORTEST_WAIT, LONGEST_WAIT = 0.1, 3.2
 """Seconds until all failed writes are retried, doubled each time."""
 
-NOT_NEEDED = frozenset({
+NOT_NEEDED = (
     UnknownTopicOrPartition,  # it was deleted
     UnsupportedForMessageFormat,  # it cannot have records of a transaction
     UnsupportedVersion,
     InvalidProducerEpoch,  # it knows a later epoch, and has ended what was open before
     ProducerFenced,
-})  # fmt: skip
+)
 """After these errors a partition needs no marker."""
 
 
@@ -80,7 +80,7 @@ class Completion:
             if transaction.completing is not None:
                 gone = [each for each in transaction.facts.partitions if each.topic in topics]
                 if gone:
-                    self._answered(transaction, transaction.completing, dict.fromkeys(gone, UnknownTopicOrPartition))
+                    self._answered(transaction, transaction.completing, dict.fromkeys(gone, UnknownTopicOrPartition()))
 
     # ---------------------------------------------------------------- markers
 
@@ -107,7 +107,7 @@ class Completion:
                 continue
             if error is None:
                 del remaining[partition]
-            elif error is TransactionCoordinatorFenced:
+            elif isinstance(error, TransactionCoordinatorFenced):
                 logger.warning(
                     "%s: %s-%d has a marker of a later coordinator, which completes the transaction",
                     transaction.transactional_id,
@@ -115,8 +115,10 @@ class Completion:
                 )
                 self.forget(transaction)
                 return
-            elif error in NOT_NEEDED:
-                logger.info("%s: %s-%d needs no marker: %s", transaction.transactional_id, *partition, error.__name__)
+            elif isinstance(error, NOT_NEEDED):
+                logger.info(
+                    "%s: %s-%d needs no marker: %s", transaction.transactional_id, *partition, type(error).__name__
+                )
                 del remaining[partition]
             else:
                 late.append(partition)
@@ -133,16 +135,16 @@ class Completion:
         assert target is not None
         self._late.pop(transaction, None)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 transaction.completing = None
-            elif error is NotCoordinator:
+            elif isinstance(error, NotCoordinator):
                 self.forget(transaction)
             else:
                 logger.warning(
                     "%s: cannot write that the transaction is complete: %s",
                     transaction.transactional_id,
-                    error.__name__,
+                    type(error).__name__,
                 )
                 transaction.pending = target.state
                 self._retry(transaction, ())

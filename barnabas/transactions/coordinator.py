@@ -59,7 +59,7 @@ class TransactionCoordinator:
                 raise InvalidTransactionTimeout
             shard = self._shards.shard(ask.transactional_id)
         except KafkaError as error:
-            reply(InitResult(type(error)))
+            reply(InitResult(error))
         else:
             shard.init_producer_id(ask, reply)
 
@@ -89,7 +89,7 @@ class TransactionCoordinator:
         try:
             shard = self._shard(producer.transactional_id)
         except KafkaError as error:
-            reply(type(error))
+            reply(error)
         else:
             shard.add_partitions(producer, partitions, reply, client_version=client_version)
 
@@ -101,7 +101,7 @@ class TransactionCoordinator:
         try:
             shard = self._shard(producer.transactional_id)
         except KafkaError as error:
-            return dict.fromkeys(partitions, type(error))
+            return dict.fromkeys(partitions, error)
         return shard.verify_partitions(producer, partitions)
 
     def end(self, producer: ProducerIdentity, is_commit: bool, reply: EndReply, *, client_version: int = 0) -> None:
@@ -112,7 +112,7 @@ class TransactionCoordinator:
         try:
             shard = self._shard(producer.transactional_id)
         except KafkaError as error:
-            reply(EndResult(type(error)))
+            reply(EndResult(error))
         else:
             shard.end(producer, is_commit, reply, client_version=client_version)
 

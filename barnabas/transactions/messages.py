@@ -70,7 +70,7 @@ class InitProducer(NamedTuple):
 class InitResult(NamedTuple):
     """The result of an :class:`InitProducer`."""
 
-    error: type[KafkaError] | None
+    error: KafkaError | None
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
 
@@ -78,7 +78,7 @@ class InitResult(NamedTuple):
 class EndResult(NamedTuple):
     """The result of an EndTxn: the id and epoch to go on with, which clients get from version 5 on."""
 
-    error: type[KafkaError] | None
+    error: KafkaError | None
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
 
@@ -112,9 +112,9 @@ class Listing(NamedTuple):
     transactions: Sequence[ListedTransaction]
 
 
-PartitionErrors = Mapping[TopicPartition, type[KafkaError] | None]
+PartitionErrors = Mapping[TopicPartition, KafkaError | None]
 
-Written = Callable[[type[KafkaError] | None], object]
+Written = Callable[[KafkaError | None], object]
 Write = Callable[[str, Record, Written], object]
 """Appends a record of a transactional id. The callback gets None when it is safe, or the error: at once, or later."""
 
@@ -122,5 +122,5 @@ SendMarkers = Callable[[Marker, Sequence[TopicPartition], Callable[[PartitionErr
 """Sends a marker to partitions. The callback is called with the results of some of them, as they arrive."""
 
 InitReply = Callable[[InitResult], object]
-ErrorReply = Callable[[type[KafkaError] | None], object]
+ErrorReply = Callable[[KafkaError | None], object]
 EndReply = Callable[[EndResult], object]

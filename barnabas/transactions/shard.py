@@ -109,14 +109,14 @@ class TransactionShard:
             transaction = self._find_or_create(ask)
             self._check_producer(ask, transaction)
             if transaction.state is State.ONGOING:
-                self._fence(transaction, lambda error: reply(InitResult(error or ConcurrentTransactions)))
+                self._fence(transaction, lambda error: reply(InitResult(error or ConcurrentTransactions())))
                 return
             facts = self._renewed(ask, transaction)
         except KafkaError as error:
-            reply(InitResult(type(error)))
+            reply(InitResult(error))
             return
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             reply(InitResult(None, facts.producer_id, facts.producer_epoch) if error is None else InitResult(error))
 
         self._writer.write(transaction, facts, written)
@@ -188,15 +188,15 @@ class TransactionShard:
         try:
             transaction = self._of(producer)
         except KafkaError as error:
-            reply(type(error))
+            reply(error)
             return
         facts = transaction.facts
         if transaction.pending is not None or facts.state in DECIDED:
-            reply(ConcurrentTransactions)
+            reply(ConcurrentTransactions())
         elif facts.state is State.ONGOING and all(each in facts.partitions for each in partitions):
             reply(None)
         elif not self._can_keep(client_version):
-            reply(UnsupportedVersion)
+            reply(UnsupportedVersion())
         else:
             self._writer.write(transaction, transaction.add(partitions, client_version, self._clock.time_ms()), reply)
 
@@ -210,8 +210,8 @@ class TransactionShard:
             if facts.state in DECIDED:
                 raise ConcurrentTransactions
         except KafkaError as error:
-            return dict.fromkeys(partitions, type(error))
-        return {each: None if each in facts.partitions else TransactionAbortable for each in partitions}
+            return dict.fromkeys(partitions, error)
+        return {each: None if each in facts.partitions else TransactionAbortable() for each in partitions}
 
     def _of(self, producer: ProducerIdentity) -> Transaction:
         """Returns the producer's transactional id. :raises KafkaError: it is not that producer's"""
@@ -248,14 +248,14 @@ class TransactionShard:
             elif verdict is Verdict.DONE:
                 reply(_ended(facts, client_version))
             else:
-                reply(EndResult(verdict))
+                reply(EndResult(verdict()))
         except KafkaError as error:
-            reply(EndResult(type(error)))
+            reply(EndResult(error))
 
     def _end(self, transaction: Transaction, is_commit: bool, client_version: int, reply: EndReply) -> None:
         decided = self._decided(transaction, is_commit, client_version)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 reply(_ended(self._completion.begin(transaction), client_version))
             else:
@@ -270,7 +270,7 @@ class TransactionShard:
             transaction.fence()
         decided = self._decided(transaction, False, version)
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             if error is None:
                 self._completion.begin(transaction)
             elif version < EPOCH_RISES:
@@ -328,7 +328,7 @@ class TransactionShard:
             try:
                 self._fence(transaction, failed)
             except KafkaError as error:  # no producer id is available
-                failed(type(error))
+                failed(error)
 
     def remove_expired(self) -> None:
         """Writes a tombstone for each transactional id that was not used for transactional.id.expiration.ms."""
@@ -344,7 +344,7 @@ class TransactionShard:
     def _expire(self, transaction: Transaction) -> None:
         transactional_id = transaction.transactional_id
 
-        def written(error: type[KafkaError] | None) -> None:
+        def written(error: KafkaError | None) -> None:
             _log_failure(transactional_id, "cannot write the tombstone of an expired id")(error)
             if error is None and self._transactions.get(transactional_id) is transaction:
                 logger.info("%s: expired", transactional_id)
@@ -404,7 +404,7 @@ class TransactionShard:
         for transaction in transactions:
             self._completion.forget(transaction)
             if transaction.writing is not None:
-                transaction.writing(NotCoordinator)
+                transaction.writing(NotCoordinator())
 
     def topics_deleted(self, topics: Iterable[str]) -> None:
         """Stops waiting for markers in partitions of these topics."""
@@ -419,8 +419,8 @@ def _ended(facts: Facts, client_version: int) -> EndResult:
 
 
 def _log_failure(transactional_id: str, what: str) -> ErrorReply:
-    def written(error: type[KafkaError] | None) -> None:
+    def written(error: KafkaError | None) -> None:
         if error is not None:
-            logger.warning("%s: %s: %s", transactional_id, what, error.__name__)
+            logger.warning("%s: %s: %s", transactional_id, what, type(error).__name__)
 
     return written

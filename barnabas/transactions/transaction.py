@@ -77,7 +77,7 @@ class Transaction:
         self.facts = facts
         self.pending: State | None = None
         """The state that is being written. Other changes have to wait."""
-        self.writing: Callable[[type[KafkaError] | None], object] | None = None
+        self.writing: Callable[[KafkaError | None], object] | None = None
         """Called when the record that is being written is safe, or with the error."""
         self.completing: Facts | None = None
         """The facts after its markers are written, while they are being written."""

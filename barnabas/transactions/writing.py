@@ -22,7 +22,7 @@ class Writing:
         self._facts = facts
         self._then = then
 
-    def __call__(self, error: type[KafkaError] | None) -> None:
+    def __call__(self, error: KafkaError | None) -> None:
         transaction = self._transaction
         if transaction.writing is not self:
             return  # the shard was unloaded, and whoever waited has been answered

@@ -43,7 +43,7 @@ class TransactionalNode:
         told = []
         for _ in range(2):  # the transaction before is aborted first
             self.broker.transactions.init_producer_id(InitProducer("x", 60_000), told.append)
-            if told and told[-1].error is not ConcurrentTransactions:
+            if told and not isinstance(told[-1].error, ConcurrentTransactions):
                 break
         if told and told[-1].error is None:
             self.producer = Producer(told[-1].producer_id, told[-1].producer_epoch)

@@ -11,6 +11,7 @@ from barnabas.log.files import MemoryFiles
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
+from tests.kinds import kind
 from tests.submitting import create_topic, ready
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -73,7 +74,7 @@ class Life:
         told = []
         marker = Marker(producer.id, producer.epoch, 0, is_commit, 1)
         place = TopicPartition(CONSUMER_OFFSETS, self.broker.coordinators.groups.partition_of(group_id))
-        write_markers(self.broker, marker, [place], lambda errors: told.append(errors[place]))
+        write_markers(self.broker, marker, [place], lambda errors: told.append(kind(errors[place])))
         return told
 
     def join(self, group_id="g"):

@@ -20,6 +20,7 @@ from barnabas.records.record import records_of
 from barnabas.transactions.messages import Marker, TopicPartition
 from tests.broker.opening import opened
 from tests.held import Held
+from tests.kinds import kind
 from tests.submitting import create_topic
 
 T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
@@ -78,7 +79,7 @@ class Node:
         told = []
         write_markers(self.broker, marker, places, told.append)
         (errors,) = told
-        return list(errors.values())
+        return list(map(kind, errors.values()))
 
     def batches(self, place: TopicPartition) -> list[RecordBatch]:
         log = self.broker.partition(*place).log
@@ -190,7 +191,12 @@ def test_it_is_said_to_be_there_when_the_disk_has_it(failing):
     node = Node(flush_messages="1")
     node.broker.log_manager.housekeeping._background = held = Held()
     told = []
-    write_markers(node.broker, commit(), [T0, MISSING, T1], told.append)
+    write_markers(
+        node.broker,
+        commit(),
+        [T0, MISSING, T1],
+        lambda errors: told.append({each: kind(error) for each, error in errors.items()}),
+    )
     assert told == []
     held.go_on(failing)
     expected = None if failing is None else KafkaStorageError

@@ -64,7 +64,7 @@ class FakeRuntime:
         self._shards[index].loaded()
 
     def kill(self, index: int = 0) -> None:
-        """Nobody hears of it any more, nor is told."""
+        """Removes the shard, as a crash does: callbacks are not called any more."""
         self._shards.pop(index)
         self._active.discard(index)
         self._deadlines.pop(index).close()
@@ -87,4 +87,4 @@ class FakeRuntime:
     def guarded(self, written: Callable[[Any], object], index: int = 0) -> Callable[[Any], object]:
         """Returns ``written``, which gets NOT_COORDINATOR once the shard is given up, as a ``ShardContext`` has it."""
         shard = self._shards.get(index)
-        return lambda error: written(error if self._shards.get(index) is shard else NotCoordinator)
+        return lambda error: written(error if self._shards.get(index) is shard else NotCoordinator())

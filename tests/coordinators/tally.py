@@ -23,6 +23,7 @@ from barnabas.log.partition_log import LogServices, PartitionLog
 from barnabas.log.recovery import open_log
 from barnabas.records.builder import build_batch
 from barnabas.records.validation import ProducePolicy
+from tests.kinds import kind
 
 NUMBER = struct.Struct(">q")
 IMAGE = PartitionImage((1,), (1,), (), (), leader=1, leader_epoch=0, partition_epoch=0, directories=(bytes(16),))
@@ -36,7 +37,7 @@ class Tally:
         self.clock = clock
         self.sums: dict[str, int] = {}
         self.pending: dict[int, list[tuple[str, int]]] = {}
-        self.waiting: list[Callable[[type[KafkaError]], object]] = []
+        self.waiting: list[Callable[[KafkaError], object]] = []
         self.deadlines: dict[str, Deadline] = {}
         self.replayed: list[int] = []
         self.has_started = False
@@ -69,7 +70,7 @@ class Tally:
     def unloaded(self) -> None:
         self.sums.clear()
         for answer in self.waiting:
-            answer(NotCoordinator)
+            answer(NotCoordinator())
 
     # ------------------------------------------------------------ commands
 
@@ -184,7 +185,7 @@ class Node:
             shard = self.runtime.shard(key)
         except KafkaError as error:
             return [type(error)]
-        shard.add(key, number, told.append)
+        shard.add(key, number, lambda error: told.append(kind(error)))
         return told
 
     def sums(self, index: int) -> dict[str, int] | type[KafkaError]:

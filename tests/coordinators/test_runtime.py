@@ -17,6 +17,7 @@ from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, control_key
 from tests.coordinators.tally import NUMBER, Node
+from tests.kinds import kind
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_a_shard_that_loads_goes_on_in_a_later_epoch(node):
 def test_transactions_are_replayed_with_their_ends(node):
     node.elect(0)
     partition = node.partitions[0]
-    for producer_id, kind in ((7, ControlRecordType.COMMIT), (8, ControlRecordType.ABORT), (9, None)):
+    for producer_id, control_type in ((7, ControlRecordType.COMMIT), (8, ControlRecordType.ABORT), (9, None)):
         batch = build_batch(
             [(b"0:a", NUMBER.pack(producer_id), 0)],
             producer_id=producer_id,
@@ -133,9 +134,9 @@ def test_transactions_are_replayed_with_their_ends(node):
             is_transactional=True,
         )
         partition.append(RecordBatch.parse(batch), 0, by_coordinator=True)
-        if kind is not None:
+        if control_type is not None:
             marker = build_batch(
-                [(control_key(kind), bytes(6), 0)],
+                [(control_key(control_type), bytes(6), 0)],
                 producer_id=producer_id,
                 producer_epoch=0,
                 is_control=True,
@@ -155,7 +156,7 @@ def test_transactions_are_replayed_with_their_ends(node):
 def test_a_shard_that_is_resigned_is_told_while_others_go_on(node):
     node.elect(0, 1)
     told = []
-    node.runtime.shard("0:").waiting.append(told.append)
+    node.runtime.shard("0:").waiting.append(lambda error: told.append(kind(error)))
     node.add("0:a", 1)
     node.add("1:a", 2)
     node.resign(0)
@@ -187,9 +188,9 @@ def test_what_still_holds_a_shard_cannot_write(node):
     node.resign(0)
     node.elect(0)
     end = node.log(0).log_end_offset
-    shard.add("0:a", 1, told.append)
+    shard.add("0:a", 1, lambda error: told.append(kind(error)))
     assert told == [NotCoordinator]
-    shard.context.when_safe(told.append)
+    shard.context.when_safe(lambda error: told.append(kind(error)))
     assert told == [NotCoordinator, NotCoordinator]
     assert node.log(0).log_end_offset == end
 

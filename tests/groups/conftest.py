@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pytest
 
-from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
@@ -119,10 +118,9 @@ class World:
         return str(self.ids)
 
     def write(self, group_id, records, written, producer=None, appended=None) -> None:
-        written = with_instances(written)
         if self.is_broken:
             self.say("log: refused")
-            written(NotEnoughReplicas)
+            written(NotEnoughReplicas())
             return
         for key, value in records:
             self.log.append(Logged(key, value, producer))

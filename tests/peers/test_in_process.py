@@ -6,6 +6,7 @@ from barnabas.errors import NONE, NetworkException, UnknownServerError, UnknownT
 from barnabas.peers.in_process import InProcessPeers, Node
 from barnabas.peers.peers import error_of
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from tests.kinds import kind
 
 Marker = WriteTxnMarkersRequest.WritableTxnMarker
 
@@ -41,7 +42,7 @@ def test_a_request_and_its_response(encodes, version):
     peers, node, told = InProcessPeers(encodes=encodes), Answering(version), []
     peers.join(1, node.node)
     sent, response = request(), WriteTxnMarkersResponse(markers=[])
-    peers.send(1, sent, lambda *answer: told.append(answer))
+    peers.send(1, sent, lambda response, error: told.append((response, kind(error))))
     ((asked, asked_version, done),) = node.asked
     assert asked_version == version
     assert (asked is sent) is not encodes
@@ -58,8 +59,8 @@ def test_a_request_and_its_response(encodes, version):
 def test_an_error_instead_of_a_response(encodes):
     peers, node, told = InProcessPeers(encodes=encodes), Answering(2), []
     peers.join(1, node.node)
-    peers.send(1, request(), lambda *answer: told.append(answer))
-    node.asked[0][2](None, NetworkException)
+    peers.send(1, request(), lambda response, error: told.append((response, kind(error))))
+    node.asked[0][2](None, NetworkException())
     assert told == [(None, NetworkException)]
 
 
@@ -67,9 +68,9 @@ def test_a_node_that_is_not_there():
     peers, told = InProcessPeers(), []
     peers.join(1, Answering(2).node)
     peers.leave(1)
-    peers.send(1, request(), lambda *answer: told.append(answer))
+    peers.send(1, request(), lambda response, error: told.append((response, kind(error))))
     assert told == [(None, NetworkException)]
 
 
 def test_errors_by_their_codes():
-    assert [error_of(code) for code in (NONE, 3, 9999)] == [None, UnknownTopicOrPartition, UnknownServerError]
+    assert [kind(error_of(code)) for code in (NONE, 3, 9999)] == [None, UnknownTopicOrPartition, UnknownServerError]

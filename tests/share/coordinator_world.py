@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
@@ -102,10 +101,9 @@ class World:
         return int(key.rpartition(":")[2]) % 2
 
     def append(self, index, record_key, value, appended, written) -> None:
-        written = with_instances(written)
         if self.log_error is not None:
             self.say("log: refused")
-            written(self.log_error)
+            written(self.log_error())
             return
         self.log[index].append((record_key, value))
         offset = len(self.log[index]) - 1

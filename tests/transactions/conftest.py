@@ -114,7 +114,7 @@ class World:
         assert decode_key(record[0]) == transactional_id
         if self.log_error is not None:
             self.say("log: refused")
-            written(self.log_error)
+            written(self.log_error())
             return
         self.log.append(record)
         self.say(f"log: {self.record(*record)}")
@@ -140,11 +140,12 @@ class World:
 
     def send_markers(self, marker: Marker, partitions, done) -> None:
         assert marker.coordinator_epoch == 7
-        errors = {each: self.marker_errors.get(each) for each in partitions}
+        kinds = {each: self.marker_errors.get(each) for each in partitions}
+        errors = {each: None if found is None else found() for each, found in kinds.items()}
         refused = {each: error for each, error in errors.items() if error is not None}
         text = f"marker: {'commit' if marker.is_commit else 'abort'} {marker.producer_id}/{marker.producer_epoch}"
         text += f" v{marker.transaction_version or 1} to {told(partitions)}"
-        self.say(text + "".join(f", {told([each])} {NAMES[error]}" for each, error in refused.items()))
+        self.say(text + "".join(f", {told([each])} {NAMES[type(error)]}" for each, error in refused.items()))
         self.later("markers", lambda: done(errors))
 
     def later(self, what: str, call: Callable[[], None]) -> None:
@@ -257,7 +258,7 @@ class World:
                 self.say(f"{client.name}: has {client.producer_id}/{client.epoch}")
             else:
                 assert result[1:] == (-1, -1)
-                self.say(f"{client.name}: {NAMES[result.error]}")
+                self.say(f"{client.name}: {NAMES[type(result.error)]}")
 
         self.coordinator.init_producer_id(ask, reply)
 
@@ -273,7 +274,7 @@ class World:
             self.coordinator.add_partitions(
                 self.who(self.client(name), options),
                 [partition(each) for each in partitions],
-                lambda error: self.say(f"{name}: {NAMES[error] if error else 'added'}"),
+                lambda error: self.say(f"{name}: {NAMES[type(error)] if error else 'added'}"),
                 client_version=generation(options),
             )
 
@@ -281,7 +282,9 @@ class World:
         name, *partitions = words
         asked = [partition(each) for each in partitions]
         found = self.coordinator.verify_partitions(self.who(self.client(name), options), asked)
-        self.say(f"{name}: " + ", ".join(f"{told([each])} {NAMES[e] if e else 'is in'}" for each, e in found.items()))
+        self.say(
+            f"{name}: " + ", ".join(f"{told([each])} {NAMES[type(e)] if e else 'is in'}" for each, e in found.items())
+        )
 
     def do_commit(self, words: Words, options: Options) -> None:
         self.end(words, options, True)
@@ -294,7 +297,7 @@ class World:
         client = self.client(words[0])
 
         def reply(result: EndResult) -> None:
-            text = NAMES[result.error] if result.error else "committed" if is_commit else "aborted"
+            text = NAMES[type(result.error)] if result.error else "committed" if is_commit else "aborted"
             if result.producer_id != -1:
                 assert result.error is None
                 text += f", goes on with {result.producer_id}/{result.producer_epoch}"

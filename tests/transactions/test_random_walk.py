@@ -30,6 +30,7 @@ from barnabas.transactions.states import DECIDED, FROM, IDLE, State
 from barnabas.transactions.transaction import LAST_EPOCH, Facts
 from barnabas.wire.messages.transaction_records import decode_key
 from tests.coordinators.fake_runtime import FakeRuntime
+from tests.kinds import kind
 
 IDS = ("t", "u")
 PARTITIONS = [TopicPartition("x", 0), TopicPartition("x", 1), TopicPartition("y", 0)]
@@ -93,7 +94,7 @@ class Walk(RuleBasedStateMachine):
         if self.log_error is not None:
             if self.level < 2 and facts_of(record[1]).state is State.PREPARE_ABORT:
                 self.fenced_in_vain.add(transactional_id)
-            written(self.log_error)
+            written(self.log_error())
             return
         assert decode_key(record[0]) == transactional_id
         former, facts = self.kept(transactional_id), facts_of(record[1])
@@ -141,7 +142,7 @@ class Walk(RuleBasedStateMachine):
                 self.told.setdefault((name, each), []).append(
                     (marker.producer_id, marker.producer_epoch, marker.is_commit)
                 )
-        answer = dict.fromkeys(partitions, error)
+        answer = dict.fromkeys(partitions, error and error())
         if self.held_markers is None:
             done(answer)
         else:
@@ -372,7 +373,7 @@ class Walk(RuleBasedStateMachine):
         told = []
         producer = ProducerIdentity(name, now.producer_id, now.producer_epoch)
         self.coordinator.add_partitions(producer, now.partitions, told.append)
-        return told != [ConcurrentTransactions]
+        return list(map(kind, told)) != [ConcurrentTransactions]
 
     def teardown(self) -> None:
         """When all is well again nobody waits, and the log brings back what memory has."""

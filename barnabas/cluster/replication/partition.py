@@ -34,7 +34,7 @@ Watcher = Callable[[int], object]
 """Called with the number of bytes that have become readable; with 0 when something else has changed: the leader or its
 epoch, the log start offset, or that the log can be used."""
 
-Done = Callable[[type[KafkaError] | None], object]
+Done = Callable[[KafkaError | None], object]
 """Called with None when records are safe, or with the error that says why they may not become so."""
 
 
@@ -120,7 +120,7 @@ class Partition:
         self.leads = False
         self.leader_epoch = image.leader_epoch
         if led:
-            self._fail_unsafe(NotLeaderOrFollower)
+            self._fail_unsafe(NotLeaderOrFollower())
         if led or is_new_epoch:
             self._changed()
 
@@ -128,7 +128,7 @@ class Partition:
         """Ends all waiting: the partition is deleted."""
         self.leads = False
         self.log.on_change = None
-        self._fail_unsafe(UnknownTopicOrPartition)
+        self._fail_unsafe(UnknownTopicOrPartition())
         self._changed()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
@@ -213,7 +213,7 @@ class Partition:
         """
         log, wants_all = self.log, acks == ACKS_ALL
         if log.is_offline:
-            done(KafkaStorageError)
+            done(KafkaStorageError())
             return
         unsafe = self._unsafe.get(wants_all)
         if unsafe is None:
@@ -233,7 +233,7 @@ class Partition:
     def _log_changed(self) -> None:
         """Handles a moved log start offset, or a failed disk."""
         if self.log.is_offline:
-            self._fail_unsafe(KafkaStorageError)
+            self._fail_unsafe(KafkaStorageError())
         self._changed()
 
     def _complete_safe(self) -> None:
@@ -250,7 +250,7 @@ class Partition:
                 if not unsafe and self._unsafe.get(wants_all) is unsafe:
                     del self._unsafe[wants_all]
 
-    def _fail_unsafe(self, error: type[KafkaError]) -> None:
+    def _fail_unsafe(self, error: KafkaError) -> None:
         """Passes the error to all callbacks that wait: their records may not become safe here."""
         waiting, self._unsafe = self._unsafe, {}
         for unsafe in waiting.values():

@@ -22,6 +22,7 @@ from barnabas.records.batch import RecordBatch
 from barnabas.records.builder import build_batch
 from barnabas.records.control import ControlRecordType, control_key
 from barnabas.records.validation import ProducePolicy
+from tests.kinds import kind
 
 ALONE = PartitionImage((1,), (1,), (), (), leader=1, leader_epoch=3, partition_epoch=0, directories=(bytes(16),))
 WITH_FOLLOWER = ALONE._replace(replicas=(1, 2), isr=(1, 2), directories=(bytes(16),) * 2)
@@ -64,7 +65,7 @@ class World:
     def wait(self, name, *, acks=1, count=1):
         """Append, and wait until that is safe: ``told`` then has the name, and the error if there was one."""
         self.partition.when_safe(
-            self.append(count, acks=acks), acks, lambda error: self.told.append((name, error) if error else name)
+            self.append(count, acks=acks), acks, lambda error: self.told.append((name, kind(error)) if error else name)
         )
 
 
@@ -188,7 +189,7 @@ def test_the_disk_had_failed_before():
     world = World(flush_messages=1)
     end = world.append()
     fail(world.partition)
-    world.partition.when_safe(end, 1, world.told.append)
+    world.partition.when_safe(end, 1, lambda error: world.told.append(kind(error)))
     assert world.told == [KafkaStorageError]
 
 

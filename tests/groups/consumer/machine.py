@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.config import BrokerConfig
 from barnabas.config.group import GroupSettings
@@ -90,9 +89,8 @@ class Machine:
         producer: Any = None,
         appended: Callable[[], object] = lambda: None,
     ) -> None:
-        written = with_instances(written)
         if self.is_broken:
-            written(NotEnoughReplicas)
+            written(NotEnoughReplicas())
             return
         self.log.append(list(records))
         self.on_batch(records)

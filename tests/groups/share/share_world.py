@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import CoordinatorNotAvailable, KafkaError, NotEnoughReplicas
@@ -177,10 +176,9 @@ class World:
         )
 
     def write(self, group_id, records, written, producer=None, appended=lambda: None) -> None:
-        written = with_instances(written)
         if self.is_broken:
             self.say("log: refused")
-            written(NotEnoughReplicas)
+            written(NotEnoughReplicas())
             return
         for key, value in records:
             self.log.append((key, value))

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from barnabas.broker.internal_topic import with_instances
 from barnabas.clock import ManualClock
 from barnabas.deadlines import Deadlines
 from barnabas.errors import KafkaError, NotEnoughReplicas
@@ -140,10 +139,9 @@ class World:
     # ---------------------------------------------------------------- around
 
     def write(self, group_id, records, written, producer=None, appended=None) -> None:
-        written = with_instances(written)
         if self.is_broken:
             self.say("log: refused")
-            written(NotEnoughReplicas)
+            written(NotEnoughReplicas())
             return
         for key, value in records:
             self.log.append((key, value))
