@@ -1,0 +1,1 @@
+"""Every client over TLS, with a certificate of its own."""
