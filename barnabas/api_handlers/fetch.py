@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_shape
+from barnabas.api_handlers.fetch_quota import most_bytes, refuses
 from barnabas.api_handlers.registry import api
 from barnabas.broker.fetch_sessions import (
     FINAL_EPOCH,
@@ -138,7 +139,7 @@ class Reading:
     """A fetch request in progress: its partitions, limits and session."""
 
     __slots__ = (
-        "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_meter", "_version", "broker",
+        "_cached_only", "_context", "_has_waited", "_is_follower", "_message_sets", "_version", "broker",
         "is_incremental", "isolation_level", "max_bytes", "min_bytes", "not_cached", "readable", "refused", "session",
         "wanted",
     )  # fmt: skip
@@ -152,10 +153,9 @@ class Reading:
         self.not_cached: list[NotCached] = []
         self._is_follower = is_follower(request, self._version)
         self.isolation_level = request.isolation_level
-        self._meter = None if self._is_follower else context.meter
         self.max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
-        if self._meter is not None and (most := self._meter.most_fetched()) is not None:
-            self.max_bytes = min(self.max_bytes, most)
+        if not self._is_follower:
+            self.max_bytes = most_bytes(context, self.max_bytes)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.session: FetchSession | None = None
         self.is_incremental = False
@@ -354,8 +354,7 @@ class Reading:
     def answer(self, answers: list[PartitionAnswer]) -> FetchResponse:
         """Returns the response, and updates the session by it. A client over its quota gets an empty response."""
         response = self._response(answers)
-        meter = self._meter
-        if meter is not None and meter.refuses_fetched(size_of(response, self._version)):
+        if not self._is_follower and refuses(self._context, response):
             return self._empty()
         session = self.session
         if session is not None:
@@ -397,22 +396,15 @@ class Reading:
                 ]
         return response
 
-    # ------------------------------------------------------------ quotas
-
     def go_on(self) -> None:
-        """Counts the time that the request costs, after it has waited."""
-        if self._meter is not None:
-            self._meter.go_on()
+        """Counts the time that the request costs its client, after it has waited."""
+        if self._context.meter is not None:
+            self._context.meter.go_on()
 
     def wait(self) -> None:
         """Counts no time while the request waits."""
-        if self._meter is not None:
-            self._meter.stop()
-
-
-def size_of(response: FetchResponse, version: int) -> int:
-    """Returns the size that counts for the quota: of the body, and of its length before it."""
-    return 4 + sum(map(len, response.encode_parts(version)))
+        if self._context.meter is not None:
+            self._context.meter.stop()
 
 
 def aborted_in(log: PartitionLog, offset: int, records: bytes) -> list[PartitionData.AbortedTransaction]:

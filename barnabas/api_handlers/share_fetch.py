@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.by_topic import by_topic
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.fetch_quota import most_bytes, refuses
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.share_answers import (
     acknowledgements,
@@ -176,7 +177,7 @@ class Answering:
             return
         failed, wanted = self._known()
         request = self._request
-        max_bytes = min(request.max_bytes, self.broker.config["fetch.max.bytes"])
+        max_bytes = most_bytes(self._context, min(request.max_bytes, self.broker.config["fetch.max.bytes"]))
         self._fetching = ShareFetching(
             self.broker,
             self._key.group_id,
@@ -221,8 +222,9 @@ class Answering:
         for at in acknowledged:
             included.setdefault(at, Fetched())
         answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in included.items()}
+        lock_ms = self.broker.share_partitions.of_group(self._key.group_id).lock_ms
         response = ShareFetchResponse(
-            acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
+            acquisition_lock_timeout_ms=lock_ms,
             responses=[
                 TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in by_topic(answers)
             ],
@@ -231,6 +233,8 @@ class Answering:
                 for node in leader_endpoints(answers.values(), self._context)
             ],
         )
+        if refuses(self._context, response):  # what was acquired stays locked, as in Apache Kafka
+            response = ShareFetchResponse(acquisition_lock_timeout_ms=lock_ms, responses=[], node_endpoints=[])
         self.later.resolve(response)
 
     def _partition(self, at: TopicPartition, fetched: Fetched, acknowledge_error: KafkaError | None) -> PartitionData:
