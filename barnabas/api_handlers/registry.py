@@ -99,6 +99,8 @@ _TABLE: Final = (
     Api(47, "offset_delete", "0"),
     Api(48, "describe_client_quotas", "0-1"),
     Api(49, "alter_client_quotas", "0-1"),
+    Api(50, "describe_user_scram_credentials", "0"),
+    Api(51, "alter_user_scram_credentials", "0"),
     Api(55, "describe_quorum", "0-2"),
     Api(57, "update_features", "0-2"),
     Api(60, "describe_cluster", "0-2"),

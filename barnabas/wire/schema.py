@@ -201,12 +201,13 @@ class Struct:
         return found
 
     def __repr__(self) -> str:
+        """Tells only the size of bytes: they may be secrets, or many."""
         shown = []
         for each in self.wire_fields():
             value = getattr(self, each.name)
             if value != each.default:
-                is_view = isinstance(value, memoryview)
-                shown.append(f"{each.name}=<{len(value)} bytes>" if is_view else f"{each.name}={value!r}")
+                is_hidden = isinstance(value, memoryview) or (each.kind is BUILTIN_KINDS[bytes] and value is not None)
+                shown.append(f"{each.name}=<{len(value)} bytes>" if is_hidden else f"{each.name}={value!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:

@@ -52,6 +52,8 @@ ADVERTISED: dict[str, tuple[int, int]] = {
     "OffsetDelete": (0, 0),
     "DescribeClientQuotas": (0, 1),
     "AlterClientQuotas": (0, 1),
+    "DescribeUserScramCredentials": (0, 0),
+    "AlterUserScramCredentials": (0, 0),
     "DescribeQuorum": (0, 2),
     "DescribeCluster": (0, 2),
     "UpdateFeatures": (0, 2),

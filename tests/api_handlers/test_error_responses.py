@@ -23,6 +23,7 @@ NO_PLACE = {
     "create_acls": range(4),
     "delete_acls": range(4),
     "alter_client_quotas": range(2),
+    "alter_user_scram_credentials": (0,),
     "produce": range(14),
     "fetch": range(7),
     "list_offsets": range(12),

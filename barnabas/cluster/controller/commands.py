@@ -309,3 +309,33 @@ class ExpireDelegationToken(NamedTuple):
 
 class RemoveExpiredTokens(NamedTuple):
     """Removes delegation tokens that have expired. The result says whether there may be more of them."""
+
+
+class ScramUpsertion(NamedTuple):
+    """A user's new credential; its bytes are secrets, which are not shown."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+    def __repr__(self) -> str:
+        return f"ScramUpsertion(user={self.user!r}, mechanism={self.mechanism}, iterations={self.iterations})"
+
+
+class ScramDeletion(NamedTuple):
+    user: str
+    mechanism: int
+
+
+class AlterUserScramCredentials(NamedTuple):
+    """The result has an :class:`AlteredCredentials` for each user."""
+
+    deletions: Sequence[ScramDeletion]
+    upsertions: Sequence[ScramUpsertion]
+
+
+class AlteredCredentials(NamedTuple):
+    user: str
+    error: KafkaError | None = None

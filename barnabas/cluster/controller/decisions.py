@@ -17,6 +17,7 @@ from barnabas.cluster.controller import (
     node_decisions,
     offline_decisions,
     quota_decisions,
+    scram_decisions,
     token_decisions,
     topic_decisions,
 )
@@ -50,6 +51,7 @@ DECIDE: dict[type, Decide] = {
     commands.RenewDelegationToken: token_decisions.renew_token,
     commands.ExpireDelegationToken: token_decisions.expire_token,
     commands.RemoveExpiredTokens: token_decisions.remove_expired,
+    commands.AlterUserScramCredentials: scram_decisions.alter_user_scram_credentials,
 }
 
 

@@ -78,6 +78,8 @@ PLAIN: dict[str, dict[str, Any]] = {
         "Components": [{"EntityType": "user", "MatchType": 0, "Match": "~nobody"}],
         "Strict": False,
     },
+    "DescribeUserScramCredentials": {"Users": None},
+    "AlterUserScramCredentials": {"Deletions": [], "Upsertions": []},
     "AlterClientQuotas": {
         "Entries": [{"Entity": [], "Ops": [{"Key": "producer_byte_rate", "Value": 1.0, "Remove": False}]}],
         "ValidateOnly": False,
