@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.errors import DuplicateResource, KafkaError, ResourceNotFound
@@ -44,3 +45,14 @@ def described(user: str, times: int, found: dict[str, list[Any]]) -> Result:
         error = ResourceNotFound(f"Attempt to describe a user credential that does not exist: {user}")
     infos = [] if error else found[user]
     return Result(user=user, error_code=code_of(error), error_message=str(error or ""), credential_infos=infos)
+
+
+@error_shape(DescribeUserScramCredentialsRequest)
+def refused(
+    request: DescribeUserScramCredentialsRequest, error: KafkaError, version: int
+) -> DescribeUserScramCredentialsResponse:
+    """Refuses the request. Each result is one without a name (``DescribeUserScramCredentialsRequest``)."""
+    result = Result(user="", error_code=error.code, error_message=str(error), credential_infos=[])
+    return DescribeUserScramCredentialsResponse(
+        error_code=error.code, error_message=str(error), results=[result] * len(request.users or ())
+    )

@@ -84,7 +84,8 @@ def _failed(key: str, error: KafkaError, message: str = "") -> Coordinator:
 
 @error_shape(FindCoordinatorRequest)
 def _all_failed(request: FindCoordinatorRequest, error: KafkaError, version: int) -> Response:
-    return derived(request, error, version, node_id=NO_NODE, port=NO_NODE)
+    """Refuses each key with the general text of the error, as ``FindCoordinatorRequest.getErrorResponse``."""
+    return derived(request, type(error)(), version, node_id=NO_NODE, port=NO_NODE)
 
 
 def _response(version: int, found: list[Coordinator]) -> FindCoordinatorResponse:

@@ -155,6 +155,8 @@ class SaslGate:
         mechanisms = self._settings.mechanisms
         response = SaslHandshakeResponse(mechanisms=list(mechanisms))
         found = mechanisms.get(request.mechanism)
+        if found is None and self._is_in:
+            raise CloseConnection("the client authenticates again by a mechanism that is not enabled")
         if found is None:
             response.error_code = UnsupportedSaslMechanism.code
             pieces = response.encode_frame(correlation_id, version)
@@ -185,7 +187,7 @@ class SaslGate:
             )
             return self._failed(text, response.encode_frame(correlation_id, version))
         lifetime_ms = 0 if result is None else self._let_in(result)
-        response = SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
+        response = SaslAuthenticateResponse(error_message="", auth_bytes=token, session_lifetime_ms=lifetime_ms)
         return response.encode_frame(correlation_id, version)
 
     def _bare_token(self, frame: memoryview) -> Answer:

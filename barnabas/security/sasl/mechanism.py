@@ -31,6 +31,7 @@ class Exchange(Protocol):
         """Takes a token of the client; returns the server's token and, with the last one, the result.
 
         :raises AuthenticationRefused: the client is refused
+        :raises CloseConnection: the client gets no answer
         """
 
 

@@ -41,7 +41,7 @@ class Plain:
         """
         fields = token.decode("utf-8", "replace").split("\0", _FIELDS)
         if len(fields) != _FIELDS:
-            raise AuthenticationRefused
+            raise AuthenticationRefused(f"Invalid SASL/PLAIN response: expected {_FIELDS} tokens, got {len(fields)}")
         authorization_id, name, password = fields
         if not name:
             raise AuthenticationRefused("Authentication failed: username not specified")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from barnabas.errors import CloseConnection
 from barnabas.security.principals import USER, Principal
 from barnabas.security.sasl.mechanism import Authenticated, AuthenticationRefused
 
@@ -108,6 +109,7 @@ class ScramExchange:
         """Takes the client's first or final message.
 
         :raises AuthenticationRefused: there is no such credential, the proof is wrong, or the message is malformed
+        :raises CloseConnection: the proof has not the length of a proof, to which Apache Kafka has no answer
         """
         text = token.decode("utf-8", "replace")
         if self._credential is None:
@@ -153,7 +155,9 @@ class ScramExchange:
         signed = self._first_messages + b"," + message["without_proof"].encode()
         signature = hmac.digest(credential.stored_key, signed, hash_name)
         proof = base64.b64decode(message["proof"])
-        client_key = bytes(each ^ other for each, other in zip(proof, signature, strict=False))
+        if len(proof) != len(signature):
+            raise CloseConnection("a SCRAM proof of another length")
+        client_key = bytes(each ^ other for each, other in zip(proof, signature, strict=True))
         stored_key = hashlib.new(hash_name, client_key).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise AuthenticationRefused
