@@ -7,6 +7,7 @@ from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.describe_user_scram_credentials import describe_user_scram_credentials
 from barnabas.api_handlers.error_responses import error_response
 from barnabas.broker.credentials import ImageCredentials
+from barnabas.clock import ManualClock
 from barnabas.errors import ClusterAuthorizationFailed
 from barnabas.security.sasl.scram import credential_of
 from barnabas.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
@@ -92,7 +93,7 @@ def test_a_refused_request_names_each_user_once(node):
 
 
 def test_a_credential_counts_at_once(node):
-    credentials = ImageCredentials(lambda: node.image)
+    credentials = ImageCredentials(lambda: node.image, ManualClock(), bytes, None)
     assert credentials.of_user("alice", "SCRAM-SHA-256") is None
     node.alter(upsert("alice"))
     held = credentials.of_user("alice", "SCRAM-SHA-256")

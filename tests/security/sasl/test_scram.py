@@ -6,6 +6,7 @@ import hmac
 
 import pytest
 
+from barnabas.errors import CloseConnection
 from barnabas.security.principals import Principal
 from barnabas.security.sasl.mechanism import AuthenticationRefused
 from barnabas.security.sasl.scram import HASHES, Scram, ScramExchange, TokenCredential, credential_of
@@ -116,7 +117,6 @@ def test_the_first_message_is_refused(first):
     "arguments",
     [
         {"password": b"wrong"},
-        {"tamper": lambda proof: proof[:-1]},
         {"tamper": lambda proof: bytes(len(proof))},
         {"final": "c=biws,r=x"},
         {"final": "c=biws,r={nonce}x"},
@@ -128,6 +128,13 @@ def test_the_first_message_is_refused(first):
 def test_the_final_message_is_refused(arguments):
     with pytest.raises(AuthenticationRefused):
         log_in("SCRAM-SHA-256", "n,,n=alice,r=x", **{"password": b"secret", **arguments})
+
+
+@pytest.mark.parametrize("tamper", [lambda proof: proof[:-1], lambda proof: proof + b"x", lambda proof: b""])
+def test_a_proof_of_another_length_has_no_answer(tamper):
+    """Apache Kafka closes the connection."""
+    with pytest.raises(CloseConnection):
+        log_in("SCRAM-SHA-256", "n,,n=alice,r=x", b"secret", tamper=tamper)
 
 
 def test_no_secret_is_shown():
