@@ -133,24 +133,35 @@ def scram_credential(text: str, random_bytes: Callable[[int], bytes]) -> UserScr
     if mechanism not in HASHES or not equals:
         raise FormatError(f"--add-scram must begin with one of {', '.join(HASHES)} and an equals sign")
     given = _arguments(rest)
-    number, name = HASHES[mechanism]
     iterations = given.get("iterations", str(FEWEST_ITERATIONS))
     if not iterations.isdecimal() or not FEWEST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
         raise FormatError(
             f"The iterations of --add-scram must be a number from {FEWEST_ITERATIONS} to {MOST_ITERATIONS}"
         )
     salt = _bytes(given, "salt") or random_bytes(24)
-    salted = _bytes(given, "saltedpassword") or hashlib.pbkdf2_hmac(
-        name, given["password"].encode(), salt, int(iterations)
-    )
-    client_key = hmac.digest(salted, b"Client Key", name)
+    salted = _bytes(given, "saltedpassword")
+    if not salted:
+        return user_credential(given["name"], mechanism, given["password"], salt, int(iterations))
+    return _credential(given["name"], mechanism, salted, salt, int(iterations))
+
+
+def user_credential(
+    user: str, mechanism: str, password: str, salt: bytes, iterations: int = FEWEST_ITERATIONS
+) -> UserScramCredentialRecord:
+    """Returns the SCRAM credential of a password."""
+    salted = hashlib.pbkdf2_hmac(HASHES[mechanism][1], password.encode(), salt, iterations)
+    return _credential(user, mechanism, salted, salt, iterations)
+
+
+def _credential(user: str, mechanism: str, salted: bytes, salt: bytes, iterations: int) -> UserScramCredentialRecord:
+    number, name = HASHES[mechanism]
     return UserScramCredentialRecord(
-        name=given["name"],
+        name=user,
         mechanism=number,
         salt=salt,
-        stored_key=hashlib.new(name, client_key).digest(),
+        stored_key=hashlib.new(name, hmac.digest(salted, b"Client Key", name)).digest(),
         server_key=hmac.digest(salted, b"Server Key", name),
-        iterations=int(iterations),
+        iterations=iterations,
     )
 
 

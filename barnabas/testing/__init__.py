@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.testing.in_process import Broker, Record
+    from barnabas.testing.security import allow, deny
 
-__all__ = ["Broker", "Record"]
+__all__ = ["Broker", "Record", "allow", "deny"]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from barnabas.testing import in_process
+    from barnabas.testing import in_process, security
 
-    return getattr(in_process, name)
+    return getattr(security if name in ("allow", "deny") else in_process, name)

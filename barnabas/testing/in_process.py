@@ -7,15 +7,18 @@ import asyncio
 import contextlib
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
+from barnabas.clock import SystemClock
+from barnabas.cluster.controller import bootstrap
 from barnabas.cluster.controller.commands import (
     SET,
     ConfigChange,
     ConfigResource,
+    CreateAcls,
     CreateTopics,
     IncrementalAlterConfigs,
     NewTopic,
@@ -28,9 +31,11 @@ from barnabas.log.files import DiskFiles, Files, MemoryFiles
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.batch import RecordBatch, batches
 from barnabas.records.record import records_of
+from barnabas.security.acls import Acl
 from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
 from barnabas.testing.resetting import reset
+from barnabas.testing.security import Security
 
 T = TypeVar("T")
 
@@ -62,6 +67,11 @@ class Broker:
     :param features: levels of the cluster's features, such as ``{"transaction.version": 1}``; :meth:`reset` restores
         them
     :param files: to write to, such as those of :mod:`barnabas.testing.faults`
+    :param tls: whether clients connect by TLS, with certificates that are made for this broker
+    :param users: the passwords of the users who may log in, by PLAIN or SCRAM: ``{"alice": "secret"}``
+    :param acls: what users may do: ``[allow("alice", "read", topic="orders")]``; without it, everybody may do all
+
+    With ``tls`` or ``users``, :meth:`client_settings` returns what a client needs.
     """
 
     def __init__(
@@ -72,8 +82,12 @@ class Broker:
         compatible_with: str | None = None,
         files: Files | None = None,
         features: Mapping[str, int] | None = None,
+        tls: bool = False,
+        users: Mapping[str, str] | None = None,
+        acls: Iterable[Acl] | None = None,
         **keywords: object,
     ) -> None:
+        self.security = Security(tls=tls, users=users, acls=acls)
         named = {name.replace("_", "."): value for name, value in keywords.items()}
         if compatible_with is not None:
             named["barnabas.compatible.with"] = compatible_with
@@ -105,7 +119,7 @@ class Broker:
         :raises ConfigError: a config or the level of a feature is invalid
         """
         first_levels(self._features)
-        properties = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": "/barnabas"} | self.configs
+        properties = {"log.dirs": "/barnabas"} | self.security.configs() | self.configs
         files: Files
         if self._on_disk:
             files = DiskFiles()
@@ -114,8 +128,11 @@ class Broker:
                 properties["log.dirs"] = self._cleanup.enter_context(directory)
         else:
             files = self._files or MemoryFiles()
+        config = BrokerConfig.from_properties(properties, dev=True)
+        if self.security.users:
+            self._format(files, config.log_dirs[0])
         self._server = Server(
-            BrokerConfig.from_properties(properties, dev=True),
+            config,
             files=files,
             on_fatal=lambda reason: self.on_fatal(reason),
             features=self._features,
@@ -126,9 +143,18 @@ class Broker:
         try:
             self._await(self._server.start())
             self._features_at_start = self._call(lambda: self._server.broker.image.features)
+            if self.security.acls:
+                self._submit(CreateAcls(self.security.acls))
         except BaseException:
             self._end()
             raise
+
+    def _format(self, files: Files, directory: str) -> None:
+        """Lets the metadata log of a new cluster begin with the users' credentials."""
+        path = f"{directory}/{bootstrap.FILE_NAME}"
+        if not files.exists(path):
+            files.makedirs(directory)
+            bootstrap.write(files, path, self._features, self.security.first_records(), SystemClock().time_ms())
 
     def stop(self) -> None:
         """Stops the broker cleanly; has no effect if it is stopped."""
@@ -156,6 +182,18 @@ class Broker:
     def bootstrap_servers(self) -> str:
         """The ``bootstrap.servers`` for clients: ``127.0.0.1:40321``."""
         return f"127.0.0.1:{self.port}"
+
+    def client_settings(
+        self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-512"
+    ) -> dict[str, Any]:
+        """Returns the settings with which a client connects, addresses and certificates included.
+
+        :param client: ``"kafka-python"``, ``"aiokafka"``, ``"confluent"`` or ``"java"``
+        :param user: one of ``users``; on a broker with ``tls`` and without users, the name in the client's certificate
+        :param mechanism: ``"PLAIN"``, ``"SCRAM-SHA-256"`` or ``"SCRAM-SHA-512"``
+        :raises ValueError: there is no such client, user or mechanism
+        """
+        return self.security.client_settings(client, self.bootstrap_servers, user, mechanism)
 
     def create_topic(self, name: str, *, partitions: int = 1, configs: Mapping[str, object] | None = None) -> None:
         """Creates a topic, which can be used when this returns.
@@ -193,9 +231,16 @@ class Broker:
         return self._call(lambda: self._read(topic, committed))
 
     def reset(self) -> None:
-        """Brings the broker to the state of a new one: no topics, no groups, no dynamic configs. Connections stay."""
+        """Brings the broker to the state of a new one: no topics, groups, dynamic configs and quotas, the first ACLs.
+
+        Connections stay.
+        """
         finished: Future[None] = Future()
-        self._call(lambda: reset(self._server.broker, self._features_at_start, lambda: finished.set_result(None)))
+        self._call(
+            lambda: reset(
+                self._server.broker, self._features_at_start, self.security.acls, lambda: finished.set_result(None)
+            )
+        )
         finished.result(LONGEST_WAIT_S)
 
     # ------------------------------------------------------------ on the broker's thread

@@ -5,7 +5,7 @@ imports nothing but pytest.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,13 +26,21 @@ def kafka_broker_features() -> dict[str, int]:
 
 
 @pytest.fixture(scope="session")
+def kafka_broker_security() -> dict[str, Any]:
+    """``tls``, ``users`` and ``acls`` of the broker. Override it as ``kafka_broker_config``."""
+    return {}
+
+
+@pytest.fixture(scope="session")
 def kafka_broker_session(
-    kafka_broker_config: dict[str, object], kafka_broker_features: dict[str, int]
+    kafka_broker_config: dict[str, object],
+    kafka_broker_features: dict[str, int],
+    kafka_broker_security: dict[str, Any],
 ) -> "Iterator[Broker]":
     """One broker for the whole session, which is never emptied: for tests that clean up or use distinct names."""
     from barnabas.testing import Broker
 
-    with Broker(kafka_broker_config, features=kafka_broker_features) as broker:
+    with Broker(kafka_broker_config, features=kafka_broker_features, **kafka_broker_security) as broker:
         yield broker
 
 

@@ -3,28 +3,35 @@
 Knows nothing of threads: it runs in the broker's own.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from barnabas.broker import Broker
 from barnabas.cluster.controller.commands import (
     SAFE_DOWNGRADE,
     UPGRADE,
+    AlterClientQuotas,
     AlterConfigs,
     ConfigResource,
+    CreateAcls,
+    DeleteAcls,
     DeleteTopics,
     FeatureUpdate,
+    QuotaAlteration,
     UpdateFeatures,
 )
 from barnabas.cluster.controller.controller import logged
 from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADATA_VERSION
+from barnabas.cluster.image.image import QuotaEntity
 from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.errors import KafkaError
+from barnabas.security.acls import Acl, AclFilter
 
 
-def reset(broker: Broker, features: Mapping[str, int], done: Callable[[], object]) -> None:
-    """Removes topics, groups, transactions, sessions and dynamic configs, and brings features back to these levels.
+def reset(broker: Broker, features: Mapping[str, int], acls: Sequence[Acl] | None, done: Callable[[], object]) -> None:
+    """Removes topics, groups, transactions, sessions, dynamic configs and quotas, and brings features back to these
+    levels, and ACLs to these.
 
     ``metadata.version`` and ``kraft.version`` stay, since they cannot go down. Connections stay, too.
     """
@@ -35,12 +42,29 @@ def reset(broker: Broker, features: Mapping[str, int], done: Callable[[], object
     at_start = [(ConfigResource(*each), _configs_at_start(broker, each, features)) for each in image.configs]
     controller.submit(AlterConfigs(at_start), logged("the configs"))
 
+    if image.acls:
+        controller.submit(DeleteAcls([AclFilter()]), logged("the ACLs"))
+    if acls:
+        controller.submit(CreateAcls(acls), logged("the ACLs"))
+    if image.quotas:
+        controller.submit(AlterClientQuotas(_without_quotas(image.quotas)), logged("the quotas"))
+
     def deleted(result: Any, error: KafkaError | None) -> None:
         broker.forget_share_partitions()
         broker.fetch_sessions.clear()
         done()
 
     controller.submit(DeleteTopics([(None, topic_id) for topic_id in image.topics_by_id]), deleted)
+
+
+def _without_quotas(quotas: Iterable[tuple[QuotaEntity, str]]) -> list[QuotaAlteration]:
+    removed: dict[QuotaEntity, list[tuple[str, float | None]]] = {}
+    for entity, name in quotas:
+        removed.setdefault(entity, []).append((name, None))
+    return [
+        QuotaAlteration({kind: name if is_named else None for kind, is_named, name in entity}, values)
+        for entity, values in removed.items()
+    ]
 
 
 def _updates(levels: Mapping[str, int], wanted: Mapping[str, int]) -> list[FeatureUpdate]:
