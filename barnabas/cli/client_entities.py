@@ -13,6 +13,7 @@ import click
 
 from barnabas.cli.client import check_code
 from barnabas.cli.requests import send_to_any
+from barnabas.security.sasl.scram import CODES, HASHES, MIN_ITERATIONS
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
@@ -22,9 +23,6 @@ from barnabas.wire.messages.describe_user_scram_credentials import DescribeUserS
 TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 DEFAULT = ""
 """The name of the default entity, as in kafka-configs."""
-MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
-ITERATIONS = 4096
-"""The iterations of a credential where none are given (``ConfigCommand.DefaultScramIterations``)."""
 EXACT, DEFAULT_ONLY, ANY = 0, 1, 2
 RESOURCE_NOT_FOUND = 91
 _CREDENTIAL = re.compile(r"(?:iterations=(\d{1,9}),)?password=(.+)", re.DOTALL)
@@ -46,11 +44,9 @@ def changes_of(added: Mapping[str, str], deleted: Sequence[str]) -> Changes:
     :raises click.UsageError: a quota is not a number
     """
     wanted: dict[str, str | None] = {**added, **dict.fromkeys(deleted)}
-    scram = {name: value for name, value in wanted.items() if name in MECHANISMS}
+    scram = {name: value for name, value in wanted.items() if name in CODES}
     try:
-        quotas = {
-            name: None if value is None else float(value) for name, value in wanted.items() if name not in MECHANISMS
-        }
+        quotas = {name: None if value is None else float(value) for name, value in wanted.items() if name not in CODES}
     except ValueError as error:
         raise click.UsageError(f"A quota must be a number: {error}") from None
     return Changes(scram, quotas)
@@ -77,7 +73,7 @@ def _alter_credentials(admin: Any, user: str, changes: Mapping[str, str | None])
     for mechanism, value in changes.items():
         if value is None:
             deletion = AlterUserScramCredentialsRequest.ScramCredentialDeletion
-            deletions = [deletion(name=user, mechanism=MECHANISMS[mechanism][0])]
+            deletions = [deletion(name=user, mechanism=CODES[mechanism])]
             requests.append(AlterUserScramCredentialsRequest(deletions=deletions, upsertions=[]))
         else:
             upsertions = [credential(user, mechanism, value)]
@@ -95,15 +91,14 @@ def credential(user: str, mechanism: str, text: str) -> Any:
     found = _CREDENTIAL.fullmatch(text)
     if found is None:
         raise click.UsageError(f"{mechanism} must be [iterations=N,password=...], where iterations may be left out")
-    iterations, password = int(found[1] or ITERATIONS), found[2]
-    number, name = MECHANISMS[mechanism]
+    iterations, password = int(found[1] or MIN_ITERATIONS), found[2]
     salt = os.urandom(24)
     return AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
         name=user,
-        mechanism=number,
+        mechanism=CODES[mechanism],
         iterations=iterations,
         salt=salt,
-        salted_password=hashlib.pbkdf2_hmac(name, password.encode(), salt, iterations),
+        salted_password=hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations),
     )
 
 
@@ -135,7 +130,7 @@ def describe(admin: Any, entity: Entity) -> list[dict[str, Any]]:
         for result in _credentials(admin, entity[0][1]):
             if result.error_code != RESOURCE_NOT_FOUND:
                 check_code(result.error_code, result.error_message)
-                mechanisms = {number: mechanism for mechanism, (number, _) in MECHANISMS.items()}
+                mechanisms = {code: mechanism for mechanism, code in CODES.items()}
                 found.setdefault((("user", result.user),), {}).update({
                     mechanisms.get(each.mechanism, str(each.mechanism)): f"iterations={each.iterations}"
                     for each in result.credential_infos

@@ -5,8 +5,6 @@ Knows nothing of options. Apache Kafka's ``Formatter`` and ``ScramParser`` (KIP-
 
 import base64
 import binascii
-import hashlib
-import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,11 +18,18 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.log import meta_properties
 from barnabas.log.files import Files
 from barnabas.log.meta_properties import InvalidMetaProperties, MetaProperties
+from barnabas.security.sasl.scram import (
+    CODES,
+    HASHES,
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramCredential,
+    credential_of,
+    keys_of,
+)
 from barnabas.uuids import random_uuid
 from barnabas.wire.messages.metadata_records import UserScramCredentialRecord
 
-HASHES = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
-FEWEST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
 _ARGUMENT = re.compile(r'\s*(\w+)=(?:"([^"]*)"|([^,\]]*))\s*(?:,|$)')
 
 
@@ -133,36 +138,21 @@ def scram_credential(text: str, random_bytes: Callable[[int], bytes]) -> UserScr
     if mechanism not in HASHES or not equals:
         raise FormatError(f"--add-scram must begin with one of {', '.join(HASHES)} and an equals sign")
     given = _arguments(rest)
-    iterations = given.get("iterations", str(FEWEST_ITERATIONS))
-    if not iterations.isdecimal() or not FEWEST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
-        raise FormatError(
-            f"The iterations of --add-scram must be a number from {FEWEST_ITERATIONS} to {MOST_ITERATIONS}"
-        )
+    iterations = given.get("iterations", str(MIN_ITERATIONS))
+    if not iterations.isdecimal() or not MIN_ITERATIONS <= int(iterations) <= MAX_ITERATIONS:
+        raise FormatError(f"The iterations of --add-scram must be a number from {MIN_ITERATIONS} to {MAX_ITERATIONS}")
     salt = _bytes(given, "salt") or random_bytes(24)
     salted = _bytes(given, "saltedpassword")
-    if not salted:
-        return user_credential(given["name"], mechanism, given["password"], salt, int(iterations))
-    return _credential(given["name"], mechanism, salted, salt, int(iterations))
+    if salted:
+        credential = ScramCredential(salt, *keys_of(mechanism, salted), int(iterations))
+    else:
+        credential = credential_of(mechanism, given["password"].encode(), salt, int(iterations))
+    return as_record(given["name"], mechanism, credential)
 
 
-def user_credential(
-    user: str, mechanism: str, password: str, salt: bytes, iterations: int = FEWEST_ITERATIONS
-) -> UserScramCredentialRecord:
-    """Returns the SCRAM credential of a password."""
-    salted = hashlib.pbkdf2_hmac(HASHES[mechanism][1], password.encode(), salt, iterations)
-    return _credential(user, mechanism, salted, salt, iterations)
-
-
-def _credential(user: str, mechanism: str, salted: bytes, salt: bytes, iterations: int) -> UserScramCredentialRecord:
-    number, name = HASHES[mechanism]
-    return UserScramCredentialRecord(
-        name=user,
-        mechanism=number,
-        salt=salt,
-        stored_key=hashlib.new(name, hmac.digest(salted, b"Client Key", name)).digest(),
-        server_key=hmac.digest(salted, b"Server Key", name),
-        iterations=iterations,
-    )
+def as_record(user: str, mechanism: str, credential: ScramCredential) -> UserScramCredentialRecord:
+    """Returns the record of a user's SCRAM credential."""
+    return UserScramCredentialRecord(name=user, mechanism=CODES[mechanism], **credential._asdict())
 
 
 def _arguments(text: str) -> dict[str, str]:

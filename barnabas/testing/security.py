@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from barnabas.cluster.formatting import user_credential
+from barnabas.cluster.formatting import as_record
 from barnabas.security.acls import CLUSTER_NAME, Acl, Operation, PatternType, Permission, ResourceType
+from barnabas.security.sasl.scram import credential_of
 
 if TYPE_CHECKING:
     from barnabas.testing.certificates import Pem
@@ -80,7 +81,7 @@ class Security:
     def first_records(self) -> list[Any]:
         """Returns the users' SCRAM credentials, with which the metadata log begins."""
         return [
-            user_credential(name, mechanism, password, os.urandom(24))
+            as_record(name, mechanism, credential_of(mechanism, password.encode(), os.urandom(24)))
             for name, password in (self.users or {}).items()
             for mechanism in MECHANISMS[1:]
         ]

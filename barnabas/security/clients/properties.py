@@ -6,7 +6,7 @@ Knows nothing of the other properties. Apache Kafka's ``SslConfigs``, ``SaslConf
 from collections.abc import Mapping
 from typing import Any, Final
 
-from barnabas.security.clients.jaas import LoginModule, parse_jaas
+from barnabas.security.sasl.jaas import JaasError, LoginModule, login_module
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
@@ -55,7 +55,7 @@ def sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     if mechanism == "GSSAPI":
         settings["sasl_kerberos_service_name"] = properties.get("sasl.kerberos.service.name") or "kafka"
         return settings
-    module = login_module(properties, mechanism)
+    module = _login_module(properties, mechanism)
     if mechanism == "OAUTHBEARER":
         from barnabas.security.clients.oauth import token_provider
 
@@ -71,7 +71,7 @@ def sasl_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     return settings | {"sasl_plain_username": user, "sasl_plain_password": password}
 
 
-def login_module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
+def _login_module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
     """Returns the login module of ``sasl.jaas.config``.
 
     :raises InvalidProperty: it is missing, or is not a login module
@@ -80,9 +80,9 @@ def login_module(properties: Mapping[str, str], mechanism: str) -> LoginModule:
     if not text:
         raise InvalidProperty(f"sasl.jaas.config is missing, but must give {EXAMPLES[mechanism]}")
     try:
-        return parse_jaas(text)
-    except ValueError as error:
-        raise InvalidProperty(f"sasl.jaas.config {error}: it must give {EXAMPLES[mechanism]}") from None
+        return login_module(text)
+    except JaasError as error:
+        raise InvalidProperty(f"sasl.jaas.config: {error}; it must give {EXAMPLES[mechanism]}") from None
 
 
 def _one_of(properties: Mapping[str, str], name: str, default: str, choices: tuple[str, ...]) -> str:
