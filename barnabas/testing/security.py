@@ -70,7 +70,6 @@ class Security:
             listed = "".join(f" user_{name}={_quoted(password)}" for name, password in self.users.items())
             prefix = f"listener.name.{self.protocol.lower()}"
             found["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
-            found["sasl.mechanism.inter.broker.protocol"] = "PLAIN"
             for mechanism in MECHANISMS:
                 options = listed if mechanism == "PLAIN" else ""
                 found[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = f"{_MODULES[mechanism]} required{options};"
