@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, shares, transactions
+from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, shares, tls, transactions
 from benchmarks.measure import Row
 
 SPARK = ("spark-read", "spark-write", "spark-files", "spark-latency")
@@ -37,6 +37,8 @@ MEASUREMENTS = {
     "large-groups": groups.large,
     "many-groups": groups.replay,
     "share": shares.throughput,
+    "tls": tls.beside_apache,
+    "tls-handshakes": tls.crowd,
     "transactions": transactions.small,
     "large-transactions": transactions.large,
     "transactional-ids": transactions.start_with_ids,
@@ -61,7 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     measurements = MEASUREMENTS | {"recovery": functools.partial(recovery.after_a_kill, gigabytes=arguments.gigabytes)}
     names = arguments.names or list(measurements)
-    for name in ("apache", *SPARK):
+    for name in ("apache", "tls", *SPARK):
         if name in names and shutil.which("java") is None:
             print(f"{name} is left out: java is not here", file=sys.stderr)
             names.remove(name)

@@ -5,7 +5,7 @@ Knows nothing of which server it loads.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
@@ -30,10 +30,22 @@ class Flow(NamedTuple):
         return self.cpu_s / (self.bytes / 1e9)
 
 
-def produce(bootstrap: str, cpu_s: Callable[[], float], topic: str, record_bytes: int, total_bytes: int) -> Flow:
-    """Produce records of one size until so many bytes are acknowledged."""
+Settings = Mapping[str, str | float]
+NOTHING: Settings = {}
+
+
+def produce(
+    bootstrap: str,
+    cpu_s: Callable[[], float],
+    topic: str,
+    record_bytes: int,
+    total_bytes: int,
+    settings: Settings = NOTHING,
+) -> Flow:
+    """Produce records of one size until so many bytes are acknowledged; ``settings`` are added to the client's."""
     producer = Producer(
         {
+            **settings,
             "bootstrap.servers": bootstrap,
             "acks": 1,
             "linger.ms": 5,
@@ -56,10 +68,18 @@ def produce(bootstrap: str, cpu_s: Callable[[], float], topic: str, record_bytes
     return Flow(sent * record_bytes, seconds, cpu_s() - before)
 
 
-def consume(bootstrap: str, cpu_s: Callable[[], float], topic: str, record_bytes: int, total_bytes: int) -> Flow:
+def consume(
+    bootstrap: str,
+    cpu_s: Callable[[], float],
+    topic: str,
+    record_bytes: int,
+    total_bytes: int,
+    settings: Settings = NOTHING,
+) -> Flow:
     """Read one partition from its start until so many bytes have come."""
     consumer = Consumer(
         {
+            **settings,
             "bootstrap.servers": bootstrap,
             "group.id": "bench",
             "enable.auto.commit": False,

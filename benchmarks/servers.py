@@ -76,12 +76,14 @@ def barnabas(directory: Path, *overrides: str, keep: bool = False) -> Iterator[R
 
 
 @contextlib.contextmanager
-def apache(directory: Path, **properties: str) -> Iterator[Running]:
-    """Apache Kafka with the heap that its own script gives it."""
+def apache(directory: Path, *listeners: str, **properties: str) -> Iterator[Running]:
+    """Apache Kafka with the heap that its own script gives it; ``listeners`` are those beside its plain one."""
     from compat_tests.apache_kafka.apache import ApacheKafka
 
     began = time.perf_counter()
     kafka = ApacheKafka(directory, properties, options=HEAP)
+    for name in ("listeners", "advertised.listeners"):
+        kafka.properties[name] = ",".join([kafka.properties[name], *listeners])
     try:
         kafka.start()
         yield Running("Apache Kafka", kafka.process, kafka.port, time.perf_counter() - began)

@@ -19,6 +19,7 @@ from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
 from barnabas.config.validators import ConfigError
+from barnabas.log.background import BackgroundThread
 from barnabas.security.principals import Principal
 from barnabas.server.buffers import BufferPool
 from barnabas.server.connection import Connection, Responder
@@ -132,6 +133,7 @@ class Listener:
         self.connections: set[Guest] = set()
         self._arriving: deque[Guest] = deque()  # accepted, and not let in yet
         self._engine: Engine | None = None
+        self._handshaker: BackgroundThread | None = None
         self._gates: Gates | None = None
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
@@ -174,9 +176,11 @@ class Listener:
         """Returns what makes the protocol of an accepted socket."""
         if self._engine is None:
             return lambda: Connection(self, loop)
-        from barnabas.server.tls import new_transports
+        from barnabas.server.tls import Handshakes, TlsTransport
 
-        return new_transports(self, loop, lambda: cast("Engine", self._engine))
+        self._handshaker = BackgroundThread(loop.call_soon_threadsafe, "barnabas-tls")
+        handshakes = Handshakes(loop, self._handshaker)
+        return lambda: TlsTransport(self, handshakes, cast("Engine", self._engine))
 
     def check(self, proposed: BrokerConfig) -> None:
         """Checks that the listener can exchange its stores for those of other settings.
@@ -237,6 +241,8 @@ class Listener:
             for connection in list(self.connections):
                 connection.abort()
             await self._until_empty()
+        if self._handshaker is not None:
+            self._handshaker.close()
 
     async def _until_empty(self) -> None:
         while self.connections:

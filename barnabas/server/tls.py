@@ -2,19 +2,19 @@
 
 Knows nothing of frames, nor of where keys come from. It drives OpenSSL itself, on buffers in memory, and uses the event
 loop's plain sockets: so it decides what a stranger may cost. Until a handshake is finished there is no connection, only
-a bounded number of bytes, of seconds, and of others like it; and of all handshakes only one is worked on in each turn
-of the event loop, since each costs as much as dozens of requests.
+a bounded number of bytes, of seconds, and of others like it. Handshakes are worked on in a thread of their own, one
+after the other, since each costs as much as dozens of requests; OpenSSL works without the interpreter's lock.
 """
 
 import asyncio
 import logging
 import ssl
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from barnabas.config.endpoints import Endpoint
+from barnabas.log.background import Background
 from barnabas.security.tls.engine import Engine
 from barnabas.security.tls.principal_mapping import NoMatchingRule
 from barnabas.server.connection import Connection, Owner
@@ -59,14 +59,14 @@ class Host(Owner, Protocol):
 
 
 class Handshakes:
-    """The unfinished handshakes of one listener, and the order in which they are worked on."""
+    """The unfinished handshakes of one listener."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, most: int = MOST_UNFINISHED) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, background: Background, most: int = MOST_UNFINISHED) -> None:
         self.loop = loop
+        self.background = background  #: where they are worked on
         self.ciphertext = memoryview(bytearray(CIPHERTEXT_SIZE))  #: what is received passes through here
         self._most = most
         self._unfinished: dict[TlsTransport, None] = {}
-        self._ready: deque[TlsTransport] = deque()
 
     def __len__(self) -> int:
         return len(self._unfinished)
@@ -80,26 +80,13 @@ class Handshakes:
     def end(self, handshake: "TlsTransport") -> None:
         self._unfinished.pop(handshake, None)
 
-    def is_ready(self, handshake: "TlsTransport") -> None:
-        """Queues a handshake that has received something."""
-        if not self._ready:
-            self.loop.call_soon(self._take_turn)
-        self._ready.append(handshake)
-
-    def _take_turn(self) -> None:
-        handshake = self._ready.popleft()
-        if self._ready:
-            self.loop.call_soon(self._take_turn)
-        if handshake in self._unfinished:
-            handshake.advance()
-
 
 class TlsTransport(asyncio.BufferedProtocol):
     """One client's TLS: a protocol to the socket's transport, and a transport to the client's connection."""
 
     __slots__ = (
-        "_connection", "_deadline", "_engine", "_first_byte", "_handshakes", "_incoming", "_is_delivering",
-        "_is_reading", "_listener", "_outgoing", "_raw", "_received", "_tells_principal", "_tls",
+        "_connection", "_deadline", "_early", "_engine", "_first_byte", "_handshakes", "_incoming", "_is_delivering",
+        "_is_reading", "_is_working", "_listener", "_outgoing", "_raw", "_received", "_tells_principal", "_tls",
         "is_closing", "last_active", "peer",
     )  # fmt: skip
 
@@ -116,6 +103,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._first_byte = _HANDSHAKE_RECORD
         self._is_reading = True
         self._is_delivering = False
+        self._is_working = False  # in the background, where nobody else may touch the buffers
+        self._early = bytearray()  # what was received since
         self.is_closing = False
         self.peer = ("", 0)
         self._tells_principal = listener.endpoint.security_protocol == "SSL"
@@ -149,8 +138,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self.is_closing:
             return
         received = self._handshakes.ciphertext[:nbytes]
-        self._incoming.write(received)
         if self._connection is not None:
+            self._incoming.write(received)
             self._deliver()
             return
         if not self._received:
@@ -159,7 +148,9 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._received > MOST_HANDSHAKE_BYTES:
             self.fail(f"it sent more than {MOST_HANDSHAKE_BYTES} bytes")
         else:
-            self._handshakes.is_ready(self)
+            self._early += received
+            if not self._is_working:
+                self._advance()
 
     def eof_received(self) -> bool:
         return False
@@ -182,18 +173,30 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     # ------------------------------------------------------------ the handshake
 
-    def advance(self) -> None:
-        """Goes on with the handshake as far as what was received goes."""
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self._flush()
+    def _advance(self) -> None:
+        """Goes on with the handshake, in the background, as far as what was received goes."""
+        self._incoming.write(self._early)
+        self._early.clear()
+        self._is_working = True
+        self._handshakes.background.run(self._tls.do_handshake, self._advanced)
+
+    def _advanced(self, error: BaseException | None) -> None:
+        self._is_working = False
+        if self.is_closing:
             return
-        except ssl.SSLError as error:
-            reason = getattr(error, "verify_message", None) or error.reason or str(error)
+        if error is None:
+            self._finish()
+        elif isinstance(error, ssl.SSLWantReadError):
+            self._flush()
+            if self._early:
+                self._advance()
+        else:
+            reason = getattr(error, "verify_message", None) or getattr(error, "reason", None) or str(error)
             hint = "" if self._first_byte == _HANDSHAKE_RECORD else "; the client speaks no TLS"
             self.fail(f"{reason}{hint}")
-            return
+
+    def _finish(self) -> None:
+        """Lets the client's connection begin."""
         self._end_handshake()
         self._flush()
         try:
@@ -207,6 +210,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._connection = connection
         self._listener.replace(self, connection)
         connection.connection_made(cast(asyncio.Transport, self))
+        self._incoming.write(self._early)
         if not self.is_closing:
             self._deliver()
 
@@ -216,7 +220,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         if not self.is_closing:
             logger.info("Failed authentication with %s:%s (SSL handshake failed): %s", *self.peer, reason)
             self.is_closing = True
-            self._flush()  # the alert that tells the client why
+            if not self._is_working:
+                self._flush()  # the alert that tells the client why
             self._raw.close()
 
     def _end_handshake(self) -> None:
@@ -339,15 +344,3 @@ class TlsTransport(asyncio.BufferedProtocol):
     def abort(self) -> None:
         self.is_closing = True
         self._raw.abort()
-
-
-def new_transports(listener: Host, loop: asyncio.AbstractEventLoop, engine: Callable[[], Engine]) -> "Factory":
-    """Returns what makes the protocol of each socket that the listener accepts.
-
-    :param engine: returns the engine for new connections
-    """
-    handshakes = Handshakes(loop)
-    return lambda: TlsTransport(listener, handshakes, engine())
-
-
-Factory = Callable[[], TlsTransport]
