@@ -29,12 +29,23 @@ def alter(*entries: tuple[Entity, Quotas], validate: bool = False) -> Step:
     return ask("AlterClientQuotas", Entries=[entry(*each) for each in entries], ValidateOnly=validate)
 
 
-def describe(*components: tuple[str, int, str | None], strict: bool = False) -> Step:
+def describe(
+    *components: tuple[str, int, str | None],
+    strict: bool = False,
+    until: tuple[str, object] | None = None,
+    quiet: bool = False,
+) -> Step:
+    """``until`` is for what was changed just before: Apache Kafka's broker hears of it a little later."""
     found = [{"EntityType": kind, "MatchType": how, "Match": match} for kind, how, match in components]
-    return ask("DescribeClientQuotas", Components=found, Strict=strict)
+    return ask("DescribeClientQuotas", until=until, quiet=quiet, Components=found, Strict=strict)
 
 
-OF_ALICE = describe(("user", EXACT, "~alice"), strict=True)
+def of_alice(at: str = "", value: object = None) -> Step:
+    """Alice's quotas, when what is at that place is that; by default when there are none."""
+    until = (f"Entries.0.Values.{at}", value) if at else ("Entries", [])
+    return describe(("user", EXACT, "~alice"), strict=True, until=until)
+
+
 ON_BOTH = ("AlterClientQuotas", "DescribeClientQuotas")
 
 SCENARIOS = [
@@ -43,14 +54,14 @@ SCENARIOS = [
             "set, changed and removed",
             api,
             alter((ALICE, {"producer_byte_rate": 1024.0})),
-            OF_ALICE,
+            of_alice("0.Value", 1024.0),
             alter((ALICE, {"producer_byte_rate": 2048.0, "request_percentage": 12.5})),
-            OF_ALICE,
+            of_alice("1.Value", 12.5),
             alter((ALICE, {"producer_byte_rate": 2048.0})),
             alter((ALICE, {"producer_byte_rate": None})),
-            OF_ALICE,
+            of_alice("0.Key", "request_percentage"),
             alter((ALICE, {"request_percentage": None})),
-            OF_ALICE,
+            of_alice(),
         )
         for api in ON_BOTH
     ),
@@ -63,14 +74,13 @@ SCENARIOS = [
             for value in (math.nan, 0.0, -1.0, 0.5, 1.0, 1.0000001, 1.001, 1e15, 1e300, math.inf, -math.inf)
         ),
         *(alter((ALICE, {key: value})) for key in RATES for value in (2.0**53, 2.0**63, 9.3e18, 1e-7)),
-        OF_ALICE,
         *(
             alter(({"ip": "127.7.7.7"}, {CREATION: value}))
             for value in (0.0, -1.0, 0.5, 1.0, 2147483647.0, 2147483648.0, math.inf, math.nan)
         ),
         alter(({"ip": "127.7.7.7"}, {CREATION: None})),
         alter((ALICE, dict.fromkeys((*RATES, *NUMBERS)))),
-        OF_ALICE,
+        of_alice(),
     ),
     scenario(
         "keys",
@@ -91,7 +101,7 @@ SCENARIOS = [
         alter((ALICE, {"producer_byte_rate": 1.0, "nope": 1.0})),
         alter((ALICE, {"nope": 1.0, "producer_byte_rate": 1.0})),
         alter((ALICE, {"producer_byte_rate": 1.0, "request_percentage": 0.0})),
-        OF_ALICE,
+        of_alice(),
     ),
     scenario(
         "entities",
@@ -113,7 +123,7 @@ SCENARIOS = [
         alter(([("user", "~alice"), ("user", "~alice")], {"producer_byte_rate": 1.0})),
         alter((ALICE, {"producer_byte_rate": 1.0}), (ALICE, {"consumer_byte_rate": 1.0})),
         alter((ALICE, {"producer_byte_rate": 1.0}), (APP, {"nope": 1.0})),
-        OF_ALICE,
+        of_alice("0.Value", 1.0),
         *(
             (alter(({"ip": name}, {CREATION: 1e6}), validate=True))
             for name in ("127.0.0.1", "::1", "localhost", "127.1")
@@ -126,7 +136,7 @@ SCENARIOS = [
         alter((ALICE, {"producer_byte_rate": 1.0}), validate=True),
         alter((ALICE, {"producer_byte_rate": 0.0}), validate=True),
         alter((ALICE, {"nope": None}), validate=True),
-        OF_ALICE,
+        of_alice(),
     ),
     *(
         scenario(
@@ -138,6 +148,12 @@ SCENARIOS = [
                 ({"user": "~alice", "client-id": "~app"}, {"request_percentage": 1e6}),
                 ({"user": "~alice", "client-id": None}, {"request_percentage": 1e7}),
                 ({"user": None, "client-id": "~app"}, {"request_percentage": 1e8}),
+            ),
+            describe(
+                ("user", DEFAULT, None),
+                ("client-id", EXACT, "~app"),
+                until=("Entries.0.Values.0.Value", 1e8),
+                quiet=True,
             ),
             *(
                 describe(*components, strict=strict)
@@ -162,7 +178,7 @@ SCENARIOS = [
                 ({"user": "~alice", "client-id": None}, {"request_percentage": None}),
                 ({"user": None, "client-id": "~app"}, {"request_percentage": None}),
             ),
-            OF_ALICE,
+            of_alice(),
         )
         for api in ON_BOTH
     ),
@@ -172,6 +188,7 @@ SCENARIOS = [
         alter((ALICE, {"producer_byte_rate": 1e9}), ({"ip": "127.5.5.5"}, {CREATION: 1e6})),
         alter((BY_DEFAULT, {"request_percentage": 1e8}), ({"client-id": None}, {"request_percentage": 1e7})),
         alter(({"user": None, "client-id": None}, {"request_percentage": 1e9}), ({"ip": None}, {CREATION: 1e7})),
+        describe(("ip", DEFAULT, None), until=("Entries.0.Values.0.Value", 1e7), quiet=True),
         *(
             describe(*components, strict=strict)
             for strict in (False, True)
