@@ -57,6 +57,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The Java class of the callback handler of the SASL server.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.kerberos.principal.to.local.rules",
@@ -294,10 +295,22 @@ CONFIGS = (
         "A file with further headers and claims of assertions.",
     ),
     ConfigDef(
-        "sasl.oauthbearer.scope.claim.name", STRING, "scope", None, LOW, "The claim of a token that holds its scope."
+        "sasl.oauthbearer.scope.claim.name",
+        STRING,
+        "scope",
+        None,
+        LOW,
+        "The claim of a token that holds its scope.",
+        in_effect=True,
     ),
     ConfigDef(
-        "sasl.oauthbearer.sub.claim.name", STRING, "sub", None, LOW, "The claim of a token that holds its subject."
+        "sasl.oauthbearer.sub.claim.name",
+        STRING,
+        "sub",
+        None,
+        LOW,
+        "The claim of a token that holds its subject.",
+        in_effect=True,
     ),
     ConfigDef("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM, "The URL of the token endpoint."),
     ConfigDef(
@@ -307,6 +320,7 @@ CONFIGS = (
         None,
         MEDIUM,
         "The URL of the keys that verify tokens.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms",
@@ -315,6 +329,7 @@ CONFIGS = (
         None,
         LOW,
         "How often the keys that verify tokens are fetched again.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
@@ -323,6 +338,7 @@ CONFIGS = (
         None,
         LOW,
         "The first pause before a failed fetch of keys is tried again.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
@@ -331,6 +347,7 @@ CONFIGS = (
         None,
         LOW,
         "The longest pause before a failed fetch of keys is tried again.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.clock.skew.seconds",
@@ -339,6 +356,7 @@ CONFIGS = (
         None,
         LOW,
         "The tolerated clock difference when the times of a token are validated.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.expected.audience",
@@ -347,6 +365,7 @@ CONFIGS = (
         Items(),
         HIGH,
         "The expected audiences of a token; empty accepts any.",
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.oauthbearer.expected.issuer",
@@ -355,5 +374,6 @@ CONFIGS = (
         None,
         HIGH,
         "The expected issuer of a token; if not set, any is accepted.",
+        in_effect=True,
     ),
 )

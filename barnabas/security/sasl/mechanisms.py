@@ -53,10 +53,18 @@ def _scram(name: str, configs: Configs, module: LoginModule, around: Surrounding
     return Scram(name, around.credentials, around.random_bytes)
 
 
+def _oauthbearer(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+    from barnabas.security.sasl.oauthbearer import OAuthBearer
+    from barnabas.security.sasl.oauthbearer_validators import validator
+
+    return OAuthBearer(validator(configs, module.options))
+
+
 MECHANISMS: Mapping[str, Make] = {
     "PLAIN": _plain,
     "SCRAM-SHA-256": _scram,
     "SCRAM-SHA-512": _scram,
+    "OAUTHBEARER": _oauthbearer,
 }
 
 

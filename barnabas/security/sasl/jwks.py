@@ -1,0 +1,145 @@
+"""The keys of an OAuth provider (JWKS), from a file or an https URL, read again from time to time in a thread.
+
+Knows nothing of tokens. Apache Kafka's ``RefreshingHttpsJwks`` and ``JwksFileVerificationKeyResolver`` (KIP-768).
+"""
+
+import json
+import logging
+import threading
+import time
+import urllib.parse
+import urllib.request
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from joserfc.errors import JoseError
+from joserfc.jwk import Key, KeySet
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES: Final = 1024 * 1024
+TIMEOUT_S: Final = 10
+MISS_INTERVAL_S: Final = 60
+"""How often at most an unknown key has the keys read before their time (``MISSING_KEY_ID_CACHE_IN_FLIGHT_MS``)."""
+
+
+FILE_REFRESH_S: Final = 10
+"""How often at least a file is read. Apache Kafka looks at its time of change for each token."""
+
+
+class JwksError(ValueError):
+    """The keys cannot be read."""
+
+
+class Times(NamedTuple):
+    """``sasl.oauthbearer.jwks.endpoint.*`` in seconds."""
+
+    refresh_s: float = 3600
+    retry_s: float = 0.1
+    longest_retry_s: float = 10
+
+
+def keys_at(url: str) -> Sequence[Key]:
+    """Reads the keys.
+
+    :raises JwksError: they cannot be read, or are no keys
+    """
+    try:
+        loaded = json.loads(_read(url))
+        return KeySet.import_key_set(loaded).keys
+    except (OSError, JoseError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise JwksError(f"the keys at {url} cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _read(url: str) -> bytes:
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme == "file":
+        return Path(urllib.request.url2pathname(parts.path)).read_bytes()
+    if parts.scheme not in ("https", "http"):
+        raise ValueError("the URL is neither file: nor https:")
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+        content: bytes = answer.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError("there are more than a megabyte of keys")
+    return content
+
+
+class Jwks:
+    """The keys at a URL. A thread reads them again until nobody holds this object.
+
+    :param read: returns the keys, or raises :class:`JwksError`; called here once, and later in the thread
+    """
+
+    def __init__(
+        self,
+        url: str,
+        times: Times,
+        read: Callable[[str], Sequence[Key]] = keys_at,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.url = url
+        self.current = read(url)
+        self._read = read
+        self._times = times
+        self._monotonic = monotonic
+        self._missed_at = -float(MISS_INTERVAL_S)
+        wake = self._wake = threading.Event()
+        self._failures = 0
+        thread = threading.Thread(target=_refresh, args=(weakref.ref(self), wake), name=f"jwks of {url}", daemon=True)
+        weakref.finalize(self, wake.set)
+        thread.start()
+
+    def miss(self) -> None:
+        """Has the keys read soon, since a token was signed by a key that is not among them."""
+        now = self._monotonic()
+        if now - self._missed_at >= MISS_INTERVAL_S:
+            self._missed_at = now
+            logger.info("No key of %s has verified a token; reading them again", self.url)
+            self._wake.set()
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait before the next reading."""
+        if not self._failures:
+            return self._times.refresh_s
+        return min(self._times.retry_s * float(1 << min(self._failures - 1, 30)), self._times.longest_retry_s)
+
+    def refresh(self) -> None:
+        """Reads the keys again. The present ones stay if that fails."""
+        try:
+            self.current = self._read(self.url)
+            self._failures = 0
+        except JwksError as error:
+            self._failures += 1
+            logger.warning("Keeping the present keys: %s", error)
+
+
+def _refresh(ref: "weakref.ref[Jwks]", wake: threading.Event) -> None:
+    keys = ref()
+    while keys is not None:
+        pause_s = keys.pause_s
+        del keys
+        wake.wait(pause_s)
+        wake.clear()
+        keys = ref()
+        if keys is not None:
+            keys.refresh()
+
+
+_SHARED: "weakref.WeakValueDictionary[tuple[Any, ...], Jwks]" = weakref.WeakValueDictionary()
+
+
+def shared_keys(url: str, times: Times) -> Jwks:
+    """Returns the keys at the URL, which listeners and their successors share.
+
+    :raises JwksError: they cannot be read
+    """
+    if url.startswith("file:"):
+        times = times._replace(refresh_s=min(times.refresh_s, FILE_REFRESH_S))
+    key = (url, times)
+    found = _SHARED.get(key)
+    if found is None:
+        found = _SHARED[key] = Jwks(url, times)
+    return found

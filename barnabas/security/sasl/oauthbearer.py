@@ -1,0 +1,124 @@
+"""The mechanism OAUTHBEARER: a token of an OAuth provider that says who the client is.
+
+Knows nothing of how a token is validated. RFC 7628; the grammar, the rules and the texts are those of Apache Kafka's
+``OAuthBearerSaslServer`` and ``OAuthBearerClientInitialResponse`` (KIP-255, KIP-342).
+"""
+
+import re
+from typing import Final, NamedTuple, Protocol
+
+from barnabas.errors import CloseConnection
+from barnabas.security.principals import USER, Principal
+from barnabas.security.sasl.mechanism import Authenticated, AuthenticationRefused
+
+NAME: Final = "OAUTHBEARER"
+
+_AUTHORIZATION_ID = r"(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]|=2C|=3D)+"
+_FIRST_MESSAGE = re.compile(
+    f"n,(?:a=(?P<authorization_id>{_AUTHORIZATION_ID}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*)\x01"
+)
+_BEARER = re.compile(r"(?P<scheme>[A-Za-z0-9_]+)[ ]+(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
+_AFTER_ERROR = b"\x01"
+
+
+class InvalidToken(Exception):
+    """The token is refused. The text is for the broker's own log."""
+
+
+class InsufficientScope(InvalidToken):
+    """The token lacks a scope."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__("a required scope is missing")
+        self.scope = scope  #: the required ones
+
+
+class ValidToken(NamedTuple):
+    """What the broker takes from a token."""
+
+    subject: str
+    expires_at_ms: int
+
+
+class Validator(Protocol):
+    """The rules by which tokens are valid."""
+
+    def validate(self, token: str, now_ms: int) -> ValidToken:
+        """Returns what a valid token says.
+
+        :raises InvalidToken: the token is not valid
+        """
+
+
+class OAuthBearer:
+    """The mechanism with the rules of one listener."""
+
+    name = NAME
+
+    def __init__(self, validator: Validator) -> None:
+        self._validator = validator
+
+    def begin(self, now_ms: int) -> "OAuthBearerExchange":
+        return OAuthBearerExchange(self._validator, now_ms)
+
+
+class OAuthBearerExchange:
+    """The message of a client, and one more after an error (RFC 7628, section 3.2.3)."""
+
+    __slots__ = ("_error", "_now_ms", "_validator")
+
+    def __init__(self, validator: Validator, now_ms: int) -> None:
+        self._validator = validator
+        self._now_ms = now_ms
+        self._error = ""  #: what the client was told
+
+    def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
+        """Takes the client's message. The answer to an invalid token is a text, after which the client gives up.
+
+        :raises AuthenticationRefused: the client has given up, the message is malformed, or names somebody else
+        :raises CloseConnection: the scheme is not Bearer, as in Apache Kafka
+        """
+        if self._error and token == _AFTER_ERROR:
+            raise AuthenticationRefused(self._error)
+        self._error = ""
+        authorization_id, text = parsed(token)
+        try:
+            found = self._validator.validate(text, self._now_ms)
+        except InsufficientScope as refusal:
+            self._error = f'{{"status":"insufficient_scope", "scope":"{refusal.scope}"}}'
+        except InvalidToken:
+            self._error = '{"status":"invalid_token"}'
+        else:
+            return b"", authenticated(found, authorization_id)
+        return self._error.encode(), None
+
+
+def authenticated(token: ValidToken, authorization_id: str) -> Authenticated:
+    """Returns who the client is.
+
+    :raises AuthenticationRefused: the client wants to be somebody else
+    """
+    if authorization_id not in ("", token.subject):
+        raise AuthenticationRefused(
+            f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different from "
+            f"the token's principal name ({token.subject})"
+        )
+    return Authenticated(Principal(USER, token.subject), token.expires_at_ms)
+
+
+def parsed(message: bytes) -> tuple[str, str]:
+    """Returns the authorization id and the token of a client's message. Extensions are taken, and not looked at.
+
+    :raises AuthenticationRefused: the message is malformed
+    :raises CloseConnection: the scheme is not Bearer; Apache Kafka fails over its own error text, and closes
+    """
+    found = _FIRST_MESSAGE.fullmatch(message.decode("utf-8", "replace"))
+    if found is None:
+        raise AuthenticationRefused
+    pairs = dict(pair.split("=", 1) for pair in found["pairs"].split("\x01") if pair)
+    bearer = _BEARER.fullmatch(pairs.get("auth", ""))
+    if bearer is None:
+        raise AuthenticationRefused
+    if bearer["scheme"].lower() != "bearer":
+        raise CloseConnection("the scheme of an OAUTHBEARER message is not Bearer")
+    return found["authorization_id"] or "", bearer["token"]
