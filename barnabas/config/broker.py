@@ -14,6 +14,7 @@ from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
 from barnabas.config.endpoints import (
     Endpoint,
+    check_early_start,
     check_ports,
     parse_endpoints,
     parse_protocol_map,
@@ -273,6 +274,10 @@ class BrokerConfig:
             if endpoint.host in ("0.0.0.0", "::"):
                 rule = f"an address that clients can reach; set advertised.listeners beside {endpoint}"
                 raise ConfigError("advertised.listeners", advertised, rule)
+        check_early_start(self, {*names, *(name.upper() for name in self["controller.listener.names"])})
+        if self["inter.broker.listener.name"] is not None and "security.inter.broker.protocol" in self.originals:
+            text = "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
+            raise InvalidValue("inter.broker.listener.name", text)
         if self["inter.broker.listener.name"] is not None and self.inter_broker_listener_name not in names:
             name = self["inter.broker.listener.name"]
             raise ConfigError("inter.broker.listener.name", name, f"one of listeners: {', '.join(names)}")

@@ -3,13 +3,19 @@
 Knows nothing of sockets: the server replaces port 0 and an empty host when it binds the listener.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from barnabas.config.validators import ConfigError
+from barnabas.config.validators import ConfigError, InvalidValue
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SHAPE = "a list of NAME://host:port, each name once"
+
+
+class Values(Protocol):
+    """Parsed values by name."""
+
+    def __getitem__(self, name: str) -> Any: ...
 
 
 class Endpoint(NamedTuple):
@@ -73,6 +79,19 @@ def check_ports(endpoints: Iterable[Endpoint], text: str) -> None:
         if endpoint.port and rivals & taken:
             raise ConfigError("listeners", text, "a list in which no two listeners have the same port")
         taken.add((endpoint.port, family))
+
+
+def check_early_start(values: Values, known: Collection[str]) -> None:
+    """Checks ``early.start.listeners`` (KIP-801). On a node alone it has no effect: the authorizer is ready at once.
+
+    :param known: the names of listeners
+    :raises InvalidValue: it names a listener that is none
+    """
+    name = "early.start.listeners"
+    for listener in values[name] or ():
+        if listener.upper() not in known:
+            text = f"{name} contains listener {listener.upper()}, but this is not contained in"
+            raise InvalidValue(name, f"{text} listeners or controller.listener.names")
 
 
 def _is_ipv4(host: str) -> bool:

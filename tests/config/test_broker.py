@@ -61,6 +61,11 @@ def test_node_id_and_broker_id_are_one(properties, node_id):
         ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "advertised.listeners"),
         ({"advertised.listeners": "SSL://a:1"}, "advertised.listeners"),
         ({"inter.broker.listener.name": "INTERNAL"}, "inter.broker.listener.name"),
+        ({"early.start.listeners": "PLAINTEXT,NOPE"}, "early.start.listeners"),
+        (
+            {"inter.broker.listener.name": "PLAINTEXT", "security.inter.broker.protocol": "PLAINTEXT"},
+            "inter.broker.listener.name",
+        ),
         ({"controller.quorum.voters": "1@a:9093,2@b:9093"}, "controller.quorum.voters"),
         ({"controller.quorum.voters": "2@b:9093", "node.id": "1"}, "controller.quorum.voters"),
     ],
