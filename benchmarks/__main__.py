@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cleaning, cleaning_latency, groups, measure, recovery, shares, tls, transactions
+from benchmarks import acls, cleaning, cleaning_latency, groups, measure, recovery, shares, tls, transactions
 from benchmarks.measure import Row
 
 SPARK = ("spark-read", "spark-write", "spark-files", "spark-latency")
@@ -31,6 +31,7 @@ def with_spark(name: str, folder: Path, rounds: int) -> Iterator[Row]:
 
 MEASUREMENTS = {
     **measure.MEASUREMENTS,
+    "acls": acls.checks,
     "cleaning": cleaning.throughput,
     "cleaning-latency": cleaning_latency.latency,
     "recovery": recovery.after_a_kill,

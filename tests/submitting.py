@@ -37,5 +37,5 @@ def ready(error):
 def reset_to_start(broker):
     """Brings a broker whose features were never changed back to the state of a new one."""
     finished = []
-    reset(broker, broker.image.features, lambda: finished.append(True))
+    reset(broker, broker.image.features, None, lambda: finished.append(True))
     assert finished

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import shaped
 from barnabas.api_handlers.outcome import code_of, text_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
@@ -22,7 +23,7 @@ Result = CreateAclsResponse.AclCreationResult
 def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsResponse | Later[CreateAclsResponse]:
     """Creates each ACL by itself.
 
-    :raises SecurityDisabled: there is no authorizer
+    Without an authorizer each entry is SECURITY_DISABLED.
     """
     wanted = [
         Acl(
@@ -39,7 +40,10 @@ def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsRespo
     if any(map(has_unknown, wanted)):
         raise CloseConnection("an ACL to create has a code of 0")
     if context.broker.authorizer is None:
-        raise SecurityDisabled("No Authorizer is configured.")
+        disabled: CreateAclsResponse = shaped(
+            request, SecurityDisabled("No Authorizer is configured."), context.api_version
+        )
+        return disabled
     return submit(CreateAcls(wanted), request, context, respond)
 
 

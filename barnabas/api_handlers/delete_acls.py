@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import shaped
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit
 from barnabas.cluster.controller.commands import DeleteAcls
@@ -21,7 +22,7 @@ Result = DeleteAclsResponse.DeleteAclsFilterResult
 def delete_acls(request: DeleteAclsRequest, context: Context) -> DeleteAclsResponse | Later[DeleteAclsResponse]:
     """Deletes what each filter matches, and lists it.
 
-    :raises SecurityDisabled: there is no authorizer
+    Without an authorizer each entry is SECURITY_DISABLED.
     """
     filters = [
         AclFilter(
@@ -38,7 +39,10 @@ def delete_acls(request: DeleteAclsRequest, context: Context) -> DeleteAclsRespo
     if any(map(has_unknown, filters)):
         raise CloseConnection("a filter of ACLs has a code of 0")
     if context.broker.authorizer is None:
-        raise SecurityDisabled("No Authorizer is configured.")
+        disabled: DeleteAclsResponse = shaped(
+            request, SecurityDisabled("No Authorizer is configured."), context.api_version
+        )
+        return disabled
     return submit(DeleteAcls(filters), request, context, respond)
 
 

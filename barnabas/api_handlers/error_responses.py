@@ -50,17 +50,16 @@ def error_response(request: Request, error: KafkaError, version: int) -> Respons
 
     :raises CloseConnection: a response to this request has no place for an error in that version
     """
-    response = shaped(request, error, version)
+    response: Response = shaped(request, error, version)
     if not has_error(response, version):
         raise CloseConnection(f"{type(request).__name__} version {version} has no place for the error: {error}")
     return response
 
 
-def shaped(request: Request, error: KafkaError, version: int) -> Response:
+def shaped(request: Request, error: KafkaError, version: int) -> Any:
     """Returns the response with the error wherever it has a place for it, even if it has none."""
     _ = APIS[request.api_key].handle  # imports the module, which registers its shape
-    response: Response = SHAPES.get(type(request), derived)(request, error, version)
-    return response
+    return SHAPES.get(type(request), derived)(request, error, version)
 
 
 def resolve_with_error(later: Later[Any], request: Request, error: KafkaError, version: int) -> None:

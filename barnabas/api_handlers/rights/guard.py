@@ -61,7 +61,7 @@ class Guarded(NamedTuple):
         :param has_message: whether the response has the error's text, which Apache Kafka mostly leaves out
         """
         version = self.context.api_version
-        response = shaped(request or self.request, error(), version)
+        response: Response = shaped(request or self.request, error(), version)
         if not has_message:
             _silence(response, version)
         return response
