@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from barnabas.cli import commands
+from barnabas.testing import Broker
 
 from .apache import ApacheKafka, KafkaUnavailable, jars
 from .test_console_tools import Tools
@@ -16,14 +18,18 @@ from .test_console_tools import Tools
 Entities = dict[str, dict[str, str]]
 
 
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+@pytest.fixture(scope="module", params=["apache", "barnabas"])
+def tools(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     try:
         jars()
     except KafkaUnavailable as reason:
         pytest.skip(str(reason))
-    with ApacheKafka(tmp_path_factory.mktemp("configs")) as broker:
-        tools = Tools(broker.bootstrap)
+    with ExitStack() as stack:
+        if request.param == "apache":
+            bootstrap = stack.enter_context(ApacheKafka(tmp_path_factory.mktemp("configs"))).bootstrap
+        else:
+            bootstrap = stack.enter_context(Broker()).bootstrap_servers
+        tools = Tools(bootstrap)
         yield tools
         assert tools.process.stdin is not None
         tools.process.stdin.close()
