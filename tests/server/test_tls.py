@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import socket
 import ssl
 import struct
@@ -92,6 +93,34 @@ def test_requests_byte_by_byte_and_many_at_once(broker, authority):
         client.send(b"".join(framed(ASK, 3, number) for number in range(3000)))
         frames = [client.receive() for _ in range(3000)]
         assert [struct.unpack_from(">i", frame)[0] for frame in frames] == list(range(3000))
+
+
+def test_a_client_that_does_not_read_is_not_read(broker, authority):
+    """It asks for far more than the sockets hold. What the broker keeps for it stays small, and nothing is lost."""
+    broker.create_topic("unread")
+    batch = bytes(build_batch([(None, os.urandom(900_000), 1_700_000_000_000)]))
+    topic_data, fetch_topic = ProduceRequest.TopicProduceData, FetchRequest.FetchTopic
+    produce = ProduceRequest(
+        acks=1,
+        timeout_ms=5000,
+        topic_data=[
+            topic_data(name="unread", partition_data=[topic_data.PartitionProduceData(index=0, records=batch)])
+        ],
+    )
+    partition = fetch_topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    fetch = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[fetch_topic(topic="unread", partitions=[partition])])
+    with TlsClient(port_of(broker, "SSL"), authority) as client:
+        assert client.ask(produce, 9).responses[0].partition_responses[0].error_code == 0
+        listener = next(each for each in broker._server.listeners if each.endpoint.name == "SSL")
+        own = client.socket.getsockname()
+        (connection,) = [each for each in listener.connections if each.peer == own]
+        count, held = 100, []
+        client.send(b"".join(framed(fetch, 4, number) for number in range(count)))
+        for number in range(count):
+            frame = client.receive()
+            assert struct.unpack_from(">i", frame)[0] == number
+            held.append(connection.transport.get_write_buffer_size())
+    assert max(held) < 5 << 20
 
 
 def principals(broker):
