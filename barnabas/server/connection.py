@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from barnabas.api_handlers.session import Session
 from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.security.principals import ANONYMOUS, Principal
 from barnabas.server.buffers import BUFFER_SIZE, BufferPool, allocate
@@ -53,7 +54,12 @@ class LastAnswer(CloseConnection):
 class Responder(Protocol):
     """What answers the requests of one connection (:class:`barnabas.server.dispatch.Dispatcher`)."""
 
-    max_request_bytes: int | None  #: the limit for the next request; None: that of the listener
+    @property
+    def max_request_bytes(self) -> int | None:
+        """The limit for the next request; None: that of the listener."""
+
+    @property
+    def session(self) -> Session: ...
 
     def respond(self, frame: memoryview, /) -> "list[Buffer] | Throttled | Awaited | None": ...
 
@@ -189,6 +195,15 @@ class Connection(asyncio.BufferedProtocol):
         """Closes the connection at once, whatever was not sent."""
         self.is_closing = True
         self.transport.abort()
+
+    @property
+    def session(self) -> Session:
+        """The client's session."""
+        return self._responder.session
+
+    def wrap(self, wrapped: "Callable[[Responder, Connection], Responder]") -> None:
+        """Puts another responder in the place of the connection's; an answer that is awaited is encoded by it."""
+        self._responder = wrapped(self._responder, self)
 
     # ------------------------------------------------------------ serving
 

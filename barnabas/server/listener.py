@@ -113,6 +113,12 @@ class Guest(Protocol):
     def abort(self) -> None: ...
 
 
+class Watch(Protocol):
+    """What applies faults to connections (:class:`barnabas.server.faulty.Watch`)."""
+
+    def admits(self, guest: Guest) -> bool: ...
+
+
 class Listener:
     """One entry of ``listeners``: a service that is bound when it has started. It accepts after :meth:`accept`."""
 
@@ -135,6 +141,7 @@ class Listener:
         self._engine: Engine | None = None
         self._handshaker: BackgroundThread | None = None
         self._gates: Gates | None = None
+        self.watch: Watch | None = None  #: applies faults; None while there is no rule
         self._is_stopping = False
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -253,6 +260,8 @@ class Listener:
 
     def admit(self, connection: Guest) -> bool:
         """Returns whether the connection may stay; it may have to wait (``max.connection.creation.rate``, KIP-612)."""
+        if self.watch is not None and not self.watch.admits(connection):
+            return False
         if connection in self.connections:  # its handshake was let in
             return True
         if self._is_stopping:  # it was accepted before the listener stopped, and nobody would close it

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.error_responses import shaped
+from barnabas.api_handlers.session import Session
 from barnabas.broker.credentials import ImageCredentials
 from barnabas.clock import Clock, Scheduler
 from barnabas.config.listener_configs import ListenerConfigs
@@ -120,6 +121,10 @@ class SaslGate:
         self._mechanism = ""
         self._ends_at_ms: int | None = None  # of the session (KIP-368)
         self._began_again_ms: int | None = None
+
+    @property
+    def session(self) -> Session:
+        return self._dispatcher.session
 
     def respond(self, frame: memoryview) -> Answer:
         """Returns what :meth:`Dispatcher.respond` returns.

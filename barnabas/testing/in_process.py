@@ -9,8 +9,9 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from random import Random
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from barnabas.clock import SystemClock
 from barnabas.cluster.controller import bootstrap
@@ -36,6 +37,10 @@ from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
 from barnabas.testing.resetting import reset
 from barnabas.testing.security import Security
+
+if TYPE_CHECKING:
+    from barnabas.faults.seen import SeenRequest
+    from barnabas.testing.faulting import Expected, Faults, OpenConnection
 
 T = TypeVar("T")
 
@@ -98,6 +103,7 @@ class Broker:
         self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason when it cannot continue
         self._cleanup = contextlib.ExitStack()
         self._features_at_start: Mapping[str, int] = {}
+        self._faults: Faults | None = None
         self._server: Server
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
@@ -166,11 +172,53 @@ class Broker:
 
     def _end(self) -> None:
         thread, self._thread = self._thread, None
+        self._faults = None
         assert thread is not None
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
         self._loop.close()
         self._cleanup.close()
+
+    # ------------------------------------------------------------ faults, and requests seen
+
+    @property
+    def faults(self) -> "Faults":
+        """The rules by which requests go wrong (docs/how-to/faults.md)."""
+        if self._faults is None:
+            from barnabas.testing.faulting import Faults
+
+            self._faults = Faults(self._server, self._call, SystemClock(), self._loop, Random(0))
+        return self._faults
+
+    def record_requests(self) -> None:
+        """Records requests from now on, the last 10000 of them, for :meth:`requests`."""
+        self.faults.record()
+
+    def requests(self, api: str | int | None = None, client_id: str | None = None) -> "list[SeenRequest]":
+        """Returns the requests of an API and a client that were recorded, with their answers, in their order.
+
+        :raises RuntimeError: nothing is recorded; call :meth:`record_requests` before
+        """
+        from barnabas.testing.faulting import canonical
+
+        seen = self.faults.watch.seen
+        if seen is None:
+            raise RuntimeError("no requests are recorded: call record_requests() before the client sends them")
+        return list(self._call(lambda: seen.find(canonical(api), client_id)))
+
+    def expect(
+        self, api: str | int | None = None, *, client_id: str | None = None, times: int | None = None
+    ) -> "Expected":
+        """Returns a block at whose end so many requests have been seen within it, or any if no number is given."""
+        from barnabas.testing.faulting import Expected
+
+        self.record_requests()
+        what = f"of {api or 'any API'}" + (f" by {client_id}" if client_id else "")
+        return Expected(lambda: self.requests(api, client_id), what, times)
+
+    def connections(self) -> "list[OpenConnection]":
+        """Returns the open connections, the oldest first."""
+        return self.faults.connections()
 
     # ------------------------------------------------------------ for tests
 
@@ -235,6 +283,9 @@ class Broker:
 
         Connections stay.
         """
+        if self._faults is not None:
+            self._faults.clear()
+            self._faults.stop_recording()
         finished: Future[None] = Future()
         self._call(
             lambda: reset(

@@ -1,0 +1,82 @@
+"""Puts an error where the protocol has its place: in the whole response, or in the entries that a rule is about.
+
+Knows nothing of APIs but their schemas; shapes of their own are those of :mod:`barnabas.api_handlers.error_responses`.
+"""
+
+from typing import Any
+
+from barnabas.api_handlers.error_responses import ERROR_CODES, derived, has_error, shaped
+from barnabas.errors import KafkaError
+from barnabas.faults.subjects import fields_of
+from barnabas.wire.message import Request, Response
+from barnabas.wire.schema import Struct, Versions
+
+
+def has_place(request: type[Request], versions: Versions) -> bool:
+    """Returns whether responses have an error code in one of these versions."""
+    return any(
+        field.name in ERROR_CODES and field.versions.first <= versions.last and versions.first <= field.versions.last
+        for field in fields_of(request.response)
+    )
+
+
+def error_answer(request: Request, error: KafkaError, version: int) -> Response | None:
+    """Returns the response with the error for all that the request names; None if that has no place for it.
+
+    :raises CloseConnection: the protocol has no answer to the request
+    """
+    response: Response = shaped(request, error, version)
+    return response if has_error(response, version) else None
+
+
+def entries_answer(request: Request, error: KafkaError, version: int) -> Response:
+    """Returns the response with the error in each entry, and none in the response as a whole.
+
+    :raises CloseConnection: the protocol has no answer to the request
+    """
+    response: Response = shaped(request, error, version)
+    if any(getattr(response, name, 0) for name in ERROR_CODES):
+        response = derived(request, error, version, in_entries=True)
+        for name in ERROR_CODES:
+            if hasattr(response, name):
+                setattr(response, name, 0)
+    return response
+
+
+def mark(response: Struct, error: KafkaError, version: int) -> bool:
+    """Sets the outermost error codes of a response. Returns whether it has any."""
+    fields = [field for field in response.wire_fields() if version in field.versions]
+    code = next((field.name for field in fields if field.name in ERROR_CODES), None)
+    if code is not None:
+        setattr(response, code, error.code)
+        return True
+    marked = False
+    for field in fields:
+        if field.is_array and isinstance(field.kind, type):
+            for each in getattr(response, field.name) or ():
+                marked = mark(each, error, version) or marked
+    return marked
+
+
+def merged(response: Any, other: Any) -> None:
+    """Adds the entries of ``other`` to a response; a topic that both have gets the partitions of both."""
+    for field in response.wire_fields():
+        entries, more = getattr(response, field.name), getattr(other, field.name)
+        if not field.is_array or not more:
+            continue
+        entries = list(entries or ())
+        for each in more:
+            same = next((one for one in entries if _is_same(one, each)), None)
+            if same is None:
+                entries.append(each)
+            else:
+                merged(same, each)
+        setattr(response, field.name, entries)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Returns whether two entries are about the same: they differ in nothing that is a text, or an id."""
+    if not isinstance(one, Struct):
+        return bool(one == other)
+    keys = [field.name for field in one.wire_fields() if field.name in ("name", "topic", "topic_name", "topic_id")]
+    return bool(keys) and all(getattr(one, name) == getattr(other, name) for name in keys)

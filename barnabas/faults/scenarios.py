@@ -1,0 +1,85 @@
+"""Scenarios: what goes wrong in a cluster, as the rules by which a client goes through it.
+
+Knows nothing of clients; docs/how-to/faults.md shows what they do. The errors are those that Apache Kafka
+answers.
+"""
+
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from barnabas.faults.rules import Rule
+
+
+class Adding(Protocol):
+    """Where rules are set."""
+
+    def add(self, **given: Any) -> Rule: ...
+
+
+class Scenario:
+    """The rules of one scenario. At the end of a ``with`` block they are lifted."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
+
+    @property
+    def hits(self) -> int:
+        """How often its rules have fired."""
+        return sum(rule.hits for rule in self.rules)
+
+    def wait_for_hits(self, hits: int = 1, timeout: float = 10.0) -> None:
+        """Waits for its first rule (:meth:`Rule.wait_for_hits`)."""
+        self.rules[0].wait_for_hits(hits, timeout)
+
+    def lift(self) -> None:
+        """Takes the rules back."""
+        for rule in self.rules:
+            rule.lift()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.lift()
+
+
+def leader_moves(faults: Adding, topic: str, *, requests: int = 1) -> Scenario:
+    """The leader of a topic's partitions moves while a batch is on its way, and is unknown for one Metadata request."""
+    refused = faults.add(api="Produce", topic=topic, first=requests, error="NOT_LEADER_OR_FOLLOWER")
+    unknown = faults.add(api="Metadata", topic=topic, first=1, error="LEADER_NOT_AVAILABLE")
+    return Scenario(refused, unknown)
+
+
+def coordinator_moves(faults: Adding, group: str) -> Scenario:
+    """The coordinator of a group moves: its next commit finds it gone, and the new one is not there at once."""
+    commit = faults.add(api="OffsetCommit", group=group, first=1, error="NOT_COORDINATOR")
+    find = faults.add(api="FindCoordinator", group=group, first=1, after=commit, error="COORDINATOR_NOT_AVAILABLE")
+    return Scenario(commit, find)
+
+
+def producer_fenced(faults: Adding, transactional_id: str) -> Scenario:
+    """Another producer with the same transactional id has begun: this one may not end its transaction."""
+    return Scenario(faults.add(api="EndTxn", transactional_id=transactional_id, error="PRODUCER_FENCED"))
+
+
+def disk_full(faults: Adding, topic: str) -> Scenario:
+    """The directory of a topic's partitions has failed: nothing is appended until the scenario is lifted."""
+    return Scenario(faults.add(api="Produce", topic=topic, error="KAFKA_STORAGE_ERROR"))
+
+
+def too_few_replicas(faults: Adding, topic: str) -> Scenario:
+    """The partitions have fewer in-sync replicas than ``min.insync.replicas``, until the scenario is lifted."""
+    return Scenario(faults.add(api="Produce", topic=topic, error="NOT_ENOUGH_REPLICAS"))
+
+
+def answer_lost(faults: Adding, topic: str) -> Scenario:
+    """A batch is appended, and the connection is cut before the producer hears of it: without idempotence, a
+    duplicate when it is sent again."""
+    return Scenario(faults.add(api="Produce", topic=topic, first=1, cut="after"))
+
+
+def network_cut(faults: Adding, client_id: str) -> Scenario:
+    """Packets between a client and the broker are lost: nothing is answered, until the scenario is lifted."""
+    return Scenario(faults.add(client_id=client_id, silent="before"))

@@ -1,0 +1,58 @@
+"""Rules as text, a line each, for tests in other languages: ``Produce nth=2 error=NOT_LEADER_OR_FOLLOWER``.
+
+Knows nothing of what the rules do. The first word is the API, ``*`` any; ``#`` begins a comment.
+"""
+
+import shlex
+from typing import Any
+
+from barnabas.faults.naming import ImpossibleRule
+
+WHOLE = frozenset(
+    {"connection", "partition", "nth", "first", "every", "drip", "correlation_id", "throttle_ms", "leader"}
+)
+FRACTIONS = frozenset({"probability", "seconds", "delay", "delay_after"})
+SWITCHES = frozenset({"handled", "stale", "refuse"})
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """Returns the arguments of a rule for each line. :raises ImpossibleRule: a line is none, with its number"""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = shlex.split(line, comments=True)
+        if words:
+            try:
+                found.append(_rule(words))
+            except ValueError as error:
+                raise ImpossibleRule(f"line {number}: {error}") from None
+    return found
+
+
+def _rule(words: list[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if "=" not in words[0]:
+        api = words.pop(0)
+        if api != "*":
+            given["api"] = api
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in SWITCHES and not equals:
+            given[name] = True
+        elif not equals:
+            raise ImpossibleRule(f"{word!r} is no name=value")
+        else:
+            given[name] = _value(name, value)
+    return given
+
+
+def _value(name: str, value: str) -> object:
+    if name in SWITCHES:
+        return value == "true"
+    if name in WHOLE:
+        return int(value)
+    if name in FRACTIONS:
+        return float(value)
+    if name == "coordinator":  # 5,host,9092
+        node, host, port = value.split(",")
+        return int(node), host, int(port)
+    return value

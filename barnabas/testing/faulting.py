@@ -1,0 +1,154 @@
+"""Faults and requests seen of a broker in this process, for the thread of the test.
+
+Knows nothing of how rules are applied: the broker's own thread does that (:mod:`barnabas.server.faulty`).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from barnabas.clock import Clock, Scheduler
+from barnabas.faults import scenarios
+from barnabas.faults.naming import api_name, find_api
+from barnabas.faults.rules import Rule, Rules
+from barnabas.faults.scenarios import Scenario
+from barnabas.faults.script import parse
+from barnabas.faults.seen import Seen, SeenRequest
+from barnabas.server.faulty import Watch
+from barnabas.server.server import Server
+
+Call = Callable[[Callable[[], Any]], Any]
+"""Calls a function in the broker's thread, and returns what it returns."""
+
+
+class OpenConnection(NamedTuple):
+    """A connection of a client."""
+
+    number: int
+    host: str
+    port: int
+    principal: str
+    client_software_name: str
+    client_software_version: str
+
+
+class Faults:
+    """The rules of a broker. Each scenario of :mod:`barnabas.faults.scenarios` is a method.
+
+    :param call: calls a function in the broker's thread
+    """
+
+    def __init__(self, server: Server, call: Call, clock: Clock, scheduler: Scheduler, random: Random) -> None:
+        self._server, self._call = server, call
+        self._rules = Rules(clock, random, lambda: call(self.watch.update))
+        self.watch = Watch(self._rules, server.listeners, clock, scheduler, self._topic_name)
+
+    def add(self, **rule: Any) -> Rule:
+        """Sets a rule, which is in force when this returns.
+
+        :raises ImpossibleRule: it can never match, or does nothing; the text says what would be right
+        """
+        return self._rules.add(**rule)
+
+    def script(self, text: str) -> list[Rule]:
+        """Sets the rules of a text, a line each. :raises ImpossibleRule: none is set then"""
+        given = parse(text)
+        for each in given:
+            self._rules.possible(**each)
+        return [self.add(**each) for each in given]
+
+    def seed(self, seed: int) -> None:
+        """Begins the chance of ``probability`` anew."""
+        self._rules.random.seed(seed)
+
+    def clear(self) -> None:
+        """Lifts all rules, and forgets what they did."""
+        self._rules.clear()
+
+    def report(self) -> str:
+        """Returns which rule fired when, a line each."""
+        return self._rules.report()
+
+    def leader_moves(self, topic: str, *, requests: int = 1) -> Scenario:
+        return scenarios.leader_moves(self, topic, requests=requests)
+
+    def coordinator_moves(self, group: str) -> Scenario:
+        return scenarios.coordinator_moves(self, group)
+
+    def producer_fenced(self, transactional_id: str) -> Scenario:
+        return scenarios.producer_fenced(self, transactional_id)
+
+    def disk_full(self, topic: str) -> Scenario:
+        return scenarios.disk_full(self, topic)
+
+    def too_few_replicas(self, topic: str) -> Scenario:
+        return scenarios.too_few_replicas(self, topic)
+
+    def answer_lost(self, topic: str) -> Scenario:
+        return scenarios.answer_lost(self, topic)
+
+    def network_cut(self, client_id: str) -> Scenario:
+        return scenarios.network_cut(self, client_id)
+
+    # ------------------------------------------------------------ seeing
+
+    def record(self) -> Seen:
+        """Records requests from now on. Returns where, the same as before if that is done already."""
+        if self.watch.seen is None:
+            self.watch.seen = Seen()
+            self._call(self.watch.update)
+        return self.watch.seen
+
+    def stop_recording(self) -> None:
+        if self.watch.seen is not None:
+            self.watch.seen = None
+            self._call(self.watch.update)
+
+    def connections(self) -> list[OpenConnection]:
+        return list(self._call(partial(open_connections, self._server)))
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        topic = self._server.broker.image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+
+class Expected:
+    """What :meth:`Broker.expect` returns: at the end of the block the requests are counted."""
+
+    def __init__(self, seen: Callable[[], Sequence[SeenRequest]], what: str, times: int | None) -> None:
+        self._seen, self._what, self._times = seen, what, times
+        self._before = 0
+        self.requests: Sequence[SeenRequest] = ()  #: those within the block, at its end
+
+    def __enter__(self) -> Self:
+        self._before = len(self._seen())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.requests = self._seen()[self._before :]
+        if kind is None:
+            found, times = len(self.requests), self._times
+            assert found == times if times is not None else found, (
+                f"{found} instead of {'some' if times is None else times} requests {self._what}: {self.requests}"
+            )
+
+
+def canonical(api: str | int | None) -> str | None:
+    """Returns an API's name as it is recorded. :raises ImpossibleRule: there is none"""
+    return None if api is None else api_name(find_api(api).key)
+
+
+def open_connections(server: Server) -> list[OpenConnection]:
+    """Returns the connections of all listeners, the oldest first. To be called in the broker's thread."""
+    found = []
+    for listener in server.listeners:
+        for guest in listener.connections:
+            session = getattr(guest, "session", None)
+            if session is not None:
+                software = session.client_software_name, session.client_software_version
+                found.append(OpenConnection(session.number, *guest.peer, str(session.principal), *software))
+    return sorted(found)
