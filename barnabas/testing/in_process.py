@@ -5,6 +5,7 @@ Knows nothing of pytest. Several brokers can run at the same time; each has its 
 
 import asyncio
 import contextlib
+import functools
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -35,7 +36,7 @@ from barnabas.records.record import records_of
 from barnabas.security.acls import Acl
 from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
-from barnabas.testing.resetting import reset
+from barnabas.testing.resetting import AtStart, reset
 from barnabas.testing.security import Security
 
 if TYPE_CHECKING:
@@ -287,11 +288,9 @@ class Broker:
             self._faults.clear()
             self._faults.stop_recording()
         finished: Future[None] = Future()
-        self._call(
-            lambda: reset(
-                self._server.broker, self._features_at_start, self.security.acls, lambda: finished.set_result(None)
-            )
-        )
+        done = functools.partial(finished.set_result, None)
+        at_start = AtStart(self._features_at_start, self.security.acls or (), self.security.users or ())
+        self._call(lambda: reset(self._server.broker, at_start, done))
         finished.result(LONGEST_WAIT_S)
 
     # ------------------------------------------------------------ on the broker's thread

@@ -3,8 +3,8 @@
 Knows nothing of threads: it runs in the broker's own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from barnabas.broker import Broker
 from barnabas.cluster.controller.commands import (
@@ -12,12 +12,14 @@ from barnabas.cluster.controller.commands import (
     UPGRADE,
     AlterClientQuotas,
     AlterConfigs,
+    AlterUserScramCredentials,
     ConfigResource,
     CreateAcls,
     DeleteAcls,
     DeleteTopics,
     FeatureUpdate,
     QuotaAlteration,
+    ScramDeletion,
     UpdateFeatures,
 )
 from barnabas.cluster.controller.controller import logged
@@ -27,25 +29,41 @@ from barnabas.cluster.image.image import QuotaEntity
 from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.errors import KafkaError
 from barnabas.security.acls import Acl, AclFilter
+from barnabas.security.sasl.scram import CODES
 
 
-def reset(broker: Broker, features: Mapping[str, int], acls: Sequence[Acl] | None, done: Callable[[], object]) -> None:
-    """Removes topics, groups, transactions, sessions, dynamic configs and quotas, and brings features back to these
-    levels, and ACLs to these.
+class AtStart(NamedTuple):
+    """What the broker began with."""
+
+    features: Mapping[str, int]
+    acls: Sequence[Acl] = ()
+    users: Collection[str] = ()  #: whose SCRAM credentials stay
+
+
+def reset(broker: Broker, at_start: AtStart, done: Callable[[], object]) -> None:
+    """Removes topics, groups, transactions, sessions, dynamic configs, quotas and new users.
+
+    Features and ACLs become what they were at the start.
 
     ``metadata.version`` and ``kraft.version`` stay, since they cannot go down. Connections stay, too.
     """
     image, controller = broker.image, broker.controller
-    updates = _updates(image.features, features)
+    updates = _updates(image.features, at_start.features)
     if updates:
         controller.submit(UpdateFeatures(updates), logged("the levels of features"))
-    at_start = [(ConfigResource(*each), _configs_at_start(broker, each, features)) for each in image.configs]
-    controller.submit(AlterConfigs(at_start), logged("the configs"))
+    configs = [(ConfigResource(*each), _configs_at_start(broker, each, at_start.features)) for each in image.configs]
+    controller.submit(AlterConfigs(configs), logged("the configs"))
 
     if image.acls:
         controller.submit(DeleteAcls([AclFilter()]), logged("the ACLs"))
-    if acls:
-        controller.submit(CreateAcls(acls), logged("the ACLs"))
+    if at_start.acls:
+        controller.submit(CreateAcls(at_start.acls), logged("the ACLs"))
+    for code in CODES.values():  # a user may be named once in a command
+        deletions = [
+            ScramDeletion(*key) for key in image.credentials if key[1] == code and key[0] not in at_start.users
+        ]
+        if deletions:
+            controller.submit(AlterUserScramCredentials(deletions, []), logged("the credentials"))
     if image.quotas:
         controller.submit(AlterClientQuotas(_without_quotas(image.quotas)), logged("the quotas"))
 

@@ -7,9 +7,13 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import ScramMechanism, UserScramCredentialUpsertion
 from kafka.errors import KafkaError
 
 from barnabas.cli.client import client_settings
+from barnabas.cluster.controller.commands import AlterClientQuotas, QuotaAlteration
+from barnabas.pipelines.client.cluster import Cluster
+from barnabas.pipelines.client.settings import ClientSettings
 from barnabas.security.clients.properties import security_settings
 from barnabas.testing import Broker, allow, deny
 
@@ -65,6 +69,14 @@ def test_javas_settings_are_those_of_our_commands(broker, settings):
     admin = KafkaAdminClient(bootstrap_servers=java["bootstrap.servers"], **made)
     assert admin.describe_cluster()["brokers"]
     admin.close()
+
+
+def test_the_pipelines_client_takes_javas_settings(broker, settings):
+    broker.reset()
+    broker.create_topic("t", partitions=2)
+    cluster = Cluster.of(ClientSettings.parse(settings("java")))
+    assert cluster.partitions("t") == [0, 1]
+    cluster.close()
 
 
 def test_a_wrong_password_and_a_strange_certificate_are_refused():
@@ -147,3 +159,18 @@ def test_secrets_survive_a_restart_on_disk(tmp_path):
             admin = KafkaAdminClient(**broker.client_settings("kafka-python", user="alice"))
             assert admin.list_topics() == []
             admin.close()
+
+
+def test_new_users_and_quotas_are_gone_after_a_reset():
+    with Broker(users={"alice": "secret"}) as broker:
+        admin = KafkaAdminClient(**broker.client_settings("kafka-python", user="alice"))
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            bob = UserScramCredentialUpsertion("bob", mechanism, "hidden")
+            assert admin.alter_user_scram_credentials([bob]) == {"bob": None}
+        entity = {"user": "alice", "client-id": None}
+        values = [("producer_byte_rate", 1.0), ("consumer_byte_rate", 1.0)]
+        broker._submit(AlterClientQuotas([QuotaAlteration(entity, values)]))
+        broker.reset()
+        assert list(admin.describe_user_scram_credentials()) == ["alice"]
+        assert not broker._call(lambda: broker._server.broker.image.quotas)
+        admin.close()
