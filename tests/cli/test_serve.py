@@ -67,7 +67,10 @@ def test_an_override_that_cannot_be_read():
     ("arguments", "said"),
     [
         (["--override", "num.partitions=many"], r"Invalid value many for configuration num\.partitions: Not a number"),
-        (["--override", "listeners=SSL://:1"], r"listeners is 'SSL://:1', but must be of PLAINTEXT only"),
+        (
+            ["--override", "listeners=X://:1"],
+            r"listeners is 'X://:1', but must be made of names that listener\.security",
+        ),
         (["--override", "nonsense"], r"--override is 'nonsense', but must be key=value"),
         (["no/such/server.properties"], r"\[Errno 2\] No such file or directory"),
         (["--feature", "nope=1"], r"--feature is 'nope', but must be a feature: eligible\.leader\.replicas\.version, "),
