@@ -67,6 +67,7 @@ CONFIGS = (
         MEDIUM,
         "How a Kerberos principal becomes a user's name.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.jaas.config",
@@ -103,6 +104,7 @@ CONFIGS = (
         MEDIUM,
         "The name of the service that Kafka runs as in Kerberos.",
         PER_BROKER,
+        in_effect=True,
     ),
     ConfigDef(
         "sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", None, MEDIUM, "Where the program kinit is.", PER_BROKER

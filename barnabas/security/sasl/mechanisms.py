@@ -60,11 +60,19 @@ def _oauthbearer(name: str, configs: Configs, module: LoginModule, around: Surro
     return OAuthBearer(validator(configs, module.options))
 
 
+def _gssapi(name: str, configs: Configs, module: LoginModule, around: Surroundings) -> Mechanism:
+    from barnabas.security.sasl.gssapi import from_login
+
+    rules = configs["sasl.kerberos.principal.to.local.rules"]
+    return from_login(module.options, configs["sasl.kerberos.service.name"], rules)
+
+
 MECHANISMS: Mapping[str, Make] = {
     "PLAIN": _plain,
     "SCRAM-SHA-256": _scram,
     "SCRAM-SHA-512": _scram,
     "OAUTHBEARER": _oauthbearer,
+    "GSSAPI": _gssapi,
 }
 
 

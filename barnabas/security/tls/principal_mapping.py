@@ -80,13 +80,13 @@ def _rule(text: str, default: str | None, pattern: str, replacement: str, case: 
         if match is None:
             return None
         # Java replaces each occurrence of the pattern, of which there may be more than the whole name.
-        found = compiled.sub(lambda each: _filled(replacement, each), name)
+        found = compiled.sub(lambda each: filled(replacement, each), name)
         return str(found.lower() if case == "L" else found.upper() if case == "U" else found)
 
     return apply
 
 
-def _filled(replacement: str, match: Any) -> str:
+def filled(replacement: str, match: Any) -> str:
     """Returns the replacement with what the groups of the pattern have matched.
 
     A number is read as far as there is such a group, as in Java: ``$12`` is ``$1`` and "2" where there is no group 12.

@@ -1,0 +1,130 @@
+"""The mechanism GSSAPI: a Kerberos ticket for the broker's service says who the client is.
+
+Knows nothing of Kerberos but how its library is called: the package ``gssapi``, an extra of this one. RFC 4752 without
+security layers, as Java's ``GssKrb5Server`` and Kafka's ``SaslServerCallbackHandler``.
+"""
+
+import importlib
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from barnabas.config.validators import ConfigError
+from barnabas.errors import CloseConnection
+from barnabas.security.principals import USER, Principal
+from barnabas.security.sasl.kerberos_names import KerberosNames
+from barnabas.security.sasl.mechanism import Authenticated, AuthenticationRefused
+from barnabas.security.tls.principal_mapping import NoMatchingRule
+
+logger = logging.getLogger(__name__)
+
+NAME: Final = "GSSAPI"
+SERVICE_NAME: Final = "sasl.kerberos.service.name"
+NO_LAYER: Final = 1
+OFFER: Final = bytes([NO_LAYER, 0, 0, 0])
+"""The security layers that the broker offers, none, and the size of messages that it takes under one."""
+
+NewContext = Callable[[], Any]
+"""Returns the acceptor's ``gssapi.SecurityContext`` of a new client."""
+
+
+class Gssapi:
+    """The mechanism with the key and the rules of one listener."""
+
+    name = NAME
+
+    def __init__(self, new_context: NewContext, failure: type[Exception], names: KerberosNames) -> None:
+        """:param failure: what the library raises"""
+        self._new_context = new_context
+        self._failure = failure
+        self._names = names
+
+    def begin(self, now_ms: int) -> "GssapiExchange":
+        return GssapiExchange(self._new_context, self._failure, self._names)
+
+
+class GssapiExchange:
+    """The client's ticket, then what it chooses of the security layers that are offered."""
+
+    __slots__ = ("_context", "_failure", "_has_offered", "_names", "_new_context")
+
+    def __init__(self, new_context: NewContext, failure: type[Exception], names: KerberosNames) -> None:
+        self._new_context = new_context
+        self._failure = failure
+        self._names = names
+        self._context: Any = None
+        self._has_offered = False
+
+    def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
+        """Takes the tokens of the client.
+
+        :raises AuthenticationRefused: the ticket is not valid for this broker, or the message is malformed
+        :raises CloseConnection: the principal has no name by the rules, as in Apache Kafka
+        """
+        try:
+            if self._has_offered:
+                return b"", self._chosen(self._context.unwrap(token).message)
+            return self._next(token), None
+        except self._failure as error:
+            logger.info("A client fails at Kerberos: %s", error)
+            raise AuthenticationRefused from None
+
+    def _next(self, token: bytes) -> bytes:
+        if self._context is None:
+            self._context = self._new_context()
+        if not self._context.complete:
+            answer: bytes | None = self._context.step(token)
+            if answer or not self._context.complete:
+                return answer or b""
+        self._has_offered = True
+        offer: bytes = self._context.wrap(OFFER, False).message
+        return offer
+
+    def _chosen(self, message: bytes) -> Authenticated:
+        if len(message) < len(OFFER) or message[0] != NO_LAYER:
+            raise AuthenticationRefused
+        try:
+            return Authenticated(Principal(USER, self._names.name_of(str(self._context.initiator_name))))
+        except NoMatchingRule as error:
+            raise CloseConnection(str(error)) from None
+
+
+def from_login(options: Mapping[str, str], service_name: str | None, rules: list[str]) -> Gssapi:
+    """Returns the mechanism with the options of a ``Krb5LoginModule``.
+
+    :raises ConfigError: the service has no name, the package is missing, or there is no key
+    """
+    check_service(options, service_name)
+    try:
+        gssapi: Any = importlib.import_module("gssapi")  # which has types only where it is installed
+    except ImportError as error:
+        raise ConfigError(
+            "sasl.enabled.mechanisms", NAME, f"without {NAME}, or with the extra barnabas[gssapi]: {error}"
+        ) from error
+    try:
+        mechanism = gssapi.MechType.kerberos
+        store = {"keytab": options["keyTab"]} if options.get("keyTab") else None
+        principal = options.get("principal")
+        name = gssapi.Name(principal, gssapi.NameType.kerberos_principal) if principal else None
+        credentials = gssapi.Credentials(name=name, usage="accept", mechs=[mechanism], store=store)
+        realm = re.sub(r".*@", "", str(gssapi.Name("user", gssapi.NameType.user).canonicalize(mechanism)))
+    except gssapi.exceptions.GSSError as error:
+        raise ConfigError("sasl.jaas.config", None, f"the login of a Kerberos principal: {error}") from error
+
+    def new_context() -> Any:
+        return gssapi.SecurityContext(creds=credentials, usage="accept")
+
+    return Gssapi(new_context, gssapi.exceptions.GSSError, KerberosNames(rules, realm))
+
+
+def check_service(options: Mapping[str, str], service_name: str | None) -> None:
+    """Checks that the service has one name, with the texts of Apache Kafka's ``KerberosLogin``.
+
+    :raises ConfigError: it has none, or two
+    """
+    of_module = options.get("serviceName")
+    if of_module is not None and service_name is not None and of_module != service_name:
+        raise ConfigError(SERVICE_NAME, service_name, f"{of_module!r}, as serviceName in the JAAS config")
+    if not (of_module or service_name):
+        raise ConfigError(SERVICE_NAME, "", "set: No serviceName defined in either JAAS or Kafka config")
