@@ -1,4 +1,4 @@
-"""The data pipeline on Spark: a data source, and the jobs that read topics and write them.
+"""The data pipeline on Spark: a data source, and jobs that read and write topics.
 
-Talks to a broker as any client does, Apache Kafka's too, and imports nothing of ours.
+Uses brokers as any client does, including Apache Kafka's, and imports nothing of the broker.
 """

@@ -1,6 +1,6 @@
-"""What a reader asks a cluster: which partitions there are, where they begin and end.
+"""A reader's requests to a cluster: its partitions, their first and last offsets, and their topics' ids.
 
-Knows how to ask, not what the answers are for.
+Knows nothing of what the answers are used for.
 """
 
 import time
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 def cluster_of(options: ReadOptions) -> "Cluster":
-    """The connections of this process; kafka-python is imported here, where the first one is made."""
+    """Returns this process's client of the cluster. Imports kafka-python, which takes a while."""
     from barnabas.pipelines.client.cluster import Cluster
 
     return Cluster.of(options.client)
 
 
 def subscribed(options: ReadOptions, *, missing_is_gone: bool = False) -> dict[str, "Topic"]:
-    """The topics that are read, as they are now.
+    """Returns the topics to read, from new metadata.
 
-    Raises UnknownTopicOrPartition where one that is named does not exist, or with `missing_is_gone` leaves it out.
+    :param missing_is_gone: leave out topics that do not exist.
+    :raises UnknownTopicOrPartition: a named topic does not exist.
     """
     cluster = cluster_of(options)
     if options.pattern is not None:
@@ -41,13 +42,16 @@ def subscribed(options: ReadOptions, *, missing_is_gone: bool = False) -> dict[s
         if time.monotonic() > deadline:
             raise UnknownTopicOrPartition(
                 f"{options.subscription}: topic {missing[0]} does not exist at "
-                f"{options.client['bootstrap.servers']}; is its name right?"
+                f"{options.client['bootstrap.servers']}; check its name"
             )
         cluster.run(cluster.pause)
 
 
 def partitions_of(options: ReadOptions, topics: Mapping[str, "Topic"]) -> list[TopicPartition]:
-    """All partitions of these topics, or those of `assign`; raises BadOption where one of those does not exist."""
+    """Returns all partitions of these topics, or those of `assign`.
+
+    :raises BadOption: a partition of `assign` does not exist.
+    """
     if options.assigned is None:
         return [TopicPartition(topic.name, partition) for topic in topics.values() for partition in topic.leaders]
     for part in options.assigned:
@@ -58,36 +62,36 @@ def partitions_of(options: ReadOptions, topics: Mapping[str, "Topic"]) -> list[T
 
 
 def ids_of(topics: Mapping[str, "Topic"]) -> dict[str, str]:
-    """Topic ids as text, of those that have one."""
+    """Returns topic ids as text, of the topics that have one."""
     return {topic.name: str(topic.id) for topic in topics.values() if topic.id is not None}
 
 
 def offsets_of(options: ReadOptions, asks: PartitionOffsets) -> PartitionOffsets:
-    """The offsets that EARLIEST, LATEST or times stand for."""
+    """Returns the offsets for EARLIEST, LATEST or times."""
     listed = cluster_of(options).list_offsets(asks, committed=options.committed) if asks else {}
     return {partition: listed[partition].offset for partition in asks}
 
 
 def positioned(options: ReadOptions, position: Position, partitions: list[TopicPartition]) -> PartitionOffsets:
-    """The offsets that an option stands for."""
+    """Returns the offsets for an option."""
     strategy = options.nothing_that_young if position is options.starting else "latest"
     return resolve(position, partitions, lambda asks: offsets_of(options, asks), nothing_that_young=strategy)
 
 
 def beginnings_of(options: ReadOptions, start: StreamOffset, end: StreamOffset) -> PartitionOffsets:
-    """The first offset of each partition of `end` that `start` does not tell where to go on."""
+    """Returns the first offset of each partition of `end` for which `start` has no offset to continue at."""
     going_on = start.still(end)
     return offsets_of(options, {partition: EARLIEST for partition in end.at if partition not in going_on})
 
 
 def latest(options: ReadOptions) -> StreamOffset:
-    """The end of everything that is read, now; of what does not exist there is none."""
+    """Returns the end offset of each partition that is read. Topics that do not exist have none."""
     for last_try in (False, True):
         topics = subscribed(options, missing_is_gone=True)
         asks = dict.fromkeys(partitions_of(options, topics), LATEST)
         try:
             return StreamOffset(offsets_of(options, asks), ids_of(topics))
-        except UnknownTopicOrPartition:  # deleted between the two questions
+        except UnknownTopicOrPartition:  # deleted between the two requests
             if last_try:
                 raise
     raise AssertionError("one of two tries returns or raises")

@@ -1,4 +1,4 @@
-"""Reading topics once, from one offset to another: the tasks of a batch, and what each does.
+"""Reads topics once, from one offset to another: plans the tasks of a batch, and reads in each.
 
 Knows nothing of checkpoints and triggers.
 """
@@ -21,13 +21,15 @@ log = logging.getLogger(__name__)
 
 
 class BatchReader(DataSourceReader):
-    """Reads what is between two positions; both are settled when the query is planned."""
+    """Reads between two positions, whose offsets are determined when the query is planned."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One task for each partition of a topic that has anything, or more (minPartitions, maxRecordsPerPartition)."""
+        """Returns at least one task for each partition with records; more with minPartitions or
+        maxRecordsPerPartition.
+        """
         options = self._options
         topics = asking.subscribed(options)
         partitions = asking.partitions_of(options, topics)
@@ -43,29 +45,29 @@ class BatchReader(DataSourceReader):
         return tasks(options, ranges)
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
-        """The records of one range, as columns."""
+        """Returns the records of one range, as columns."""
         return read(self._options, partition.value)
 
 
 def tasks(options: ReadOptions, ranges: Sequence[Range]) -> list[InputPartition]:
-    """Ranges as Spark wants them, split as the options say; none for what is empty."""
+    """Returns ranges as Spark's tasks, split as the options say. Empty ranges have no task."""
     parts = split(ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
     return [InputPartition(part) for part in parts]
 
 
 def lost(options: ReadOptions, losses: Sequence[str]) -> None:
-    """Raise DataLoss for what cannot be read any more, or with failOnDataLoss=false log it."""
+    """Raises DataLoss for records that no longer exist, or logs it with failOnDataLoss=false."""
     if losses and options.fail_on_data_loss:
         raise DataLoss(
-            "; ".join(losses) + ". Set failOnDataLoss=false to go on with what there is, "
-            "or begin again with a new checkpoint"
+            "; ".join(losses) + ". Set failOnDataLoss=false to continue with the other records, "
+            "or start with a new checkpoint"
         )
     for loss in losses:
-        log.warning("%s; going on, as failOnDataLoss=false", loss)
+        log.warning("%s; continuing, as failOnDataLoss is false", loss)
 
 
 def read(options: ReadOptions, range_: Range | None) -> Iterator["pa.RecordBatch"]:
-    """The records of a range; nothing for no range (Spark makes a task of an empty batch)."""
+    """Returns the records of a range, or nothing without a range: Spark creates a task for an empty batch."""
     if range_ is None:
         return iter(())
     from barnabas.pipelines.client.reading import read as fetch

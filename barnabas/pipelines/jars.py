@@ -1,4 +1,4 @@
-"""Spark's own Kafka connector, which the pip package leaves out: four jars, fetched with Maven.
+"""Spark's own Kafka connector, four jars that the pip package does not contain. Maven fetches them.
 
 Knows nothing of what is read or written with them, and starts no Spark.
 """
@@ -14,18 +14,18 @@ from typing import NamedTuple
 NEWEST = "LATEST"
 
 FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
-"""A Java that copies one file had better start fast."""
+"""JVM options that start Java fast: it copies one file."""
 
 NOT_THERE = ("Could not find artifact", "was not found in")
-"""What Maven says of a release that a repository does not have, as against a repository that it cannot reach."""
+"""Maven's messages about a release that a repository does not have, as opposed to a repository that it cannot reach."""
 
 
 class JarsUnavailable(Exception):
-    """The connector's jars cannot be had here; the message says why, and what would help."""
+    """The connector's jars cannot be fetched; the message says why, and what would help."""
 
 
 class Artifact(NamedTuple):
-    """A jar in a repository; `version` is None where it is a part of Spark, and its release that of Spark."""
+    """A jar in a repository. Without a `version` it is a part of Spark, and has the release of Spark."""
 
     group: str
     name: str
@@ -38,35 +38,37 @@ CONNECTOR = (
     Artifact("org.apache.kafka", "kafka-clients", "3.9.2"),
     Artifact("org.apache.commons", "commons-pool2", "2.13.1"),
 )
-"""What the connector needs beside what `pyspark` brings."""
+"""What the connector needs in addition to `pyspark`."""
 
 Say = Callable[[str], None]
 
 
 def installed_release() -> str:
-    """The release of Spark that `pyspark` is."""
+    """Returns the installed release of Spark."""
     import pyspark
 
     return str(pyspark.__version__)
 
 
 def cache(release: str | None = None) -> Path:
-    """Where a release's jars are kept when nobody says where: in the user's cache."""
+    """Returns the default directory of a release's jars, in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "barnabas" / f"spark-connector-{release or installed_release()}"
 
 
 def fetched(folder: Path) -> list[Path] | None:
-    """The jars in a folder, in the connector's order; None unless all are there."""
+    """Returns the jars in a folder, in the connector's order, or None if one is missing."""
     found = [sorted(folder.glob(f"{artifact.name}-[0-9]*.jar")) for artifact in CONNECTOR]
     return [each[-1] for each in found] if all(found) else None
 
 
 def fetch(to: Path | None = None, *, say: Say = lambda _: None) -> list[Path]:
-    """The connector's jars in `to`, else in the user's cache; those that are there already are not fetched again.
+    """Fetches the connector's jars to `to`, or to the user's cache. Does not fetch existing ones again.
 
-    Each by itself, and without what its POM names: Spark's parent POM names a second repository. Those of Spark are of
-    the installed release, else the newest that there is. Raises JarsUnavailable.
+    Each jar is fetched without the dependencies in its POM, as Spark's parent POM names a second repository. Jars of
+    Spark have the installed release, or else the newest.
+
+    :raises JarsUnavailable: Maven is missing, or cannot fetch them.
     """
     release = installed_release()
     folder = (to or cache(release)).absolute()
@@ -92,7 +94,9 @@ def fetch(to: Path | None = None, *, say: Say = lambda _: None) -> list[Path]:
 
 
 def _newest(maven: str, artifact: Artifact, missing: str, folder: Path, say: Say) -> None:
-    """The newest release where the wanted one is missing; Maven takes a preview for newer than what it precedes."""
+    """Fetches the newest release, where the wanted one is missing. Maven takes a preview for newer than its final
+    release.
+    """
     if not _copied(maven, artifact, NEWEST, folder):
         raise JarsUnavailable(f"{artifact.group}:{artifact.name} is in no repository that mvn knows")
     (jar,) = folder.glob(f"{artifact.name}-*.jar")
@@ -101,16 +105,19 @@ def _newest(maven: str, artifact: Artifact, missing: str, folder: Path, say: Say
     if is_preview and _copied(maven, artifact, final, folder):
         jar.unlink()
         newest = final
-    say(f"  {missing} is not there; the newest is {newest}")
+    say(f"  {missing} does not exist; the newest is {newest}")
 
 
 def _copied(maven: str, artifact: Artifact, version: str, folder: Path) -> bool:
-    """Whether there is such a release, which is then in `folder`. Raises JarsUnavailable when Maven fails otherwise."""
+    """Copies a release to `folder`, and returns whether it exists.
+
+    :raises JarsUnavailable: Maven fails for another reason.
+    """
     command = [
         *(maven, "-B", "-U", "-ntp", "-Dstyle.color=never", "dependency:copy"),
         *(f"-Dartifact={artifact.group}:{artifact.name}:{version}:jar", f"-DoutputDirectory={folder}"),
     ]
-    # In a folder without a POM: Maven would take up the one of a project that the caller happens to stand in.
+    # In a folder without a POM: Maven would read the POM of a project in the current directory.
     with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(
             command,
@@ -128,6 +135,6 @@ def _copied(maven: str, artifact: Artifact, version: str, folder: Path) -> bool:
         return False
     complaints = [line.removeprefix("[ERROR] ") for line in done.stdout.splitlines() if line.startswith("[ERROR] ")]
     raise JarsUnavailable(
-        f"mvn could not fetch {artifact.group}:{artifact.name}:{version}; is there a way to its repository? "
-        f"It says: {next(iter(complaints), done.stdout.strip()[-400:])}"
+        f"mvn could not fetch {artifact.group}:{artifact.name}:{version}; check the connection to its repository. "
+        f"Maven's error: {next(iter(complaints), done.stdout.strip()[-400:])}"
     )

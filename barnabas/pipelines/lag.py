@@ -1,7 +1,7 @@
-"""The lag of queries, shown where every Kafka tool looks for it: in the offsets that a consumer group has committed.
+"""Commits the offsets of queries to a consumer group, so that every Kafka tool shows their lag.
 
-Knows nothing of a query but its progress, so it does for any source whose offsets are ``{"topic": {"0": 23}}``: ours,
-and Spark's own connector. A query that reads with our source can do without, by its option commitGroup.
+Knows nothing of a query but its progress, so it works for any source with offsets like ``{"topic": {"0": 23}}``: ours
+and Spark's own connector. A query with our source can use its option commitGroup instead.
 """
 
 import json
@@ -30,10 +30,10 @@ PATIENCE = 5.0
 
 
 class LagListener(StreamingQueryListener):
-    """Commits the end of each micro-batch of every query, or of the one named `query`, that reads topics.
+    """Commits the end of each micro-batch of every query that reads topics, or of the query named `query`.
 
-    The group is `group`, else ``spark-`` and the query's name, or its id where it has none. The queries themselves go
-    by their checkpoints alone, so nothing is lost where a commit fails: it is logged.
+    The group is `group`, or else ``spark-`` and the query's name, or its id if it has no name. Queries themselves
+    continue from their checkpoints, so a failed commit loses nothing, and is only logged.
     """
 
     def __init__(self, client: ClientSettings, *, group: str | None = None, query: str | None = None) -> None:
@@ -42,10 +42,10 @@ class LagListener(StreamingQueryListener):
         """By the id of each query that runs."""
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing has been read yet."""
+        """Does nothing: nothing has been read yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A micro-batch is finished."""
+        """Commits the end of a finished micro-batch."""
         progress, id_ = event.progress, str(event.progress.id)
         if self._query not in (None, progress.name, id_):
             return
@@ -57,10 +57,10 @@ class LagListener(StreamingQueryListener):
             self._commit(id_, self._group or f"spark-{progress.name or id_}", offsets)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing has been read."""
+        """Does nothing: nothing has been read."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """What it has read last has been committed by then."""
+        """Forgets the query, whose last micro-batch has been committed."""
         self._committed.pop(str(event.id), None)
 
     def _commit(self, query: str, group: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -69,13 +69,13 @@ class LagListener(StreamingQueryListener):
         try:
             Cluster.of(self._client).commit(group, offsets, patience=PATIENCE)
         except (KafkaError, Unauthenticated) as problem:
-            log.warning("cannot commit to group %s how far a query has come: %s", group, problem)
+            log.warning("cannot commit a query's offsets to group %s: %s", group, problem)
         else:
             self._committed[query] = offsets
 
 
 def offsets_of(end_offset: str | None) -> dict[TopicPartition, int]:
-    """The offsets of a source's progress; none where it is no source of topics."""
+    """Returns the offsets in a source's progress; none if the source does not read topics."""
     try:
         value: Any = json.loads(end_offset or "null")
         return dict(StreamOffset.from_json(value).at)
@@ -91,9 +91,10 @@ def follow(
     query: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> LagListener:
-    """From now on show the lag of this session's queries; `settings` are the client's, by their Java names.
+    """Commits the offsets of this session's queries from now on. ``spark.streams.removeListener`` of the result ends
+    it.
 
-    ``spark.streams.removeListener`` of what is returned ends it.
+    :param settings: the client's, by their Java names.
     """
     client = ClientSettings.parse({**(settings or {}), "bootstrap.servers": bootstrap_servers})
     listener = LagListener(client, group=group, query=query)

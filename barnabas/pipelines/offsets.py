@@ -1,7 +1,7 @@
-"""Which records a read is about: positions as options give them, offsets as a checkpoint keeps them, ranges for tasks.
+"""Offsets of a read: positions from options, offsets for checkpoints, ranges for tasks.
 
-Pure functions, after Spark's KafkaOffsetReader, KafkaMicroBatchStream and KafkaOffsetRangeCalculator: the same input
-gives the same answer. Knows nothing of brokers; what has to be asked of them comes out as questions.
+Pure functions that follow Spark's KafkaOffsetReader, KafkaMicroBatchStream and KafkaOffsetRangeCalculator. Knows
+nothing of brokers: callers pass in a function that looks up offsets.
 """
 
 import json
@@ -17,15 +17,15 @@ PartitionOffsets = dict[TopicPartition, int]
 
 
 class BadOption(BadSetting):
-    """An option of a read or a write that is unknown, cannot be meant here, or does not fit the topics."""
+    """An option of a read or a write is unknown, not allowed here, or does not match the topics."""
 
 
 class DataLoss(Exception):
-    """Records that should have been read are not there any more; failOnDataLoss says whether that is an error."""
+    """Records to read do not exist any more; failOnDataLoss determines whether that is an error."""
 
 
 class Range(NamedTuple):
-    """What one task reads: offsets from `start` up to and without `end`, of the topic that has this id."""
+    """The offsets that one task reads, from `start` to before `end`, of the topic with this id."""
 
     topic: str
     partition: int
@@ -35,16 +35,16 @@ class Range(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets; the records may be fewer."""
+        """The number of offsets; there may be fewer records."""
         return self.end - self.start
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where to begin or to end, as an option says it.
+    """Where a read begins or ends, as an option says it.
 
-    `everywhere` holds for every partition, `each` for each by name: exactly one is given. Both are offsets (EARLIEST
-    and LATEST among them), or with `by_time` times in ms.
+    Exactly one of `everywhere`, for every partition, and `each`, by partition, is given. Both are offsets (also
+    EARLIEST and LATEST), or with `by_time` times in ms.
     """
 
     option: str
@@ -53,7 +53,10 @@ class Position:
     by_time: bool = False
 
     def of(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """The offset or time of each of these partitions; raises BadOption where some are not named, or too many."""
+        """Returns the offset or time of each of these partitions.
+
+        :raises BadOption: the option does not name exactly these partitions.
+        """
         wanted = set(partitions)
         if self.each is None:
             assert self.everywhere is not None
@@ -76,10 +79,12 @@ def resolve(
     *,
     nothing_that_young: str = "latest",
 ) -> PartitionOffsets:
-    """The offsets that a position means; `ask` is given EARLIEST, LATEST or times, and answers offsets (-1: none).
+    """Returns the offsets of a position.
 
-    Where a partition has no record as young as the time asked for it is the end, or with `nothing_that_young` "error"
-    a BadOption (Spark's startingOffsetsByTimestampStrategy).
+    :param ask: looks up the offsets for EARLIEST, LATEST or times; -1 if there is none.
+    :param nothing_that_young: what a time means in a partition without a record as young: "latest", its end, or "error"
+        (Spark's startingOffsetsByTimestampStrategy).
+    :raises BadOption: with "error", such a partition.
     """
     wanted = position.of(partitions)
     if not position.by_time:
@@ -100,9 +105,9 @@ def resolve(
 def rate_limited(
     limit: int, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
 ) -> PartitionOffsets:
-    """Ends that are about `limit` offsets after `start` in all, in proportion to what each partition has waiting.
+    """Returns ends that are about `limit` offsets after `start` in total, in proportion to the lag of each partition.
 
-    At least one of each that has any: a partition with little must not starve. One without a start is not limited.
+    A partition with lag gets at least one offset, so that none starves. A partition without a start is not limited.
     """
     waiting = {
         partition: to - start[partition]
@@ -118,10 +123,11 @@ def rate_limited(
 
 
 def split(ranges: Sequence[Range], *, min_partitions: int | None = None, max_records: int | None = None) -> list[Range]:
-    """Ranges for tasks: none longer than `max_records`, and about `min_partitions` of them if there would be fewer.
+    """Returns ranges for tasks: none longer than `max_records`, and about `min_partitions` of them, if there would be
+    fewer.
 
-    The long ones are split, in proportion to their length; those that would be one part anyway are left out of that
-    sum, as a task for each of them is spent already.
+    Long ranges are split in proportion to their length. Ranges that remain a single part are not counted, as each of
+    them has its task anyway.
     """
     ranges = [range_ for range_ in ranges if range_.size > 0]
     if max_records is not None:
@@ -141,12 +147,12 @@ def split(ranges: Sequence[Range], *, min_partitions: int | None = None, max_rec
 
 
 def _share(size: int, total: int, parts: int) -> int:
-    """Rounded as Java rounds: a half goes up."""
+    """Rounds as Java does: a half is rounded up."""
     return max(math.floor(size / total * parts + 0.5), 1)
 
 
 def _parts(range_: Range, count: int) -> list[Range]:
-    """`count` ranges that make up this one; the last ones are one longer where it does not divide."""
+    """Returns `count` ranges that make up this one; the last ones may be one longer."""
     parts, start = [], range_.start
     for index in range(count):
         end = start + (range_.end - start) // (count - index)
@@ -156,16 +162,16 @@ def _parts(range_: Range, count: int) -> list[Range]:
 
 
 IDS, FROM = "#ids", "#from"
-"""Beside topics in the JSON of a stream's offset; no topic can be called that."""
+"""Keys beside topics in the JSON of a stream's offset; they are not valid topic names."""
 
 
 @dataclass(frozen=True)
 class StreamOffset:
-    """How far a stream has come: the next offset of each partition, and the ids of the topics it has read that of.
+    """The position of a stream: the next offset of each partition, and the ids of the topics.
 
-    `begun_at` is where the query began, told by the end of its first batch alone: Spark writes down the end of a batch
-    and asks again for the beginning of the first one after a failure, when "latest" is somewhere else, retention has
-    moved "earliest", or the options are others. Before that, in the offset that the query begins with, it is
+    Only the end of a query's first batch has `begun_at`, the offsets at which the query began. After a failure Spark
+    asks again for the beginning of the first batch, and the answer may differ: there are new records, retention has
+    moved the earliest offset, or the options have changed. In the offset with which the query begins, `begun_at` is
     `UNDECIDED`.
     """
 
@@ -174,7 +180,7 @@ class StreamOffset:
     begun_at: Mapping[TopicPartition, int] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """``{"topic": {"0": 23}, "#ids": {"topic": "..."}}``, all in order: Spark compares offsets as text."""
+        """Returns ``{"topic": {"0": 23}, "#ids": {"topic": "..."}}``, sorted, as Spark compares offsets as text."""
         result: dict[str, Any] = by_topic(self.at)
         if self.ids:
             result[IDS] = dict(sorted(self.ids.items()))
@@ -184,7 +190,7 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "StreamOffset":
-        """What `to_json` has made, or Spark's own Kafka source in its checkpoint."""
+        """Reads what `to_json` wrote, or what Spark's own Kafka source wrote to its checkpoint."""
         topics = {topic: partitions for topic, partitions in value.items() if topic not in (IDS, FROM)}
         begun_at = value.get(FROM)
         return cls(
@@ -192,11 +198,11 @@ class StreamOffset:
         )
 
     def recreated(self, now: "StreamOffset") -> set[str]:
-        """Topics that have another id now: they were deleted, and made again under the same name."""
+        """Returns the topics whose id has changed: they were deleted, and created again with the same name."""
         return {topic for topic, topic_id in self.ids.items() if now.ids.get(topic, topic_id) != topic_id}
 
     def still(self, now: "StreamOffset") -> PartitionOffsets:
-        """Where to go on in partitions that are still there, and are still the same."""
+        """Returns the offsets to continue at in partitions that still exist."""
         recreated = self.recreated(now)
         return {part: at for part, at in self.at.items() if part in now.at and part.topic not in recreated}
 
@@ -205,44 +211,46 @@ UNDECIDED: Mapping[TopicPartition, int] = {}
 
 
 class Plan(NamedTuple):
-    """What a micro-batch reads, and which records it will not find."""
+    """The ranges of a micro-batch, and descriptions of lost records."""
 
     ranges: list[Range]
     losses: list[str]
 
 
 def plan(start: StreamOffset, end: StreamOffset, beginnings: Mapping[TopicPartition, int]) -> Plan:
-    """The ranges between two offsets; `beginnings` has the first offset of each partition that `start.still` has not.
+    """Returns the ranges between two offsets, and what is lost.
 
-    What is lost: partitions that are gone, topics that were made again, new partitions whose first records are gone,
-    partitions that end before they are to begin.
+    Lost are partitions that no longer exist, topics that were created again, new partitions without their first
+    records, and partitions that end before the start.
+
+    :param beginnings: the first offset of each partition that `start.still` does not contain.
     """
     going_on, recreated, losses = start.still(end), start.recreated(end), []
     for topic in sorted(recreated):
         losses.append(
-            f"topic {topic} was deleted and made again: what was not read of the old one ({start.ids[topic]}) is gone, "
-            f"the new one ({end.ids[topic]}) is read from its beginning"
+            f"topic {topic} was deleted and created again: unread records of the old topic ({start.ids[topic]}) are "
+            f"lost, the new one ({end.ids[topic]}) is read from its beginning"
         )
     gone = [part for part in start.at if part not in end.at]
     if gone:
-        losses.append(f"{_listed(gone)}: gone, the topic was deleted or is not subscribed any more")
+        losses.append(f"{_listed(gone)}: lost, as the topic was deleted or is not subscribed any more")
     ranges = []
     for part, to in sorted(end.at.items()):
         begin = going_on.get(part, beginnings.get(part))
         if begin is None:
-            losses.append(f"{part}: gone before its first record could be read")
+            losses.append(f"{part}: deleted before its first record was read")
             continue
         if part not in going_on and part.topic not in recreated and begin > 0:
-            losses.append(f"{part}: a new partition, whose records before offset {begin} are gone")
+            losses.append(f"{part}: the records before offset {begin} of this new partition are lost")
         if to < begin:
-            losses.append(f"{part}: ends at offset {to} now, before {begin} up to which it was read")
+            losses.append(f"{part}: it ends at offset {to}, but was read up to offset {begin}")
             continue
         ranges.append(Range(part.topic, part.partition, begin, to, end.ids.get(part.topic)))
     return Plan(ranges, losses)
 
 
 def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """``{"topic": {"0": 23}}``, topics and partitions in order."""
+    """Returns ``{"topic": {"0": 23}}``, sorted by topic and partition."""
     result: dict[str, dict[str, int]] = {}
     for (topic, partition), at in sorted(offsets.items()):
         result.setdefault(topic, {})[str(partition)] = at
@@ -250,7 +258,7 @@ def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]
 
 
 def of_topics(topics: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
-    """What `by_topic` was made of."""
+    """Reverses `by_topic`."""
     return {
         TopicPartition(topic, int(partition)): at
         for topic, partitions in topics.items()
@@ -259,7 +267,10 @@ def of_topics(topics: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
 
 
 def parsed_offsets(option: str, text: str, lowest: int = EARLIEST) -> PartitionOffsets:
-    """The value of an option like ``{"orders": {"0": 23, "1": -2}}``; raises BadOption with an example."""
+    """Parses an option like ``{"orders": {"0": 23, "1": -2}}``.
+
+    :raises BadOption: the text is something else; the message has an example.
+    """
     problem = f'{option} must be JSON like {{"orders": {{"0": 23, "1": {max(lowest, -2)}}}}}'
     value = _json(problem, text)
     result = {}
@@ -274,7 +285,10 @@ def parsed_offsets(option: str, text: str, lowest: int = EARLIEST) -> PartitionO
 
 
 def parsed_partitions(option: str, text: str) -> list[TopicPartition]:
-    """The value of an option like ``{"orders": [0, 1]}``, in order; raises BadOption with an example."""
+    """Parses an option like ``{"orders": [0, 1]}``, and sorts the partitions.
+
+    :raises BadOption: the text is something else; the message has an example.
+    """
     problem = f'{option} must be JSON like {{"orders": [0, 1]}}'
     value = _json(problem, text)
     for topic, partitions in value.items():

@@ -1,7 +1,7 @@
-"""Every option of the data source: what it is called, where it may be used, what it may be, and what it means.
+"""The options of the data source: their names, values, scopes and descriptions.
 
-Names and meanings are those of Spark's own Kafka source and sink (KafkaSourceProvider) wherever those have one. The
-reference page is made of these tables. Knows nothing of how an option is carried out.
+Names and meanings are those of Spark's own Kafka source and sink (KafkaSourceProvider) where these have the option. The
+reference page is generated from these tables. Knows nothing of how an option is implemented.
 """
 
 import re
@@ -12,12 +12,12 @@ from barnabas.pipelines.client.write_settings import PRODUCER_REFUSED, PRODUCER_
 
 BATCH_READ, STREAM_READ, BATCH_WRITE, STREAM_WRITE = "batch read", "stream read", "batch write", "stream write"
 ANY_READ = "read"
-"""Where it is not known yet whether it will be a batch or a stream."""
+"""The scope of a read that may become a batch or a stream."""
 READS, WRITES = frozenset({BATCH_READ, STREAM_READ}), frozenset({BATCH_WRITE, STREAM_WRITE})
 
 
 class OptionDef(NamedTuple):
-    """One option: `parse` makes its value of text, or raises ValueError with what would be right."""
+    """One option. `parse` converts its text, or raises ValueError with the allowed values."""
 
     name: str
     parse: Callable[[str], Any]
@@ -54,7 +54,9 @@ _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86
 
 
 def _duration(text: str) -> float:
-    """Seconds of ``15m``, ``500ms``, ``20`` (Spark's JavaUtils.timeStringAs: milliseconds where there is no unit)."""
+    """Returns the seconds of ``15m``, ``500ms`` or ``20``: milliseconds without a unit (Spark's
+    JavaUtils.timeStringAs).
+    """
     found = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
     if not found or (found[2] and found[2] not in _UNITS):
         raise ValueError(f"must be a number and one of {', '.join(_UNITS)}, such as 15m")
@@ -72,7 +74,7 @@ def _topics(text: str) -> tuple[str, ...]:
 
 def _topic(text: str) -> str:
     if not re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", text) or text in (".", ".."):
-        raise ValueError(f"{text!r} can be no topic: up to 249 letters, digits, dots, hyphens and underscores are")
+        raise ValueError(f"{text!r} is not a valid topic: use up to 249 letters, digits, dots, hyphens and underscores")
     return text
 
 
@@ -82,7 +84,7 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text.strip())
     except re.error as problem:
-        raise ValueError(f"is no regular expression: {problem}") from None
+        raise ValueError(f"is not a regular expression: {problem}") from None
     return text.strip()
 
 
@@ -91,13 +93,13 @@ _STREAM, _BATCH = frozenset({STREAM_READ}), frozenset({BATCH_READ})
 READ = {
     option.name.lower(): option
     for option in (
-        OptionDef("subscribe", _topics, None, READS, "the topics to read, with commas between them"),
+        OptionDef("subscribe", _topics, None, READS, "the topics to read, separated by commas"),
         OptionDef(
             "subscribePattern",
             _pattern,
             None,
             READS,
-            "a regular expression that is found in the names of topics, as by Spark's connector: `^orders$` is one",
+            "a regular expression to find in the names of topics, as with Spark's connector: `^orders$` is one topic",
         ),
         OptionDef("assign", str, None, READS, 'the partitions to read: `{"orders": [0, 1]}`'),
         OptionDef(
@@ -105,9 +107,9 @@ READ = {
             str,
             None,
             READS,
-            "where to begin: `earliest` (what a batch does), `latest` (what a stream does; not a batch), or "
-            'for each partition `{"orders": {"0": 23, "1": -2}}`, -2 being earliest and -1 latest. A stream that has a '
-            "checkpoint goes on where it was; partitions that are new then are read from their beginning",
+            "where to begin: `earliest` (the default of a batch), `latest` (the default of a stream), or "
+            'for each partition `{"orders": {"0": 23, "1": -2}}` with -2 for earliest, -1 for latest. A stream with a '
+            "checkpoint continues from it; new partitions are read from their beginning",
         ),
         OptionDef(
             "startingTimestamp",
@@ -115,36 +117,36 @@ READ = {
             None,
             READS,
             "where to begin: at the first record with this time (ms since 1970, UTC) or later, in every partition; "
-            "goes before startingOffsetsByTimestamp and startingOffsets",
+            "overrides startingOffsetsByTimestamp and startingOffsets",
         ),
         OptionDef(
             "startingOffsetsByTimestamp",
             str,
             None,
             READS,
-            'the same with a time for each partition: `{"orders": {"0": 1700000000000}}`; goes before startingOffsets',
+            'the same with a time for each partition: `{"orders": {"0": 1700000000000}}`; overrides startingOffsets',
         ),
         OptionDef(
             "startingOffsetsByTimestampStrategy",
             _choice("error", "latest"),
             "error",
             READS,
-            "what to do in a partition that has no record as young: `error`, or begin at its end: `latest`",
+            "if a partition has no record with such a time or later: `error`, or `latest` to begin at its end",
         ),
         OptionDef(
             "endingOffsets",
             str,
             "latest",
             _BATCH,
-            'where to end, the offset itself left out: `latest`, or `{"orders": {"0": 50, "1": -1}}`',
+            'where to end, before this offset: `latest`, or `{"orders": {"0": 50, "1": -1}}`',
         ),
         OptionDef(
             "endingTimestamp",
             _number(0),
             None,
             _BATCH,
-            "where to end: before the first record with this time or later; at the end where there is none; goes "
-            "before endingOffsetsByTimestamp and endingOffsets",
+            "where to end: before the first record with this time or later, or at the end if there is none; overrides "
+            "endingOffsetsByTimestamp and endingOffsets",
         ),
         OptionDef("endingOffsetsByTimestamp", str, None, _BATCH, "the same with a time for each partition"),
         OptionDef(
@@ -152,18 +154,16 @@ READ = {
             _number(1),
             None,
             _STREAM,
-            "about how many offsets a micro-batch takes at most, shared among partitions by what they have waiting",
+            "about how many offsets a micro-batch reads at most, divided among partitions in proportion to their lag",
         ),
-        OptionDef(
-            "minOffsetsPerTrigger", _number(1), None, _STREAM, "how many must be waiting for a micro-batch to run"
-        ),
-        OptionDef("maxTriggerDelay", _duration, "15m", _STREAM, "when one runs even so, with fewer"),
+        OptionDef("minOffsetsPerTrigger", _number(1), None, _STREAM, "how many unread offsets start a micro-batch"),
+        OptionDef("maxTriggerDelay", _duration, "15m", _STREAM, "when a micro-batch starts with fewer"),
         OptionDef(
             "minPartitions",
             _number(1),
             None,
             READS,
-            "about how many tasks to read with; more than there are partitions splits the long ones",
+            "about how many tasks to read with; long partitions are split if there are fewer partitions",
         ),
         OptionDef("maxRecordsPerPartition", _number(1), None, READS, "about how many offsets a task reads at most"),
         OptionDef(
@@ -171,7 +171,7 @@ READ = {
             _flag,
             "true",
             READS,
-            "whether it is an error that records to be read are gone (retention, a deleted topic); else a warning",
+            "whether it is an error if records do not exist any more (retention, a deleted topic), or a warning",
         ),
         OptionDef("includeHeaders", _flag, "false", READS, "whether there is a column `headers`"),
         OptionDef(
@@ -180,10 +180,10 @@ READ = {
             None,
             _STREAM,
             "a consumer group to which each finished micro-batch commits its offsets, so that any Kafka tool shows the "
-            "query's lag; the query itself goes by its checkpoint alone",
+            "query's lag; the query itself continues from its checkpoint",
         ),
         OptionDef(
-            "fetchOffset.numRetries", _number(1), "3", READS, "how often to ask again where an end offset has gone back"
+            "fetchOffset.numRetries", _number(1), "3", READS, "how often to ask again if an end offset has decreased"
         ),
         OptionDef("fetchOffset.retryIntervalMs", _number(0), "1000", READS, "the pause before that, in ms"),
         OptionDef(
@@ -191,49 +191,51 @@ READ = {
             _number(1),
             "120000",
             READS,
-            "how long a task waits for records that should be there, in ms",
+            "how long a task waits for records that should exist, in ms",
         ),
         OptionDef(
             "kafka.isolation.level",
             _choice("read_uncommitted", "read_committed"),
             "read_uncommitted",
             READS,
-            "whether records of transactions that are not, or never will be, committed are read",
+            "whether to read records of open and aborted transactions",
         ),
         OptionDef("kafka.fetch.max.wait.ms", _number(0), "500", READS, "how long a broker waits for records, in ms"),
-        OptionDef("kafka.max.partition.fetch.bytes", _number(1), "4194304", READS, "how much is fetched at a time"),
-        OptionDef("kafka.client.rack", str, "", READS, "where the tasks run: replicas there may answer (KIP-392)"),
-        OptionDef("kafka.check.crcs", _flag, "true", READS, "whether checksums are checked"),
+        OptionDef("kafka.max.partition.fetch.bytes", _number(1), "4194304", READS, "the most bytes of a fetch"),
+        OptionDef(
+            "kafka.client.rack", str, "", READS, "the rack of the tasks, which may read from replicas there (KIP-392)"
+        ),
+        OptionDef("kafka.check.crcs", _flag, "true", READS, "whether to check checksums"),
     )
 }
 
 WRITE = {
     option.name.lower(): option
     for option in (
-        OptionDef("topic", _topic, None, WRITES, "the topic of every record; else each row's column `topic` says it"),
+        OptionDef("topic", _topic, None, WRITES, "the topic of all records; by default each row's column `topic`"),
         OptionDef(
             "delivery",
             _choice("at-least-once", "exactly-once"),
             "at-least-once",
             WRITES,
-            "`exactly-once` writes each task's records in one transaction, and none of them twice when a batch is "
-            "repeated; `at-least-once` may repeat records then",
+            "`exactly-once` writes each task's records in one transaction, and only once if a batch is "
+            "repeated; `at-least-once` may then write them again",
         ),
         OptionDef(
             "sinkId",
             str,
             None,
             WRITES,
-            "what exactly-once remembers its batches by, and the beginning of its transactional ids; made of the "
-            "query's id where nothing is said, and new for each batch query",
+            "the name under which exactly-once records batches, and the prefix of its transactional ids; by default "
+            "made of the query's id, and new for each batch query",
         ),
         OptionDef(
             "batchId",
             _number(0),
             None,
             frozenset({BATCH_WRITE}),
-            "with sinkId and exactly-once: the number of this write; one that has been written, or a later one that "
-            "has, makes it do nothing",
+            "with sinkId and exactly-once: the number of this write, which does nothing if this or a later number "
+            "has been written",
         ),
         *(
             OptionDef(f"kafka.{setting.name}", setting.check, setting.default, WRITES, setting.doc)
@@ -243,14 +245,14 @@ WRITE = {
 }
 
 NOT_OURS = frozenset({"checkpointlocation", "queryname", "outputmode"})
-"""What Spark hands a source or sink though it is for Spark."""
+"""Options that Spark passes to a source or sink but uses itself."""
 
 NO_EFFECT = {
-    "path": "say subscribe to read a topic and topic to write one",
-    "groupIdPrefix": "no consumer group is joined, so there is no name to prefix; commitGroup shows a query's lag",
-    "kafka.group.id": "no consumer group is joined; commitGroup shows a query's lag",
-    "kafka.fetch.min.bytes": "it is known how much there is to read: nothing is waited for",
-    "kafka.fetch.max.bytes": "each task reads one partition; kafka.max.partition.fetch.bytes is how much at a time",
+    "path": "set subscribe to read a topic, and topic to write one",
+    "groupIdPrefix": "the source joins no consumer group; commitGroup shows a query's lag",
+    "kafka.group.id": "the source joins no consumer group; commitGroup shows a query's lag",
+    "kafka.fetch.min.bytes": "the amount to read is known: a fetch does not wait for more",
+    "kafka.fetch.max.bytes": "each task reads one partition; set kafka.max.partition.fetch.bytes",
     **{f"kafka.{name}": reason for name, reason in PRODUCER_REFUSED.items()},
 }
-"""What others know as an option, and why it is none here."""
+"""Options of other sources that have no effect here, and why."""

@@ -1,6 +1,6 @@
-"""The options of one read or write, checked one by one and against each other.
+"""The options of one read or write, checked one by one and for consistency.
 
-Knows nothing of brokers: that a topic or partition does not exist is told by whoever asks for it.
+Knows nothing of brokers: readers find out whether a topic or partition exists.
 """
 
 from collections.abc import Mapping
@@ -72,12 +72,12 @@ class ReadOptions:
 
     @property
     def committed(self) -> bool:
-        """Whether only committed records are read."""
+        """Whether to read only committed records."""
         return self.isolation == "read_committed"
 
     @property
     def subscription(self) -> str:
-        """What is read, in words."""
+        """The option that names the topics, for messages."""
         if self.topics is not None:
             return f"subscribe {','.join(self.topics)}"
         if self.pattern is not None:
@@ -99,15 +99,18 @@ class WriteOptions:
 
 
 def read_options(options: Mapping[str, str], scope: str) -> ReadOptions:
-    """The options of a read, in any case of letters; raises BadOption, which names the option and what is right."""
+    """Parses the options of a read. Names are case-insensitive.
+
+    :raises BadOption: an option is unknown or wrong; the message names it.
+    """
     client, value = _parsed(options, scope, READ)
     one_of = [name for name in ("subscribe", "subscribePattern", "assign") if value[name] is not None]
     if len(one_of) != 1:
-        given = f"{' and '.join(one_of)} exclude each other" if one_of else "nothing says which topics to read"
+        given = f"{' and '.join(one_of)} exclude each other" if one_of else "no option names the topics to read"
         raise BadOption(f"{given}: give one of subscribe, subscribePattern and assign")
     lowest, highest = value["minOffsetsPerTrigger"], value["maxOffsetsPerTrigger"]
     if lowest and highest and lowest > highest:
-        raise BadOption(f"minOffsetsPerTrigger {lowest} is more than maxOffsetsPerTrigger {highest}")
+        raise BadOption(f"minOffsetsPerTrigger {lowest} is greater than maxOffsetsPerTrigger {highest}")
     assigned = parsed_partitions("assign", value["assign"]) if value["assign"] is not None else None
     return ReadOptions(
         client=client,
@@ -138,7 +141,10 @@ def read_options(options: Mapping[str, str], scope: str) -> ReadOptions:
 
 
 def write_options(options: Mapping[str, str], scope: str) -> WriteOptions:
-    """The options of a write, in any case of letters; raises BadOption."""
+    """Parses the options of a write. Names are case-insensitive.
+
+    :raises BadOption: an option is unknown or wrong; the message names it.
+    """
     client, value = _parsed(options, scope, WRITE)
     said = {
         name: options[given]
@@ -154,14 +160,14 @@ def write_options(options: Mapping[str, str], scope: str) -> WriteOptions:
             "delivery=exactly-once needs kafka.acks=all and kafka.enable.idempotence=true, as they are by default"
         )
     if scope == BATCH_WRITE and (value["sinkId"] is None) != (value["batchId"] is None):
-        raise BadOption("sinkId and batchId go together in a batch write: what is remembered, and its number")
+        raise BadOption("a batch write needs both of sinkId and batchId, or none")
     return WriteOptions(client, scope, value["topic"], value["delivery"], value["sinkId"], value["batchId"], settings)
 
 
 def _parsed(
     options: Mapping[str, str], scope: str, table: Mapping[str, OptionDef]
 ) -> tuple[ClientSettings, dict[str, Any]]:
-    """The client's settings, and the value of every option of the table by its own name."""
+    """Returns the client's settings, and the value of every option in the table."""
     given = {name.lower(): text for name, text in options.items() if name.lower() not in NOT_OURS}
     value = {option.name: _value(option, option.default) for option in table.values()}
     client = {}
@@ -200,7 +206,7 @@ def _value(option: OptionDef, text: str | None) -> Any:
 def _unknown(name: str, scope: str, table: Mapping[str, OptionDef]) -> str:
     if name in _NO_EFFECT:
         shown, reason = _NO_EFFECT[name]
-        return f"{shown} means nothing to this source: {reason}"
+        return f"{shown} has no effect here: {reason}"
     other = {**READ, **WRITE}.get(name)
     if other is not None:
         return f"{other.name} cannot be used in a {scope}: it is for a {_or(other.scopes)}"
@@ -209,7 +215,7 @@ def _unknown(name: str, scope: str, table: Mapping[str, OptionDef]) -> str:
     hint = near(name, by_lower)
     for lower, option in by_lower.items():
         hint = hint.replace(f" {lower}?", f" {option}?")
-    return f"{name} is no option of a {scope}{hint}"
+    return f"{name} is not an option of a {scope}{hint}"
 
 
 def _or(scopes: frozenset[str]) -> str:
@@ -217,18 +223,18 @@ def _or(scopes: frozenset[str]) -> str:
 
 
 def _starting(value: Mapping[str, Any], scope: str) -> Position:
-    """The option that goes before the others, as in KafkaSourceProvider.getKafkaOffsetRangeLimit."""
+    """Returns where to begin, with the precedence of KafkaSourceProvider.getKafkaOffsetRangeLimit."""
     default = EARLIEST if scope == BATCH_READ else LATEST
     position = _position(value, "starting", default)
     if scope == BATCH_READ and not position.by_time:
-        _refuse(position, LATEST, "a batch cannot begin at latest: there would be nothing to read")
+        _refuse(position, LATEST, "a batch cannot begin at latest, as it would read nothing")
     return position
 
 
 def _ending(value: Mapping[str, Any]) -> Position:
     position = _position(value, "ending", LATEST)
     if not position.by_time:
-        _refuse(position, EARLIEST, "a batch cannot end at earliest: there would be nothing to read")
+        _refuse(position, EARLIEST, "a batch cannot end at earliest, as it would read nothing")
     return position
 
 

@@ -1,4 +1,4 @@
-"""The Spark session of a job that brings its own, and what has to be so before there is one.
+"""The Spark session of a job that creates its own, and the Java virtual machine that it needs.
 
 Knows nothing of what is read or written in it.
 """
@@ -20,31 +20,33 @@ QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
 }
-"""A job says itself how far it is."""
+"""A job shows its progress itself."""
 
 ON_ONE_MACHINE = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
-"""Hadoop's other way to a local file system starts a process, ``readlink`` or ``chmod``, for each file of a checkpoint:
-several for each micro-batch, and a tenth of a second. Both put a file in its place by renaming it."""
+"""For a local file system, Hadoop's other implementation starts a process, ``readlink`` or ``chmod``, for each file of
+a checkpoint: several in each micro-batch, which takes a tenth of a second. Both replace a file by renaming."""
 
 
 MASTER_ELSEWHERE = frozenset({"SPARK_REMOTE", "MASTER", "SPARK_ENV_LOADED", "PYSPARK_GATEWAY_PORT"})
-"""Variables by which Spark knows its master already: it was told one, or has started this process itself. On YARN, with
-the driver in the cluster, the last is the only one there is."""
+"""Variables that show that Spark already has a master: the user has set it, or Spark has started this process. On YARN
+in cluster mode only the last one is set."""
 
 
 class NoJava(Exception):
-    """Spark runs in a Java virtual machine, and there is none."""
+    """Spark needs a Java virtual machine, and there is none."""
 
 
 def spark_session(name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None) -> SparkSession:
-    """The session that is active, or a new one called `name`; `configs` go before what is meant here.
+    """Returns the active session, or a new one called `name`.
 
-    Without `master` it is what ``spark-submit``, ``SPARK_REMOTE`` or ``MASTER`` says, else all cores of this machine.
-    Raises NoJava where Spark could not start.
+    :param master: by default that of ``spark-submit``, ``SPARK_REMOTE`` or ``MASTER``, or else all cores of this
+        machine.
+    :param configs: override the configs that are set here.
+    :raises NoJava: Spark cannot start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -62,11 +64,14 @@ def spark_session(name: str, *, master: str | None = None, configs: Mapping[str,
 
 
 def start_java(configs: Mapping[str, str] | None = None, *, log: Path | None = None) -> None:
-    """Start Spark's Java virtual machine in a process group of its own, before there is a session.
+    """Starts Spark's Java virtual machine in a process group of its own, before there is a session.
 
-    Otherwise Ctrl-C in a terminal reaches the Python workers below it, which give up the batch that they are at.
-    What Java and the workers print goes to `log`, if there is one; `configs` are the session's. Java ends with this
-    process, however that ends. Does nothing where Java runs already or is elsewhere. Raises NoJava.
+    Otherwise Ctrl-C in a terminal also interrupts Spark's Python workers, which then abandon their batch. Java ends
+    with this process, however that ends. Does nothing if Java is running, or is remote.
+
+    :param configs: those of the session.
+    :param log: the file for the output of Java and the workers.
+    :raises NoJava: Java does not start.
     """
     prepare()
     if SparkContext._gateway is not None or "SPARK_REMOTE" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -89,7 +94,10 @@ def start_java(configs: Mapping[str, str] | None = None, *, log: Path | None = N
 
 
 def prepare() -> None:
-    """See to it that workers run this Python, and that there is a Java to run Spark."""
+    """Makes workers run this Python, and checks that there is a Java.
+
+    :raises NoJava: there is none.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if "SPARK_REMOTE" in os.environ or "JAVA_HOME" in os.environ or shutil.which("java"):
         return

@@ -1,7 +1,7 @@
-"""The sink: what Spark's tasks call to write their rows, and how a batch that is repeated is not written twice.
+"""The sink: writes the rows of Spark's tasks, and does not write the rows of a repeated batch twice.
 
-Knows nothing of requests and batches. Imported by the driver for each commit too, which needs none of what tasks do:
-what writes is imported where rows are written.
+Knows nothing of requests and batches. The driver imports it for each commit; modules that only tasks need are imported
+when rows are written.
 """
 
 from collections.abc import Iterator
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from barnabas.pipelines.options import WriteOptions
 
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
-"""Spark's own names (StreamExecution, MicroBatchExecution) for what it tells its tasks."""
+"""Spark's names of a task's local properties (StreamExecution, MicroBatchExecution)."""
 
 _TEXT_OR_BYTES = (StringType, BinaryType)
 
 
 class Column(NamedTuple):
-    """A column that the sink takes: the types it may have, in words too."""
+    """A column of the sink: its allowed types, also in words."""
 
     types: tuple[type[DataType], ...]
     described: str
@@ -50,12 +50,12 @@ COLUMNS = {
     "partition": Column((IntegerType,), "an integer"),
     "timestamp": Column((TimestampType,), "a timestamp"),
 }
-"""What is written; other columns are left alone, as by Spark's own sink (KafkaWriter)."""
+"""The columns to write; others are ignored, as in Spark's own sink (KafkaWriter)."""
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What a task has written, `skipped` if it was written before."""
+    """What a task has written; `skipped` if an earlier attempt wrote it."""
 
     records: int
     bytes: int
@@ -63,10 +63,13 @@ class Written(WriterCommitMessage):
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
-    """Raise BadOption, which names the column and what it should be, unless rows of this schema can be written."""
+    """Checks that rows of this schema can be written.
+
+    :raises BadOption: they cannot; the message names the column and its allowed types.
+    """
     fields = {field.name: field for field in schema.fields}
     if topic is None and "topic" not in fields:
-        raise BadOption("no topic: set the option topic, or give each row one in a column topic")
+        raise BadOption("there is no topic: set the option topic, or add a column topic")
     if "value" not in fields:
         raise BadOption(f"there is no column value, only {', '.join(fields) or 'none at all'}")
     for name, column in COLUMNS.items():
@@ -92,7 +95,7 @@ def _fits(field: StructField, column: Column) -> bool:
 
 
 class _Sink:
-    """What both sinks do in a task."""
+    """The common part of both sinks."""
 
     def __init__(self, options: "WriteOptions", schema: StructType) -> None:
         check_columns(schema, options.topic)
@@ -113,16 +116,16 @@ class _Sink:
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
-    """``df.write``: each task writes its rows; nothing is left to commit."""
+    """``df.write``: each task writes its rows; the commit does nothing."""
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
-        """Write a task's rows."""
+        """Writes the rows of a task."""
         return self._write(iterator)
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
-    """``df.writeStream``: each task of a micro-batch writes its rows; nothing is left to commit."""
+    """``df.writeStream``: each task of a micro-batch writes its rows; the commit does nothing."""
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
-        """Write the rows of a task of a micro-batch."""
+        """Writes the rows of a task of a micro-batch."""
         return self._write(iterator)

@@ -1,7 +1,7 @@
-"""The data source itself: what Spark asks for a schema, readers and writers, by the format name ``barnabas``.
+"""The data source with the format name ``barnabas``: gives Spark its schema, readers and writers.
 
-Knows nothing of how records are read and written. Imported by every worker that Spark starts, and by
-those of an older Spark that only look for data sources: it imports little, and nothing that may be missing.
+Knows nothing of how records are read and written. Every worker of Spark imports it, including those of an older Spark
+that only list data sources: it imports little, and nothing that may be missing.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from barnabas.pipelines.offsets import BadOption
 
 INSTALL = "pip install 'barnabas[spark]'"
 OLDEST_SPARK = (4, 2)
-"""The first whose Python sources are told how much to read, and when there is to be an end (AvailableNow)."""
+"""The first Spark that passes read limits and AvailableNow to Python sources."""
 
 
 NEEDED = ("kafka", "numpy", "pandas", "pyarrow")
-"""What pyspark alone does not bring."""
+"""What is not installed with pyspark."""
 
 
 class Unfit(ImportError):
@@ -38,7 +38,10 @@ class Unfit(ImportError):
 
 
 def require(version: str = pyspark.__version__, needed: Sequence[str] = NEEDED) -> None:
-    """Raise Unfit, with what to install, for a Spark before 4.2 or where a library is missing."""
+    """Checks the release of Spark, and that the libraries are installed.
+
+    :raises Unfit: they are not; the message says what to install.
+    """
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SPARK:
         raise Unfit(f"the data source barnabas needs Spark 4.2 or later, this is {version}: {INSTALL}")
     missing = [name for name in needed if find_spec(name) is None]
@@ -47,7 +50,7 @@ def require(version: str = pyspark.__version__, needed: Sequence[str] = NEEDED) 
 
 
 def columns(*, headers: bool) -> StructType:
-    """The columns of a read, those of Spark's own Kafka source (KafkaRecordToRowConverter)."""
+    """Returns the columns of a read, which are those of Spark's own Kafka source (KafkaRecordToRowConverter)."""
     schema = StructType(
         [
             StructField("key", BinaryType()),
@@ -64,20 +67,22 @@ def columns(*, headers: bool) -> StructType:
 
 
 class BarnabasDataSource(DataSource):
-    """Topics of a cluster as tables and streams: ``spark.read.format("barnabas")`` and the other three ways."""
+    """Topics as tables and streams, for ``spark.read.format("barnabas")``, ``readStream``, ``write`` and
+    ``writeStream``.
+    """
 
     @classmethod
     def name(cls) -> str:
-        """What ``format()`` is given."""
+        """Returns the name for ``format()``."""
         return "barnabas"
 
     def schema(self) -> StructType:
-        """The columns; options are checked here, so that a mistake is told by ``load()`` already."""
+        """Returns the columns. Also checks the options, so that ``load()`` already reports a mistake."""
         require()
         return columns(headers=options.read_options(self.options, options.ANY_READ).include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For ``spark.read``."""
+        """Returns the reader of ``spark.read``."""
         from barnabas.pipelines.batch_reader import BatchReader
 
         require()
@@ -86,7 +91,7 @@ class BarnabasDataSource(DataSource):
         return BatchReader(read)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """For ``spark.readStream``."""
+        """Returns the reader of ``spark.readStream``."""
         from barnabas.pipelines.stream_reader import StreamReader
 
         require()
@@ -95,17 +100,20 @@ class BarnabasDataSource(DataSource):
         return StreamReader(read)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
-        """For ``df.write``, with ``.mode("append")``."""
+        """Returns the writer of ``df.write`` with ``.mode("append")``."""
         from barnabas.pipelines.sink import BatchSink
 
         require()
         if overwrite:
-            raise BadOption('a topic cannot be overwritten, only added to: say .mode("append")')
+            raise BadOption('a topic cannot be overwritten: use .mode("append")')
         return BatchSink(options.write_options(self.options, options.BATCH_WRITE), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
-        """For ``df.writeStream``. To overwrite is what output mode complete asks for: the whole result is written again
-        with each micro-batch, behind what is there, as Spark's own connector does it (KafkaTable)."""
+        """Returns the writer of ``df.writeStream``.
+
+        Output mode complete sets `overwrite`: each micro-batch appends the whole result again, as Spark's own connector
+        does (KafkaTable).
+        """
         from barnabas.pipelines.sink import StreamSink
 
         require()
@@ -113,11 +121,11 @@ class BarnabasDataSource(DataSource):
 
 
 def _check(schema: StructType, read: options.ReadOptions) -> None:
-    """The columns are what they are, though Spark lets anybody say ``.schema(...)``."""
+    """Checks the columns, as Spark accepts any ``.schema(...)``."""
     expected = columns(headers=read.include_headers)
     said = [(field.name, field.dataType) for field in schema.fields]
     if said != [(field.name, field.dataType) for field in expected.fields]:
         raise BadOption(
-            f"the columns of a topic are {expected.simpleString()}, not {schema.simpleString()}: leave .schema() out "
+            f"the columns of a topic are {expected.simpleString()}, not {schema.simpleString()}: omit .schema() "
             "and decode key and value with Spark's functions; includeHeaders=true adds the column headers"
         )

@@ -1,6 +1,6 @@
-"""Reading topics for ever: which offsets each micro-batch takes, told to Spark's engine call by call.
+"""Reads topics as a stream: tells Spark's engine which offsets each micro-batch reads.
 
-Knows nothing of how records are read. Lives in one process as long as its query runs; only `read` runs elsewhere.
+Knows nothing of how records are read. One process runs it for the whole query; only `read` runs in executors.
 """
 
 import logging
@@ -34,7 +34,7 @@ SHOWING_PATIENCE = 5.0
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Spark's offsets are what `StreamOffset.to_json` makes."""
+    """Implements Spark's stream reader. Spark's offsets are made by `StreamOffset.to_json`."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -45,7 +45,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._shown: Mapping[TopicPartition, int] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins."""
+        """Returns where a query without a checkpoint begins."""
         options = self._options
         topics = asking.subscribed(options)
         partitions = asking.partitions_of(options, topics)
@@ -53,7 +53,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffset(at, asking.ids_of(topics), UNDECIDED).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """maxOffsetsPerTrigger, else minOffsetsPerTrigger; where both are given `latestOffset` knows of the other."""
+        """Returns maxOffsetsPerTrigger, or else minOffsetsPerTrigger; `latestOffset` observes the latter in any
+        case.
+        """
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
@@ -61,11 +63,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """From now on what is there at the next `latestOffset` is all that there is."""
+        """Makes the next `latestOffset` the end of the query."""
         self._only_what_is_there = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Up to where the next micro-batch reads; `start` itself where there is nothing to do."""
+        """Returns where the next micro-batch ends, or `start` if there is nothing to read."""
         options, begin = self._options, StreamOffset.from_json(start)
         self._show(begin)
         self._latest = latest = self._settled(begin)
@@ -83,26 +85,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffset(at, latest.ids).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """The end that `latestOffset` saw last, for the query's progress."""
+        """Returns the end that `latestOffset` found last, for the query's progress."""
         return None if self._latest is None else self._latest.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The tasks of a micro-batch; the same ones when it is run again."""
+        """Returns the tasks of a micro-batch, which are the same when it is repeated."""
         options, begin, to = self._options, StreamOffset.from_json(start), StreamOffset.from_json(end)
         if to.begun_at is not None and not begin.begun_at:
-            begin = StreamOffset(to.begun_at, to.ids)  # a first batch begins where it did when it was planned
+            begin = StreamOffset(to.begun_at, to.ids)  # a repeated first batch begins at the planned offsets
         ranges, losses = plan(begin, to, asking.beginnings_of(options, begin, to))
         lost(options, losses)
         return tasks(options, ranges)
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
-        """The records of one range, as columns; on an executor."""
+        """Returns the records of one range, as columns. Runs in an executor."""
         return read(self._options, partition.value)
 
     def _show(self, done: StreamOffset) -> None:
-        """Commit to commitGroup how far the query has come; it goes on without, if that cannot be.
+        """Commits the position of the query to commitGroup. A failure is only logged.
 
-        Not when Spark says `commit`: that is only when the next batch begins, which may be never.
+        Spark calls `commit` only when the next batch begins, which may never happen.
         """
         group = self._options.commit_group
         if group is None or done.at == self._shown:
@@ -110,12 +112,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             asking.cluster_of(self._options).commit(group, done.at, patience=SHOWING_PATIENCE)
         except KafkaError as problem:
-            log.warning("cannot commit to commitGroup %s how far the query has come: %s", group, problem)
+            log.warning("cannot commit the query's offsets to commitGroup %s: %s", group, problem)
         else:
             self._shown = done.at
 
     def _settled(self, begin: StreamOffset) -> StreamOffset:
-        """The end of everything, asked again while a partition seems to end before `begin` (KAFKA-7703)."""
+        """Returns the end of all partitions. Asks again if one seems to end before `begin` (KAFKA-7703)."""
         if self._until is not None:
             return self._until
         for attempt in range(self._options.offset_retries):
@@ -130,7 +132,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return latest
 
     def _too_few(self, begin: StreamOffset, latest: StreamOffset) -> bool:
-        """Whether fewer than minOffsetsPerTrigger wait, and maxTriggerDelay is not over yet."""
+        """Returns whether there are fewer than minOffsetsPerTrigger unread offsets, and maxTriggerDelay is not over."""
         fewest = self._options.min_offsets_per_trigger
         if fewest is None or self._only_what_is_there:
             return False

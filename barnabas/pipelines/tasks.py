@@ -1,9 +1,9 @@
-"""What a task of the sink does with its rows, in a worker of Spark: at least once, or exactly once.
+"""A task of the sink in a Spark worker: writes its rows at least once, or exactly once.
 
 Exactly once: a task's rows and its marker are one transaction. The marker is an offset that a group named after the
-query commits, the number of the next micro-batch, with what was written as its metadata; where it is committed says
-which task it is of. A task first begins its transaction, which ends whatever an earlier attempt has left open, and
-then reads its marker: if it tells of this batch, the rows are there. Knows nothing of columns that cannot be written.
+query commits: the number of the next micro-batch, with metadata about what was written. The partition of the offset
+stands for the task. A task first begins its transaction, which aborts the transaction of an earlier attempt. Then it
+reads its marker, and skips the rows if the marker is that of this batch. Knows nothing of the types of columns.
 """
 
 import json
@@ -30,10 +30,10 @@ from barnabas.pipelines.sink import BATCH_ID, QUERY_ID, Written
 log = logging.getLogger(__name__)
 
 MARKERS_TOPIC = "__consumer_offsets"
-"""Markers are committed for its partitions: every cluster has it, and nobody adds any."""
+"""The topic whose partitions markers are committed for: every cluster has it, with a constant number of partitions."""
 
 GATHERED_BATCHES = 4
-"""Rows are gathered for as many full batches, one of each partition of a small topic."""
+"""Rows are gathered for this many full batches, one for each partition of a small topic."""
 
 NO_TIMESTAMP = -1  # ms; what a record without a time has (KIP-32)
 
@@ -41,21 +41,21 @@ SYSTEM = SystemClock()
 
 
 class BadRow(ValueError):
-    """A row that cannot be written; the text names the column and what would be right."""
+    """A row cannot be written; the message names the column and what is allowed."""
 
 
 class Repeated(RuntimeError):
-    """A batch that was written in part is not what it was then."""
+    """A repeated batch has other rows than when it was partly written."""
 
 
 class Target(Protocol):
-    """Where columns go: a Writer, or a Transaction around one."""
+    """What writes columns: a Writer, or a Transaction."""
 
     def __call__(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None: ...
 
 
 def write_rows(rows: Iterable[pa.RecordBatch], options: WriteOptions, columns: tuple[str, ...]) -> Written:
-    """Write a task's rows and wait until all of them are acknowledged."""
+    """Writes a task's rows, and waits until all are acknowledged."""
     writer = Writer(Cluster.of(options.client), options.settings)
     for gathered in gather(rows, columns, options.settings.batch_bytes * GATHERED_BATCHES, options.settings.linger):
         write_table(gathered, options.topic, writer.write)
@@ -67,7 +67,10 @@ def write_rows(rows: Iterable[pa.RecordBatch], options: WriteOptions, columns: t
 def write_exactly_once(
     rows: Iterable[pa.RecordBatch], options: WriteOptions, columns: tuple[str, ...], own_id: str
 ) -> Written:
-    """Write a task's rows in one transaction, unless they are written already; `own_id` is a batch query's."""
+    """Writes a task's rows in one transaction, unless an earlier attempt has.
+
+    :param own_id: identifies a batch query.
+    """
     cluster = Cluster.of(options.client)
     task = _task(options, own_id)
     transaction = Transaction(cluster, task.transactional_id, options.settings)
@@ -90,16 +93,18 @@ def write_exactly_once(
 
 
 def _take_back(transaction: Transaction) -> None:
-    """Abort, so that readers need not wait; where that fails the task's next attempt does it, or the broker in time."""
+    """Aborts, so that readers do not wait. If that fails, the task's next attempt aborts, or the broker after the
+    timeout.
+    """
     try:
         transaction.abort()
-    except Exception as problem:  # whatever it is, the error that led here is the one to tell
-        log.warning("transaction %s stays open for now: %s", transaction.transactional_id, problem)
+    except Exception as problem:  # the caller raises the original error
+        log.warning("cannot abort transaction %s now: %s", transaction.transactional_id, problem)
 
 
 @dataclass(frozen=True)
 class Task:
-    """Which task of which micro-batch of which query this is; what is written once."""
+    """A task of a micro-batch of a query; its rows are written once."""
 
     sink: str
     query: str
@@ -108,22 +113,22 @@ class Task:
 
     @property
     def transactional_id(self) -> str:
-        """All attempts of the task have it, and the same task of other micro-batches."""
+        """The transactional id of all attempts of the task, also in other micro-batches."""
         return f"{self.sink}-{self.number}"
 
     def group(self, cluster: Cluster) -> str:
-        """The group that commits the markers of this task and others."""
+        """Returns the group that commits the markers of this task and others."""
         block = self.number // len(cluster.partitions(MARKERS_TOPIC))
         return f"{self.sink}-{block}" if block else self.sink
 
     def place(self, cluster: Cluster) -> TopicPartition:
-        """The partition for which the group commits this task's."""
+        """Returns the partition of the task's marker."""
         return TopicPartition(MARKERS_TOPIC, self.number % len(cluster.partitions(MARKERS_TOPIC)))
 
 
 @dataclass(frozen=True)
 class Marker:
-    """What was written with a marker: in which batch, by which query, so many records and bytes."""
+    """What a marker says was written: by which batch and query, and the number of records and bytes."""
 
     batch: int
     query: str
@@ -131,13 +136,13 @@ class Marker:
     bytes: int
 
     def to_json(self) -> str:
-        """As the metadata of the committed offset."""
+        """Returns the metadata of the committed offset."""
         return json.dumps({"query": self.query, "records": self.records, "bytes": self.bytes})
 
     @classmethod
     def of(cls, cluster: Cluster, task: Task) -> "Marker | None":
-        """What this task has written of this batch before, None if nothing."""
-        cluster.run(cluster.retrying, lambda: cluster.coordinator(task.sink))  # brokers make their topic for it
+        """Returns what this task has already written of this batch, or None."""
+        cluster.run(cluster.retrying, lambda: cluster.coordinator(task.sink))  # this creates __consumer_offsets
         place = task.place(cluster)
         committed = cluster.committed(task.group(cluster), [place]).get(place)
         if committed is None or committed.offset <= task.batch:
@@ -149,7 +154,7 @@ class Marker:
 def _task(options: WriteOptions, own_id: str) -> Task:
     context = TaskContext.get()
     if context is None:
-        raise RuntimeError("rows are written by tasks of Spark")
+        raise RuntimeError("rows are written by Spark's tasks")
     query, batch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(BATCH_ID)
     if options.scope == STREAM_WRITE and query is not None and batch is not None:
         return Task(options.sink_id or f"barnabas-{query}", query, int(batch), context.partitionId())
@@ -159,14 +164,14 @@ def _task(options: WriteOptions, own_id: str) -> Task:
 
 
 def _skipped(rows: Iterable[pa.RecordBatch], marker: Marker, task: Task) -> Written:
-    """Let the rows go by, and see that they are as many as were written, if this is what was written last."""
+    """Skips the rows. Checks that there are as many as were written."""
     given = sum(batch.num_rows for batch in rows)
     if marker.batch == task.batch and given != marker.records:
         raise Repeated(
             f"task {task.number} of batch {task.batch} wrote {marker.records} records before it was repeated, and now "
-            f"gets {given}: the batch is split into other tasks, or its source does not repeat itself. Some of its "
-            "rows may be written twice. Go on with the settings that the query had (partitions of shuffles and of "
-            "the source), or from a new checkpoint"
+            f"has {given}: the batch is divided into tasks differently, or its source returns other rows. Some "
+            "rows may be written twice. Continue with the query's former settings (partitions of shuffles and of "
+            "the source), or with a new checkpoint"
         )
     return Written(marker.records, marker.bytes, skipped=True)
 
@@ -177,9 +182,9 @@ def _skipped(rows: Iterable[pa.RecordBatch], marker: Marker, task: Task) -> Writ
 def gather(
     rows: Iterable[pa.RecordBatch], columns: tuple[str, ...], enough_bytes: int, linger: float
 ) -> Iterator[pa.RecordBatch]:
-    """The rows' columns that are written, several batches put together where they are small.
+    """Yields the columns to write, of several small batches together.
 
-    Rows wait for others until `enough_bytes` are there, or until others come after `linger` seconds.
+    Rows wait until there are `enough_bytes`, or until rows arrive after `linger` seconds.
     """
     held: list[pa.RecordBatch] = []
     size, since = 0, 0.0
@@ -201,13 +206,16 @@ def _together(held: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def write_table(rows: pa.RecordBatch, topic: str | None, write: Target) -> None:
-    """Write rows to `topic`, or to the one that each names; raises BadRow for a row without one."""
+    """Writes rows to `topic`, or to the topic in each row.
+
+    :raises BadRow: a row has no topic.
+    """
     if topic is not None:
         write(topic, _columns(rows), _column(rows, "partition"))
         return
     topics = rows.column("topic")
     if topics.null_count:
-        raise BadRow("a row has null in the column topic: give each row a topic, or set the option topic")
+        raise BadRow("the column topic of a row is null: give each row a topic, or set the option topic")
     for named in pc.unique(topics).to_pylist():
         its = rows.filter(pc.equal(topics, named))
         write(named, _columns(its), _column(its, "partition"))
@@ -227,12 +235,14 @@ def _column(rows: pa.RecordBatch, name: str) -> Any:
 
 
 def timestamps_of(column: pa.Array | None, count: int, clock: Clock = SYSTEM) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Times in ms since 1970 of a column of microseconds; now, where it is null or not there."""
+    """Returns the times of a column of microseconds in ms since 1970; the current time for null, or without a
+    column.
+    """
     now = clock.time_ms()
     if column is None:
         return np.full(count, now, np.int64)
     micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).fill_null(now * 1000)
     times: np.ndarray[Any, np.dtype[np.int64]] = micros.to_numpy() // 1000
     if len(times) and times.min() < NO_TIMESTAMP:
-        raise BadRow(f"a row has a timestamp before 1970 ({times.min()} ms): records cannot say that")
+        raise BadRow(f"a row has a timestamp before 1970 ({times.min()} ms), which records cannot have")
     return times

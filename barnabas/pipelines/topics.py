@@ -1,6 +1,6 @@
-"""Topics as DataFrames in one call: by Spark's own Kafka connector where that is at hand, else by our data source.
+"""Reads and writes topics as DataFrames in one call: with Spark's own Kafka connector if installed, or our data source.
 
-Knows nothing of how either works; both have the same columns and the same names of options.
+Knows nothing of how they work; both have the same columns and the same names of options.
 """
 
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SPARKS_OWN, OURS = "kafka", "barnabas"
 
 ONLY_OURS = frozenset({"commitgroup", "delivery", "sinkid", "batchid"})
-"""Options that Spark's own connector does not know, and would pass over in silence."""
+"""Options that Spark's own connector would ignore silently."""
 
 
 def read_topic(
@@ -28,10 +28,12 @@ def read_topic(
     stream: bool = False,
     **options: Any,
 ) -> "DataFrame":
-    """A DataFrame of topics: their names, or a pattern that they match from end to end.
+    """Returns a DataFrame of topics.
 
-    Options are those of the source by their names there: ``startingOffsets="earliest"``, ``includeHeaders=True``,
-    ``**{"kafka.security.protocol": "SSL"}``; offsets and times of partitions may be dicts.
+    Options are those of the source: ``startingOffsets="earliest"``, ``includeHeaders=True``,
+    ``**{"kafka.security.protocol": "SSL"}``. Offsets and times of partitions may be dicts.
+
+    :param topics: names, or a pattern that is found in names.
     """
     said = _texts(options)
     if isinstance(topics, re.Pattern):
@@ -51,11 +53,11 @@ def write_topic(
     checkpoint: str | None = None,
     **options: Any,
 ) -> "DataStreamWriter | None":
-    """Write a DataFrame's rows to a topic, or each to the one that its column ``topic`` names.
+    """Writes a DataFrame's rows to a topic, or to the topics in its column ``topic``.
 
-    A DataFrame is written at once; of a stream comes a writer, whose ``trigger`` and ``start`` are still to be called.
-    Columns are value and, as far as they are there, key, headers, topic, partition and timestamp; a column timestamp is
-    something that our data source alone can write.
+    Writes a batch DataFrame at once. For a streaming one it returns a writer, whose ``trigger`` and ``start`` the
+    caller calls. The columns are value and, optionally, key, headers, topic, partition and timestamp. Only our data
+    source writes the column timestamp.
     """
     said = {**_texts(options), "kafka.bootstrap.servers": bootstrap_servers}
     if topic is not None:
@@ -70,21 +72,23 @@ def write_topic(
 
 
 def connector(spark: "SparkSession", options: Mapping[str, Any] | None = None) -> str:
-    """The format that topics are read and written with, in this session and with these options."""
+    """Returns the format for topics in this session, with these options."""
     if any(name.lower() in ONLY_OURS for name in options or ()):
         return OURS
     return SPARKS_OWN if has_connector(spark) else OURS
 
 
 def has_connector(spark: "SparkSession") -> bool:
-    """Whether Spark finds its own Kafka connector; asked of Spark itself, so it holds through Spark Connect too."""
+    """Returns whether Spark finds its own Kafka connector. Asks Spark itself, so it also works through Spark
+    Connect.
+    """
     from pyspark.errors import PySparkException
 
     probe = (
         spark.read.format(SPARKS_OWN).option("kafka.bootstrap.servers", "nobody:9092").option("subscribe", "nothing")
     )
     try:
-        probe.load().schema  # noqa: B018  # through Spark Connect nothing happens before
+        probe.load().schema  # noqa: B018  # Spark Connect looks for the format only now
     except PySparkException as problem:
         if "data source" not in str(problem).lower():
             raise
@@ -93,7 +97,7 @@ def has_connector(spark: "SparkSession") -> bool:
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
-    """Values as Spark takes them, under the names that the source has for them."""
+    """Returns values as Spark's texts, by the source's names of options."""
     result = {}
     for name, value in options.items():
         known = READ.get(name.lower()) or WRITE.get(name.lower())

@@ -1,4 +1,4 @@
-"""What is good for the Python processes that Spark starts, whichever of them it is.
+"""Garbage collection in the Python processes that Spark starts.
 
 Knows nothing of what they do.
 """
@@ -11,10 +11,10 @@ _seen = 0
 
 
 def spare_the_collector() -> None:
-    """Keep what is loaded out of garbage collections; called where a worker has done its work.
+    """Excludes loaded objects from garbage collection; called when a worker has done its work.
 
-    Spark's daemon collects all of a worker's garbage after each task, and after each commit: 15 to 35 ms of a core to
-    look at modules and classes again, that never become garbage. Does nothing in other processes.
+    Spark's daemon runs a full collection after each task and each commit, which spends 15 to 35 ms on modules and
+    classes that never become garbage. Does nothing in other processes.
     """
     global _seen
     if "SPARK_REUSE_WORKER" in os.environ and len(sys.modules) != _seen:

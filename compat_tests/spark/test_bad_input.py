@@ -44,7 +44,7 @@ def test_mistakes_are_told_when_the_query_is_made(spark: SparkSession, bootstrap
     some = batch(spark, bootstrap, subscribe=topic, startingOffsets=f'{{"{topic}": {{"0": 0}}}}')
     assert f"missing: {topic}-1" in complaint(some.collect)
     other = spark.read.format("barnabas").schema("a int").option("kafka.bootstrap.servers", bootstrap)
-    assert "not struct<a:int>: leave .schema() out" in complaint(other.option("subscribe", topic).load().collect)
+    assert "not struct<a:int>: omit .schema()" in complaint(other.option("subscribe", topic).load().collect)
     rows = spark.createDataFrame([(b"v",)], "value binary")
     writer = rows.write.format("barnabas").option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
     assert 'say .mode("append")' in complaint(writer.mode("overwrite").save)
@@ -91,7 +91,7 @@ def test_a_topic_that_is_deleted_and_made_again_under_a_query(
     new = made(topic, 150, partitions=1, seed=8)
     send(bootstrap, new)
     told = complaint(lambda: drain(stream(spark, bootstrap, **options), tmp_path))
-    assert f"topic {topic} was deleted and made again" in told and f"{topic}-1: gone" in told
+    assert f"topic {topic} was deleted and created again" in told and f"{topic}-1: lost" in told
     batches, _ = drain(stream(spark, bootstrap, failOnDataLoss="false", **options), tmp_path)
     rows = plain([row for rows in batches for row in rows])
     assert [(row[1], row[3]) for row in rows] == [(at, record.value) for at, record in enumerate(new)]

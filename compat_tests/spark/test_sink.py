@@ -83,14 +83,14 @@ def test_what_cannot_be_written_is_told(spark: SparkSession, bootstrap: str, top
         (table.select("value"), {}, "no topic: set the option topic"),
         (table.select("topic"), {"topic": topic}, "there is no column value, only topic"),
         (table.selectExpr("partition as value"), {"topic": topic}, "column value is int, not a string or binary"),
-        (table, {"topic": topic, "toppic": "x"}, "toppic is no option of a batch write; did you mean topic?"),
+        (table, {"topic": topic, "toppic": "x"}, "toppic is not an option of a batch write; did you mean topic?"),
     ):
         with pytest.raises(AnalysisException) as refused:
             writer(wrong, bootstrap, **options).save()
         assert words in str(refused.value)
-    with pytest.raises(AnalysisException, match=r'a topic cannot be overwritten, only added to: say .mode\("append"\)'):
+    with pytest.raises(AnalysisException, match=r'a topic cannot be overwritten: use .mode\("append"\)'):
         writer(table, bootstrap, topic=topic).mode("overwrite").save()
-    with pytest.raises(PythonException, match="a row has null in the column topic"):
+    with pytest.raises(PythonException, match="the column topic of a row is null"):
         writer(table, bootstrap).save()
     with pytest.raises(PythonException, match=f"a row asks for partition 3 of topic '{topic}', which has"):
         writer(table, bootstrap, topic=topic).save()

@@ -147,7 +147,7 @@ def test_what_is_missing_is_said_before_anything_runs(spark: SparkSession) -> No
         (lambda: decode_value(bytes_, "value", Json()), "json needs a schema, or a registry and a subject"),
         (lambda: decode_value(bytes_, "value", Avro(registry=Registry.at("http://one"))), "avro needs a subject"),
         (lambda: decode_value(bytes_, "value", Json(schema="BIGINT")), "json needs a schema of an object or an array"),
-        (lambda: encode_value(frame, "value", Raw()), "has no bytes of its own"),
+        (lambda: encode_value(frame, "value", Raw()), "is not binary"),
         (lambda: encode_value(frame, "value", Protobuf()), "protobuf needs a schema to write"),
         (lambda: encode_value(frame, "value", Avro(framed=True)), "are written with registry and subject"),
         (lambda: encode_value(frame, "value", Avro(schema='"string"')), "the column is struct<.*, and the schema has"),

@@ -70,7 +70,7 @@ def test_the_newest_is_taken_where_the_installed_release_is_missing(repository, 
     found = jars.fetch(tmp_path / "to", say=told.append)
     assert [path.name for path in found[:2]] == [f"{SQL}-4.2.0.jar", f"{TOKENS}-4.1.0-preview1.jar"]
     assert sorted(path.name for path in (tmp_path / "to").iterdir()) == sorted(path.name for path in found)
-    assert "  4.3.0 is not there; the newest is 4.2.0" in told
+    assert "  4.3.0 does not exist; the newest is 4.2.0" in told
     assert asked()[3:6] == [f"{TOKENS}:4.3.0", f"{TOKENS}:LATEST", f"{TOKENS}:4.1.0"]
 
 

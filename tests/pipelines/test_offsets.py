@@ -177,20 +177,26 @@ def test_a_micro_batch_goes_on_where_the_last_one_ended() -> None:
         (StreamOffset({A0: 5}), StreamOffset({A0: 6, A1: 2}), {A1: 0}, [("a", 0, 5, 6), ("a", 1, 0, 2)], None),
         (StreamOffset({A0: 5}), StreamOffset({A0: 5, B0: 2}), {B0: 0}, [("a", 0, 5, 5), ("b", 0, 0, 2)], None),
         # a new partition that has lost records before anybody read them
-        (StreamOffset({}), StreamOffset({A0: 9}), {A0: 4}, [("a", 0, 4, 9)], "records before offset 4 are gone"),
+        (
+            StreamOffset({}),
+            StreamOffset({A0: 9}),
+            {A0: 4},
+            [("a", 0, 4, 9)],
+            "the records before offset 4 of this new partition are lost",
+        ),
         # deleted
-        (StreamOffset({A0: 5, B0: 1}), StreamOffset({A0: 6}), {}, [("a", 0, 5, 6)], "b-0: gone"),
-        (StreamOffset({A0: 5}), StreamOffset({A0: 6, A1: 3}), {}, [("a", 0, 5, 6)], "a-1: gone before its first"),
+        (StreamOffset({A0: 5, B0: 1}), StreamOffset({A0: 6}), {}, [("a", 0, 5, 6)], "b-0: lost"),
+        (StreamOffset({A0: 5}), StreamOffset({A0: 6, A1: 3}), {}, [("a", 0, 5, 6)], "a-1: deleted before its first"),
         # deleted and made again
         (
             StreamOffset({A0: 5}, {"a": "x"}),
             StreamOffset({A0: 9}, {"a": "y"}),
             {A0: 0},
             [("a", 0, 0, 9)],
-            "topic a was deleted and made again",
+            "topic a was deleted and created again",
         ),
         # cut off by an unclean election
-        (StreamOffset({A0: 5}), StreamOffset({A0: 3}), {}, [], "a-0: ends at offset 3 now, before 5"),
+        (StreamOffset({A0: 5}), StreamOffset({A0: 3}), {}, [], "a-0: it ends at offset 3, but was read up to offset 5"),
         # a checkpoint without ids, of Spark's own source or of brokers before 2.8
         (StreamOffset({A0: 5}), StreamOffset({A0: 6}, {"a": "x"}), {}, [("a", 0, 5, 6)], None),
     ],

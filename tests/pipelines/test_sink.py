@@ -141,7 +141,7 @@ def test_the_error_of_a_task_is_told_though_its_transaction_stays_open(
     broken = rows(0, 1)[0].drop_columns(["key"])
     with pytest.raises(KeyError, match="key"):
         write_exactly_once([broken], options(delivery="exactly-once"), COLUMNS, "own")
-    assert f"transaction barnabas-{id_}-0 stays open for now: the password has changed" in caplog.text
+    assert f"cannot abort transaction barnabas-{id_}-0 now: the password has changed" in caplog.text
 
 
 def test_of_two_attempts_at_a_time_one_writes(
@@ -157,7 +157,7 @@ def test_of_two_attempts_at_a_time_one_writes(
         yield from rows(20, 40)
 
     task(id_, 0, 0)
-    with pytest.raises(ProducerFenced, match=f"another has begun a transaction as barnabas-{id_}-0"):
+    with pytest.raises(ProducerFenced, match=f"another producer has begun a transaction as barnabas-{id_}-0"):
         write_exactly_once(slow(), chosen, COLUMNS, "own")
     assert second == [Written(40, second[0].bytes)]
     assert committed(broker, topic) == list(range(40))
@@ -186,7 +186,7 @@ def test_a_batch_that_is_split_otherwise_when_it_is_repeated_is_an_error(
     chosen = options(delivery="exactly-once")
     task(query(), 7, 3)
     write_exactly_once(rows(0, 10), chosen, COLUMNS, "own")
-    with pytest.raises(Repeated, match="task 3 of batch 7 wrote 10 records before it was repeated, and now gets 11"):
+    with pytest.raises(Repeated, match="task 3 of batch 7 wrote 10 records before it was repeated, and now has 11"):
         write_exactly_once(rows(0, 11), chosen, COLUMNS, "own")
 
 
@@ -268,7 +268,7 @@ def test_each_row_may_have_its_own_topic(broker: Broker, options: Callable[..., 
     for index, name in enumerate(names):
         assert committed(broker, name) == list(range(index, 90, 3))
     nameless = pa.RecordBatch.from_pydict({"topic": ["a", None], "value": [b"", b""]})
-    with pytest.raises(BadRow, match=r"a row has null in the column topic: .*set the option topic"):
+    with pytest.raises(BadRow, match=r"the column topic of a row is null: .*set the option topic"):
         write_rows([nameless], without, ("topic", "value"))
 
 
@@ -323,7 +323,7 @@ def test_columns_that_can_be_written(schema: types.StructType) -> None:
 @pytest.mark.parametrize(
     ("schema", "topic", "words"),
     [
-        (table(value=TEXT), None, "no topic: set the option topic, or give each row one in a column topic"),
+        (table(value=TEXT), None, "there is no topic: set the option topic, or add a column topic"),
         (table(key=TEXT), "t", "there is no column value, only key"),
         (table(value=INT), "t", r"column value is int, not a string or binary: cast it, or make it to_json"),
         (table(key=types.DoubleType(), value=TEXT), "t", "column key is double, not a string or binary"),

@@ -48,7 +48,7 @@ def test_a_missing_library_is_named_with_the_extra() -> None:
 
 
 def test_other_columns_are_refused() -> None:
-    with pytest.raises(BadOption, match=r"not struct<a:int>: leave \.schema\(\) out"):
+    with pytest.raises(BadOption, match=r"not struct<a:int>: omit \.schema\(\)"):
         source().reader(StructType().add("a", "integer"))
     with pytest.raises(BadOption, match="includeHeaders=true adds the column headers"):
         source().streamReader(columns(headers=True))
@@ -57,7 +57,7 @@ def test_other_columns_are_refused() -> None:
 def test_a_topic_cannot_be_overwritten_by_a_batch() -> None:
     rows = StructType().add("value", "binary")
     written = BarnabasDataSource({"kafka.bootstrap.servers": "127.0.0.1:9092", "topic": "orders"})
-    with pytest.raises(BadOption, match=r'say \.mode\("append"\)'):
+    with pytest.raises(BadOption, match=r'use \.mode\("append"\)'):
         written.writer(rows, overwrite=True)
 
 

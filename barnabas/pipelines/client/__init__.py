@@ -1,4 +1,4 @@
-"""A cluster as a worker of Spark sees it: where partitions are led, what they hold, how to read and write them.
+"""The client of a Kafka cluster in a Spark worker: who leads which partition, what it holds, how to read and write it.
 
 Connections, TLS, SASL and the encoding of requests are kafka-python's. Knows nothing of Spark.
 """
@@ -6,14 +6,16 @@ Connections, TLS, SASL and the encoding of requests are kafka-python's. Knows no
 from typing import NamedTuple
 
 EARLIEST, LATEST = -2, -1
-"""Instead of an offset or a time: the first offset that there is, the one that the next record will get (KIP-79)."""
+"""Stand for the first offset of a partition, and for the offset of its next record (KIP-79)."""
 
 NEW_TOPIC_PATIENCE = 2.0
-"""Seconds in which a topic that was just created gets known to every broker."""
+"""Seconds until every broker knows a topic that was just created."""
 
 
 class TopicPartition(NamedTuple):
-    """As kafka-python's, equal to it and hashed like it; here because importing kafka-python takes a while."""
+    """A partition. Equals kafka-python's class and has the same hash; importing kafka-python for it would take a
+    while.
+    """
 
     topic: str
     partition: int

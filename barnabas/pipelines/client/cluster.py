@@ -1,7 +1,7 @@
-"""One cluster as one process sees it: connections that are kept, who leads what, and requests tried until they succeed.
+"""The client of one cluster in one process: keeps connections and metadata, and retries requests until they succeed.
 
-kafka-python connects, authenticates and encodes; its loop runs on the thread of whoever asks, under a lock. Knows
-nothing of records, nor of Spark.
+kafka-python connects, authenticates and encodes. Its event loop runs on the calling thread, under a lock. Knows nothing
+of records, nor of Spark.
 """
 
 import atexit
@@ -32,34 +32,36 @@ from barnabas.pipelines.client.settings import ClientSettings
 
 __all__ = ["EARLIEST", "LATEST", "Cluster", "ListedOffset", "Topic", "TopicPartition", "Unauthenticated"]
 
-LARGEST_ANSWER = 1 << 30
+LARGEST_RESPONSE = 1 << 30
 IN_FLIGHT = 64
-"""Fetches are few and commits fewer: this only keeps a mistake from growing without end."""
+"""The limit of requests in flight to a broker. A task sends few; the limit only stops a bug from growing without
+end."""
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 Request = Any
-"""A request of `kafka.protocol`, which has no types."""
+"""A request of `kafka.protocol`, which has no type annotations."""
 
 
 class Unauthenticated(Exception):
-    """The brokers do not let this client in."""
+    """The brokers refuse this client's credentials or certificate."""
 
 
 class Topic(NamedTuple):
-    """What metadata says of a topic: `id` is None before Kafka 2.8; `leaders` by partition, -1 where there is none."""
+    """A topic's metadata."""
 
     name: str
-    id: UUID | None
-    leaders: dict[int, int]
+    id: UUID | None  #: None before Kafka 2.8
+    leaders: dict[int, int]  #: by partition; -1 if there is none
     internal: bool
 
 
 class Cluster:
-    """Ask a cluster things; survives restarts of brokers and moves of leaders. Made by `of`, kept until exit.
+    """Requests to one cluster, which survive restarts of brokers and changes of leaders. Created by `of`, kept until
+    exit.
 
-    Errors: those of `barnabas.errors` as the brokers answer them, naming the topic and partition; NetworkException
-    where no broker answers for ``default.api.timeout.ms``; Unauthenticated.
+    All methods raise the errors of `barnabas.errors` that brokers answer, with the topic and partition in the message;
+    NetworkException if no broker answers for ``default.api.timeout.ms``; and Unauthenticated.
     """
 
     _kept: dict[tuple[int, ClientSettings], "Cluster"] = {}
@@ -68,7 +70,7 @@ class Cluster:
 
     @classmethod
     def of(cls, settings: ClientSettings) -> "Cluster":
-        """The one of this process and these settings."""
+        """Returns this process's client with these settings."""
         with cls._keeping:
             found = cls._kept.get((os.getpid(), settings))
             if found is None or found.closed:
@@ -81,63 +83,71 @@ class Cluster:
         self._net = NetworkSelector(client_id=settings["client.id"], slow_task_threshold_secs=0)
         self._connections = Connections(
             self._net,
-            receive_message_max_bytes=LARGEST_ANSWER,
+            receive_message_max_bytes=LARGEST_RESPONSE,
             max_in_flight_requests_per_connection=IN_FLIGHT,
             **settings.for_kafka_python(),
         )
         self._connections.cluster.config["allow_auto_create_topics"] = False
         self._lock = threading.RLock()
         self._topics: dict[str, Topic] = {}
-        self._known_at: dict[str, float] = {}  # when, by topic
+        self._described_at: dict[str, float] = {}  # by topic, in seconds of time.monotonic()
         self._coordinators: dict[tuple[int, str], Any] = {}
 
-    # What is known of topics
+    # Metadata
 
     def partitions(self, topic: str) -> list[int]:
-        """The partitions of a topic, in order, as metadata knew it last; raises UnknownTopicOrPartition."""
-        return sorted(self.run(self.known, topic).leaders)
+        """Returns the partitions of a topic, sorted, from cached metadata.
+
+        :raises UnknownTopicOrPartition: there is no such topic.
+        """
+        return sorted(self.run(self.topic, topic).leaders)
 
     def topic_id(self, topic: str) -> UUID | None:
-        """The id of a topic, None where the brokers are older than Kafka 2.8; raises UnknownTopicOrPartition."""
-        return self.run(self.known, topic).id
+        """Returns the id of a topic, or None if the brokers are older than Kafka 2.8.
+
+        :raises UnknownTopicOrPartition: there is no such topic.
+        """
+        return self.run(self.topic, topic).id
 
     def leader(self, topic_partition: TopicPartition) -> int:
-        """The node that leads a partition, waited for where there is none."""
+        """Returns the node that leads a partition. Waits for one if there is none."""
         return self.run(self.leader_of, topic_partition)
 
     def topics(self, pattern: str | None = None) -> list[str]:
-        """The names of the topics in which a pattern is found, internal ones left out; asked afresh."""
+        """Returns the names of the topics that match a pattern anywhere, without internal ones, from new metadata."""
         return sorted(self.matching(pattern or ""))
 
     def matching(self, pattern: str) -> dict[str, Topic]:
-        """As `topics`, with all that is known of them."""
+        """Does the same as `topics`; returns the topics' metadata."""
         every = self.run(self.retrying, lambda: self._describe(None))
         found = re.compile(pattern).search
         return {name: topic for name, topic in every.items() if not topic.internal and found(name)}
 
     def describe(self, topics: Sequence[str]) -> dict[str, Topic]:
-        """Topics as they are now, those that do not exist left out."""
+        """Returns new metadata of topics, without those that do not exist."""
         return self.run(self.retrying, lambda: self._describe(topics))
 
     def forget(self) -> None:
-        """Ask again for what is known of topics before it is used next."""
+        """Clears the cached metadata of topics."""
         self._topics.clear()
 
     async def leader_of(self, topic_partition: TopicPartition) -> int:
-        """As `leader`, for a coroutine."""
+        """Does the same as `leader`, for a coroutine."""
 
         patience = time.monotonic() + NEW_TOPIC_PATIENCE
 
         async def attempt() -> int:
-            topic = await self.known(topic_partition.topic)
-            while topic_partition.partition not in topic.leaders:  # it may have been added since
+            topic = await self.topic(topic_partition.topic)
+            while (
+                topic_partition.partition not in topic.leaders
+            ):  # it may have been added since the metadata was fetched
                 if time.monotonic() > patience:
                     raise UnknownTopicOrPartition(
                         f"topic {topic.name} has no partition {topic_partition.partition}, only {_span(topic.leaders)}"
                     )
                 await self.pause()
                 self.forget()
-                topic = await self.known(topic_partition.topic)
+                topic = await self.topic(topic_partition.topic)
             leader = topic.leaders[topic_partition.partition]
             if leader < 0:
                 raise LeaderNotAvailable(f"{topic.name}-{topic_partition.partition} has no leader")
@@ -146,15 +156,18 @@ class Cluster:
         return await self.retrying(attempt)
 
     async def by_leader(self, topic_partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-        """Who leads what."""
+        """Returns these partitions by their leader."""
         result: dict[int, list[TopicPartition]] = {}
         for topic_partition in topic_partitions:
             result.setdefault(await self.leader_of(topic_partition), []).append(topic_partition)
         return result
 
-    async def known(self, topic: str) -> Topic:
-        """What was known last, if that is not too long ago; patient with topics that are new."""
-        if time.monotonic() - self._known_at.get(topic, 0.0) > self.settings.seconds("metadata.max.age.ms"):
+    async def topic(self, topic: str) -> Topic:
+        """Returns cached metadata of a topic, unless it is too old. Waits some time for topics that are new.
+
+        :raises UnknownTopicOrPartition: there is no such topic.
+        """
+        if time.monotonic() - self._described_at.get(topic, 0.0) > self.settings.seconds("metadata.max.age.ms"):
             self._topics.pop(topic, None)
         patience = time.monotonic() + NEW_TOPIC_PATIENCE
         while topic not in self._topics:
@@ -162,7 +175,7 @@ class Cluster:
             if topic not in self._topics:
                 if time.monotonic() > patience:
                     raise UnknownTopicOrPartition(
-                        f"topic {topic} does not exist at {self.settings['bootstrap.servers']}; is its name right?"
+                        f"topic {topic} does not exist at {self.settings['bootstrap.servers']}; check its name"
                     )
                 await self.pause()
         return self._topics[topic]
@@ -174,7 +187,7 @@ class Cluster:
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
         )
-        response = await self.ask_any(request)
+        response = await self.send_to_any(request)
         self._connections.cluster.update_metadata(response)
         described = {}
         for answered in response.topics:
@@ -183,7 +196,7 @@ class Cluster:
             if answered.error_code == UnknownTopicOrPartition.code:
                 continue
             if answered.error_code == InvalidTopicException.code:
-                raise InvalidTopicException(f"no topic can be called {answered.name!r}")
+                raise InvalidTopicException(f"{answered.name!r} is not a valid topic name")
             if error is not None and answered.error_code:
                 raise error(f"topic {answered.name}: {error()}")
             leaders = {found.partition_index: found.leader_id for found in answered.partitions}
@@ -192,7 +205,7 @@ class Cluster:
                 answered.name, topic_id, dict(sorted(leaders.items())), answered.is_internal
             )
         self._topics.update(described)
-        self._known_at.update(dict.fromkeys(described, time.monotonic()))
+        self._described_at.update(dict.fromkeys(described, time.monotonic()))
         return described
 
     # Offsets
@@ -200,9 +213,10 @@ class Cluster:
     def list_offsets(
         self, asks: Mapping[TopicPartition, int], *, committed: bool = False
     ) -> dict[TopicPartition, ListedOffset]:
-        """For each partition, the offset of EARLIEST, LATEST, or of the first record as young as a time in ms.
+        """Returns, for each partition, the offset that EARLIEST or LATEST stands for, or of the first record since a
+        time in ms.
 
-        With `committed`, LATEST is where the first transaction that is still open begins.
+        :param committed: LATEST stands for the first offset of the first open transaction.
         """
         return self.run(positions.list_offsets, self, asks, committed)
 
@@ -214,30 +228,40 @@ class Cluster:
         *,
         patience: float | None = None,
     ) -> None:
-        """Commit offsets for a group that has no members; try for `patience` seconds, else default.api.timeout.ms."""
+        """Commits offsets for a group without members.
+
+        :param patience: seconds to retry; ``default.api.timeout.ms`` if None.
+        """
         self.run(positions.commit, self, group, offsets, metadata, patience)
 
     def committed(
         self, group: str, topic_partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, Any]:
-        """What a group has committed, as kafka-python's OffsetAndMetadata; all of it, with no partitions given."""
+        """Returns a group's committed offsets as kafka-python's OffsetAndMetadata; those of all partitions if none are
+        given.
+        """
         return self.run(positions.committed, self, group, topic_partitions)
 
     # Requests
 
-    async def ask(self, node_id: Any, request: Request, timeout_ms: float | None = None) -> Any:
-        """The answer of one node; kafka-python's errors where it cannot be reached."""
+    async def send(self, node_id: Any, request: Request, timeout_ms: float | None = None) -> Any:
+        """Sends a request to a node and returns the response.
+
+        :raises KafkaError: kafka-python's, if the node cannot be reached.
+        """
         delay = self._connections.connection_delay(node_id)
         if delay:
             await self._net.sleep(delay)
         return await self._connections.send(request, node_id, request_timeout_ms=timeout_ms)
 
-    def begin(self, node_id: Any, request: Request) -> Any:
-        """As `ask`, but only begun: whoever awaits what is returned gets the answer. For a coroutine."""
-        return self._connections.call_soon(self.ask, node_id, request)
+    def start_send(self, node_id: Any, request: Request) -> Any:
+        """Sends a request as `send` does; returns an awaitable of the response. For a coroutine."""
+        return self._connections.call_soon(self.send, node_id, request)
 
-    async def ask_any(self, request: Request) -> Any:
-        """The answer of any node; where none can be reached, begin again with those that were configured (KIP-899)."""
+    async def send_to_any(self, request: Request) -> Any:
+        """Sends a request to any node and returns the response. If no node can be reached, bootstraps again from the
+        configured servers (KIP-899).
+        """
         if not self._connections.bootstrapped or self._connections.least_loaded_node() is None:
             await self._bootstrap()
         try:
@@ -249,31 +273,34 @@ class Cluster:
     async def send_to_coordinator(
         self, key: str, request: Request, kind: CoordinatorType = CoordinatorType.GROUP
     ) -> Any:
-        """The answer of who coordinates a group or transactional id; `forget_coordinator` once it does not any more."""
-        return await self.ask(await self.coordinator(key, kind), request)
+        """Sends a request to the coordinator of a group or transactional id and returns the response. If the answer is
+        that it is not the coordinator, the caller calls `forget_coordinator`.
+        """
+        return await self.send(await self.coordinator(key, kind), request)
 
     async def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> Any:
-        """The node that coordinates a group or a transactional id."""
+        """Returns the coordinator of a group or transactional id."""
         known = self._coordinators.get((kind.value, key))
         if known is None:
             request = FindCoordinatorRequest(key=key, key_type=kind.value, coordinator_keys=[key])
-            response = await self.ask_any(request)
+            response = await self.send_to_any(request)
             found = response.coordinators[0] if response.API_VERSION >= 4 else response
             if found.error_code:
                 raise KafkaError.by_code[found.error_code](f"{kind.name.lower()} {key}: {found.error_message}")
-            # A connection of its own: what is asked of a coordinator must not wait behind a fetch
+            # It has its own connection, so that requests to it do not wait behind a fetch
             known = self._connections.cluster.add_coordinator(found, kind, key)
             self._coordinators[kind.value, key] = known
         return known
 
     def forget_coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> None:
-        """Look for it again: it said that it is not any more, or does not answer."""
+        """Clears a cached coordinator: it has moved, or does not answer."""
         self._coordinators.pop((kind.value, key), None)
 
     async def retrying(self, attempt: Callable[[], Awaitable[Answer]], *, until: float | None = None) -> Answer:
-        """Attempt until it works, with pauses; metadata is forgotten in between.
+        """Calls `attempt` until it succeeds, with pauses, and clears cached metadata in between.
 
-        Until a time of `time.monotonic()`, else for ``default.api.timeout.ms``; then what went wrong last is raised.
+        :param until: a time of `time.monotonic()` after which the last error is raised; by default
+            ``default.api.timeout.ms`` from now.
         """
         deadline = until if until is not None else time.monotonic() + self.settings.seconds("default.api.timeout.ms")
         while True:
@@ -293,7 +320,7 @@ class Cluster:
             await self.pause()
 
     async def pause(self, seconds: float | None = None) -> None:
-        """Wait, for ``retry.backoff.ms`` if not said otherwise."""
+        """Sleeps, by default for ``retry.backoff.ms``."""
         await self._net.sleep(self.settings.seconds("retry.backoff.ms") if seconds is None else seconds)
 
     async def _bootstrap(self) -> None:
@@ -305,44 +332,46 @@ class Cluster:
             f"{self.settings.seconds('default.api.timeout.ms'):g} s (default.api.timeout.ms): {problem}"
         )
 
-    # The loop
+    # The event loop
 
     def run(self, function: Callable[Given, Awaitable[Answer]], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        """Drive the loop until this coroutine function has returned, and return what it did."""
+        """Runs the event loop until this coroutine function has returned; returns its result."""
         result: Answer = self.finish(self._net.call_soon_with_future(functools.partial(function, *args, **kwargs)))
         return result
 
     def start(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Begin a coroutine, send what it asks, and return what `finish` wants; it goes on whenever the loop runs."""
+        """Starts a coroutine and sends its first requests; it continues whenever the loop runs. Returns what `finish`
+        takes.
+        """
         with self._lock:
             begun = self._net.call_soon_with_future(function, *args)
-            while self._net._ready:  # a request is written some steps after it was made
+            while self._net._ready:  # kafka-python writes a request some steps after it is created
                 self._net.poll(timeout_ms=0)
         return begun
 
     def finish(self, begun: Any) -> Any:
-        """Drive the loop until what was begun is done; its result, or its error."""
+        """Runs the event loop until what `start` began is done; returns its result, or raises its error."""
         try:
             with self._lock:
                 if not begun.is_done:
                     self._net.poll(future=begun)
         except BaseException:
-            self.close()  # interrupted in the midst of things: nobody knows what is half sent
+            self.close()  # a request may have been sent in part
             raise
         if begun.exception is None:
             return begun.value
         if isinstance(begun.exception, REFUSALS):
-            self.close()  # kafka-python would remember it for ever, and passwords get mended
-            way = self.settings["security.protocol"]
-            if "SASL" in way:
-                way += f" {self.settings['sasl.mechanism']}"
+            self.close()  # kafka-python would never try again, but a password may be corrected
+            protocol = self.settings["security.protocol"]
+            if "SASL" in protocol:
+                protocol += f" {self.settings['sasl.mechanism']}"
             raise Unauthenticated(
-                f"{self.settings['bootstrap.servers']} does not let this client in ({way}): {begun.exception}"
+                f"{self.settings['bootstrap.servers']} refuses this client ({protocol}): {begun.exception}"
             ) from begun.exception
         raise begun.exception
 
     def admin(self) -> Any:
-        """A `kafka.KafkaAdminClient` of the same settings; whoever asks for it closes it."""
+        """Returns a `kafka.KafkaAdminClient` with the same settings, which the caller must close."""
         from kafka import KafkaAdminClient
 
         known = KafkaAdminClient.DEFAULT_CONFIG
@@ -350,7 +379,7 @@ class Cluster:
         return KafkaAdminClient(**settings)
 
     def close(self) -> None:
-        """Close all connections; `of` makes a new one."""
+        """Closes all connections; `of` creates a new client."""
         if not self.closed:
             self.closed = True
             with self._lock:
@@ -359,7 +388,7 @@ class Cluster:
 
     @classmethod
     def _forked(cls) -> None:
-        """A child has its parent's sockets: to close them would close the parent's, so they are left alone."""
+        """Sets the parent's clients aside in a forked child. Closing them would close the parent's sockets."""
         cls._keeping = threading.Lock()
         cls._inherited.extend(cls._kept.values())
         cls._kept.clear()

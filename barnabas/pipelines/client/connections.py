@@ -1,6 +1,6 @@
-"""kafka-python's connections, made to receive megabytes at a time and to say at once that a certificate is not trusted.
+"""kafka-python's connections, changed to receive megabytes at once and to report an untrusted certificate immediately.
 
-Knows nothing of what is asked over them.
+Knows nothing of the requests that are sent over them.
 """
 
 import functools
@@ -13,23 +13,25 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.frame import KafkaBytes
 
-logging.getLogger("kafka").addHandler(logging.NullHandler())  # who wants its log sets one up; else it is not printed
+logging.getLogger("kafka").addHandler(logging.NullHandler())  # by default its log is not printed
 
 RECEIVE_AT_ONCE = 256 * 1024
 RECEIVE_IN_A_ROW = 16
-"""So many times before other connections have their turn."""
+"""The number of times to receive before other connections have their turn."""
 
 
 class TlsRefused(errors.AuthorizationError):  # type: ignore[misc]  # kafka-python has no types
-    """The two ends do not agree on TLS: trying again would not help."""
+    """The TLS handshake failed in a way that a retry does not change."""
 
 
 REFUSALS = (TlsRefused, errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
-"""What a broker has against this client, and will have the next time."""
+"""Errors by which a broker refuses this client, and would again."""
 
 
 class Connections(KafkaConnectionManager):  # type: ignore[misc]
-    """Keeps one connection per node, reconnects with growing pauses; not where the broker has refused this client."""
+    """Keeps one connection per node and reconnects with growing pauses, but not to a broker that has refused this
+    client.
+    """
 
     async def _connect(self, node: Any, conn: Any, **keywords: Any) -> None:
         await super()._connect(node, conn, **keywords)
@@ -48,7 +50,7 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]
 
 
 class _Frame(KafkaBytes):  # type: ignore[misc]
-    """An answer that does not copy what is left of it to have it decoded."""
+    """The frame of a response, whose rest is decoded without a copy."""
 
     def read(self, nbytes: int | None = None) -> bytes | memoryview:
         if nbytes is not None:
@@ -60,7 +62,9 @@ class _Frame(KafkaBytes):  # type: ignore[misc]
 
 
 def _receive(transport: KafkaTCPTransport) -> tuple[bytes, Exception | None]:
-    """Whatever the socket holds, and what went wrong with it: in place of pieces of four kilobytes."""
+    """Returns all bytes that the socket holds, and the error of the connection. kafka-python would receive 4 KiB at a
+    time.
+    """
     pieces: list[bytes] = []
     try:
         if not _fill_frame(transport):
@@ -80,9 +84,10 @@ def _receive(transport: KafkaTCPTransport) -> tuple[bytes, Exception | None]:
 
 
 def _fill_frame(transport: KafkaTCPTransport) -> bool:
-    """Receive into the frame that kafka-python has begun, all but its last byte, by which it learns of the rest.
+    """Receives into the frame that kafka-python has allocated, except for its last byte, which kafka-python receives
+    itself.
 
-    It would copy each byte six times otherwise, which for megabytes costs as much as decoding them. False where the
+    Otherwise kafka-python copies each byte six times, which costs as much as decoding it. Returns False if the
     connection is closed.
     """
     parser = transport._protocol.parser if transport._protocol is not None else None
@@ -100,5 +105,5 @@ def _fill_frame(transport: KafkaTCPTransport) -> bool:
 
 
 def _decrypted(transport: KafkaTCPTransport) -> bool:
-    """Bytes that TLS has taken from the socket and not given out yet: the selector would not tell of them."""
+    """Returns whether TLS has decrypted bytes that were not received yet. The selector does not report those."""
     return isinstance(transport._sock, ssl.SSLSocket) and transport._sock.pending() > 0

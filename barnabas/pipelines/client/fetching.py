@@ -1,6 +1,6 @@
-"""Fetches of one partition: asked of whoever leads it, or is nearer, and again until they succeed.
+"""Fetches from one partition: from its leader or a nearer replica, and again until it succeeds.
 
-Knows nothing of what is in the bytes that come.
+Knows nothing of the content of the fetched bytes.
 """
 
 import time
@@ -23,41 +23,35 @@ from barnabas.pipelines.client import TopicPartition
 if TYPE_CHECKING:
     from barnabas.pipelines.client.cluster import Cluster
 
-LAST_BY_NAME = 12
-"""The last version of Fetch that names topics: later ones want ids (KIP-516)."""
+LAST_VERSION_BY_NAME = 12
+"""The last version of Fetch with topic names; later ones use topic ids (KIP-516)."""
 
 
 class TopicGone(Exception):
-    """The topic was deleted since the range was planned; one of its name may have been made again."""
+    """The topic was deleted since the range was planned; a new topic of the same name may exist."""
 
 
 class FetchSettings(NamedTuple):
-    """How to fetch, as Kafka's consumer is told: `bytes_at_once` is max.partition.fetch.bytes, `rack` client.rack.
+    """Settings of fetches."""
 
-    Failures are survived for `patience` seconds, from the first one on.
-    """
-
-    bytes_at_once: int = 4 << 20
+    bytes_at_once: int = 4 << 20  #: max.partition.fetch.bytes
     max_wait_ms: int = 500
     committed: bool = False
-    rack: str = ""
-    patience: float = 60.0
+    rack: str = ""  #: client.rack
+    patience: float = 60.0  #: seconds to retry after the first failure
 
 
 class Fetched(NamedTuple):
-    """What a partition answered: batches, as they are, and how far it reaches at the time.
+    """The response of a partition."""
 
-    `stable_offset` is where the first open transaction begins. `aborted` is None where all records are wanted.
-    """
-
-    data: bytes
-    aborted: list[Aborted] | None
+    data: bytes  #: record batches
+    aborted: list[Aborted] | None  #: None with read_uncommitted
     high_watermark: int
-    stable_offset: int
+    stable_offset: int  #: the first offset of the first open transaction
 
 
 class Fetcher:
-    """One partition, of the topic that has this id: one of that name which was made later is another."""
+    """Fetches from one partition of the topic with this id; a new topic of the same name is another one."""
 
     def __init__(
         self, cluster: "Cluster", where: TopicPartition, topic_id: UUID | None, settings: FetchSettings
@@ -69,10 +63,14 @@ class Fetcher:
         self._throttled_until = 0.0
 
     async def fetch(self, offset: int) -> Fetched:
-        """The batches from that offset on; no bytes where none came in time.
+        """Returns the batches from this offset on, or no bytes if there were none within `max_wait_ms`.
 
-        Raises TopicGone; OffsetOutOfRange; NetworkException and what else brokers answer once patience is over, which
-        begins with the first failure: what was begun ahead may be waited for much later.
+        Failures are retried for `patience` seconds. That time starts with the first failure, as a fetch that was sent
+        ahead may be awaited much later.
+
+        :raises TopicGone: the topic was deleted.
+        :raises OffsetOutOfRange: the partition does not have this offset.
+        :raises NetworkException: no broker answers.
         """
         try:
             return await self._attempt(offset)
@@ -87,15 +85,15 @@ class Fetcher:
         await self._check_topic()
         nearer = self._nearer if time.monotonic() < self._nearer_until else None
         node = await self._cluster.leader_of(self._where) if nearer is None else nearer
-        self._nearer = None  # until it has answered well
-        response = await self._cluster.ask(node, self._request(offset))
+        self._nearer = None  # set again once it has answered without an error
+        response = await self._cluster.send(node, self._request(offset))
         if response.throttle_time_ms:
             self._throttled_until = time.monotonic() + response.throttle_time_ms / 1000
         answer = self._answer(response)
         if answer.error_code:
             await self._fail(answer.error_code, offset, at_leader=nearer is None)
-        if response.API_VERSION <= LAST_BY_NAME and self._topic_id is not None:
-            self._cluster.forget()  # whose records are these? Only metadata knows, and what it says now was so before
+        if response.API_VERSION <= LAST_VERSION_BY_NAME and self._topic_id is not None:
+            self._cluster.forget()  # if metadata has the right id now, the records are of that topic
             await self._check_topic()
         self._prefer(nearer, answer)
         committed = self._settings.committed
@@ -105,18 +103,18 @@ class Fetcher:
         )
 
     async def _check_topic(self) -> None:
-        """Raises TopicGone where metadata knows the topic by another id, or not at all."""
+        """:raises TopicGone: metadata has another id for the topic, or does not have the topic."""
         topic_id = await self._known_id()
         if self._topic_id is None:
             self._topic_id = topic_id
         elif topic_id not in (None, self._topic_id):
-            self._cluster.forget()  # what is kept may be of the topic before, and the id that is wanted newer
+            self._cluster.forget()  # the cached metadata may be older than the wanted id
             if await self._known_id() not in (None, self._topic_id):
-                raise TopicGone(f"topic {self._where.topic} was deleted and made again: its id was {self._topic_id}")
+                raise TopicGone(f"topic {self._where.topic} was deleted and created again: its id was {self._topic_id}")
 
     async def _known_id(self) -> UUID | None:
         try:
-            return (await self._cluster.known(self._where.topic)).id
+            return (await self._cluster.topic(self._where.topic)).id
         except UnknownTopicOrPartition as error:
             raise TopicGone(f"topic {self._where.topic} was deleted") from error
 
@@ -139,12 +137,12 @@ class Fetcher:
             max_bytes=settings.bytes_at_once,
             isolation_level=isolation,
             session_id=0,
-            session_epoch=-1,  # no fetch session: each fetch stands for itself
+            session_epoch=-1,  # without a fetch session
             topics=[topic],
             forgotten_topics_data=[],
             rack_id=settings.rack,
-            min_version=4,  # record batches, and which transactions were aborted
-            max_version=FetchRequest.max_version if self._topic_id else LAST_BY_NAME,
+            min_version=4,  # the first with record batches and aborted transactions
+            max_version=FetchRequest.max_version if self._topic_id else LAST_VERSION_BY_NAME,
         )
 
     def _answer(self, response: Any) -> Any:
@@ -154,21 +152,21 @@ class Fetcher:
             for answer in topic.partitions:
                 if answer.partition_index == self._where.partition:
                     return answer
-        raise UnknownServerError(f"fetching {self._where}: the broker's answer does not speak of it")
+        raise UnknownServerError(f"fetching {self._where}: the response does not contain the partition")
 
     async def _fail(self, code: int, offset: int, *, at_leader: bool) -> None:
-        """Raise what the answer says, once it is sure that it will not pass."""
+        """Raises the error of a response, after checking whether it is permanent."""
         error = _error(code, f"fetching {self._where} at offset {offset}")
         if not at_leader:
-            raise NotLeaderOrFollower(f"{error}, says a replica; asking the leader") from error
+            raise NotLeaderOrFollower(f"{error} at a replica; fetching from the leader") from error
         if isinstance(error, UnknownTopicOrPartition | UnknownTopicId):
             self._cluster.forget()
             await self._check_topic()
-            raise NotLeaderOrFollower(str(error)) from error  # a broker that has not heard of it yet
+            raise NotLeaderOrFollower(str(error)) from error  # a broker that does not know the topic yet
         raise error
 
     def _prefer(self, asked: int | None, answer: Any) -> None:
-        """Where to ask next: a replica that the leader has named (KIP-392), for as long as metadata is believed."""
+        """Remembers the replica that the leader prefers (KIP-392), for as long as metadata is valid."""
         named = getattr(answer, "preferred_read_replica", -1)
         if named is not None and named >= 0:
             self._nearer = named

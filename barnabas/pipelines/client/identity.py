@@ -1,4 +1,4 @@
-"""Producer ids: what lets a broker know a batch again that it has already, and a transaction its own (KIP-98).
+"""Producer ids, by which a broker recognizes batches that it already has, and the transactions of a producer (KIP-98).
 
 Knows nothing of batches and queues.
 """
@@ -18,7 +18,7 @@ from barnabas.pipelines.client.cluster import Cluster
 
 @dataclass
 class Identity:
-    """Who produces, and the sequence that each partition's next batch has."""
+    """A producer's id and epoch, and the next sequence number of each partition."""
 
     producer_id: int
     epoch: int
@@ -26,18 +26,18 @@ class Identity:
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
 
     def next(self, topic_partition: TopicPartition, count: int) -> ProducerStamp:
-        """The stamp of the next batch, of `count` records."""
+        """Returns the stamp of the next batch, which has `count` records."""
         sequence = self.sequences.get(topic_partition, 0)
         self.sequences[topic_partition] = after(sequence, count)
         return ProducerStamp(self.producer_id, self.epoch, sequence, self.transactional_id is not None)
 
 
 _free: weakref.WeakKeyDictionary[Cluster, list[Identity]] = weakref.WeakKeyDictionary()
-"""Identities that nobody uses at the moment, by the cluster that gave them; a forked process has other clusters."""
+"""Identities that no writer uses, by the cluster that issued them. A forked process has other clusters."""
 
 
 def idempotent(cluster: Cluster) -> Identity:
-    """One without transactions: that of a writer that is done, or a new one."""
+    """Returns an identity without transactions: one that a writer released, or a new one."""
     kept = _free.get(cluster)
     if kept:
         return kept.pop()
@@ -45,15 +45,17 @@ def idempotent(cluster: Cluster) -> Identity:
     return identity
 
 
-def give_back(cluster: Cluster, identity: Identity) -> None:
-    """Let another writer go on with it: all that it sent was acknowledged."""
+def release(cluster: Cluster, identity: Identity) -> None:
+    """Lets another writer use an identity. All its batches must be acknowledged."""
     _free.setdefault(cluster, []).append(identity)
 
 
 async def new_identity(
     cluster: Cluster, transactional_id: str | None = None, transaction_timeout_ms: int = 60_000
 ) -> Identity:
-    """Ask once for a producer id. For a transactional id this fences whoever had it, and ends its transaction."""
+    """Requests a producer id, once. For a transactional id this fences its last owner and aborts that one's
+    transaction.
+    """
     request = InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=transaction_timeout_ms,
@@ -68,7 +70,7 @@ async def new_identity(
         error = KafkaError.by_code.get(response.error_code, UnknownServerError)
         if error is InvalidTransactionTimeout:
             raise error(
-                f"kafka.transaction.timeout.ms {transaction_timeout_ms} is more than the brokers allow "
+                f"kafka.transaction.timeout.ms is {transaction_timeout_ms}, more than the brokers allow "
                 "(transaction.max.timeout.ms)"
             )
         raise error(f"{transactional_id or 'a producer id'}: {error()}")
@@ -77,5 +79,5 @@ async def new_identity(
 
 async def _ask(cluster: Cluster, transactional_id: str | None, request: Any) -> Any:
     if transactional_id is None:
-        return await cluster.ask_any(request)
+        return await cluster.send_to_any(request)
     return await cluster.send_to_coordinator(transactional_id, request, CoordinatorType.TRANSACTION)

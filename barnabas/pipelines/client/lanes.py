@@ -1,4 +1,4 @@
-"""Encoded batches in the order in which their partitions must get them.
+"""Queues of encoded batches, one for each partition, in the order in which the partition must receive them.
 
 Knows nothing of connections and requests.
 """
@@ -15,7 +15,7 @@ from barnabas.records.record import records_of
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """A batch on its way; `first` counts the partition's records before it, and so puts batches into order."""
+    """A batch to send. `first` is the number of the partition's records before it, which orders the batches."""
 
     topic_partition: TopicPartition
     data: Writable
@@ -28,36 +28,39 @@ class Batch:
 
 @dataclass(slots=True)
 class Lane:
-    """One partition's batches: those that wait, in order; how many are on their way; those that have to go again."""
+    """The queue of one partition: batches that wait, the number of batches in flight, and batches that failed."""
 
     waiting: deque[Batch] = field(default_factory=deque)
     sent: int = 0
     failed: list[Batch] = field(default_factory=list)
-    again: bool = False  # what is under way was sent before
-    known: bool = False  # the broker has acknowledged a batch
+    is_repeating: bool = False  # the batch in flight was sent before
+    is_acknowledged: bool = False  # the broker has acknowledged a batch of this producer
     records: int = 0
     not_before: float = 0.0
 
     @property
-    def is_held_up(self) -> bool:
-        """Whether something failed and is not there yet: what comes behind it may wait for long."""
-        return bool(self.failed) or self.again or (bool(self.waiting) and self.waiting[0].tries > 0)
+    def is_blocked(self) -> bool:
+        """Whether a batch failed and is not acknowledged yet, so that later batches may wait for long."""
+        return bool(self.failed) or self.is_repeating or (bool(self.waiting) and self.waiting[0].tries > 0)
 
     @property
     def may_send(self) -> bool:
-        """Whether the next batch may go now, or has to wait for those under way.
+        """Whether the next batch may be sent now, instead of after the batches in flight.
 
-        The first goes alone: a broker that does not know a producer yet takes any batch for its first. One that goes
-        again does, too: a broker knows the last five of a producer again, and would have forgotten the one whose
-        answer was lost if others were sent behind it, and it was lost twice.
+        The first batch of a producer is sent alone, as a broker that does not know the producer accepts any sequence
+        number. A repeated batch is sent alone too. A broker remembers a producer's last five batches. If others were
+        sent behind a batch whose response was lost twice, the broker would have forgotten it.
         """
         if not self.waiting or self.failed:
             return False
-        return not self.sent or (self.known and not self.again and self.waiting[0].tries == 0)
+        return not self.sent or (self.is_acknowledged and not self.is_repeating and self.waiting[0].tries == 0)
 
 
 def halves(batch: Batch, level: int | None) -> list[Batch]:
-    """A batch as two, with the sequences that its records had; `level` is its codec's."""
+    """Splits a batch in two, with the sequence numbers that its records had.
+
+    :param level: the compression level.
+    """
     parsed = RecordBatch.parse(batch.data)
     records = list(records_of(parsed))
     first, stamped = batch.first, batch.stamped

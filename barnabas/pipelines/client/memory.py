@@ -1,13 +1,13 @@
-"""Keeps the memory that reading and writing free for what they take next, instead of giving it back in between.
+"""Keeps freed memory in the process for the next fetch, instead of returning it to the kernel.
 
-Knows nothing of what the memory is for.
+Knows nothing of what the memory is used for.
 """
 
 import ctypes
 import functools
 
 KEPT = 64 << 20
-"""Bytes. A fetch and what is made of it take a few times as much as was fetched, and the next one takes it again."""
+"""Bytes. A fetch and its columns take several times the fetched bytes, and the next fetch takes as much again."""
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 _LARGEST_MMAP_THRESHOLD = 32 << 20
@@ -15,10 +15,10 @@ _LARGEST_MMAP_THRESHOLD = 32 << 20
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Tell glibc, for this process; other allocators go by their own rules, and nothing is done.
+    """Configures glibc's allocator for this process. Does nothing with other allocators.
 
-    Left alone it hands megabytes back to the kernel as soon as they are free, which then clears page by page what it
-    gives out again: in virtual machines that costs more than all that is done with the bytes.
+    By default glibc returns freed megabytes to the kernel, which clears each page before it hands it out again. In
+    virtual machines that costs more than all the work on the bytes.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

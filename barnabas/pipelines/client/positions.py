@@ -1,6 +1,6 @@
-"""Offsets as brokers tell and keep them: where a partition begins and ends, what a group has committed.
+"""Requests about offsets: where a partition begins and ends, and what a group has committed.
 
-Knows nothing of what the offsets are wanted for.
+Knows nothing of what the offsets are used for.
 """
 
 import time
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ListedOffset(NamedTuple):
-    """-1 for `offset` where no record is as young as was asked for."""
+    """The answer of ListOffsets; `offset` is -1 if no record is as young as the requested time."""
 
     offset: int
     timestamp: int
@@ -27,19 +27,19 @@ class ListedOffset(NamedTuple):
 
 
 NO_MEMBER, NO_GENERATION = "", -1
-"""Who commits without having joined (as Kafka's own tools do for a group without members)."""
+"""The member and generation of a commit to a group without members, as Kafka's own tools send it."""
 
 
 async def list_offsets(
     cluster: "Cluster", asks: Mapping[TopicPartition, int], committed: bool
 ) -> dict[TopicPartition, ListedOffset]:
-    """See `Cluster.list_offsets`: one request per leader, all at once; only what failed is asked again."""
+    """Implements `Cluster.list_offsets`: sends one request per leader at once, and retries only what failed."""
     found: dict[TopicPartition, ListedOffset] = {}
 
     async def attempt() -> dict[TopicPartition, ListedOffset]:
         missing = [topic_partition for topic_partition in asks if topic_partition not in found]
         sent = [
-            cluster.begin(node, _list_offsets_request({part: asks[part] for part in parts}, committed))
+            cluster.start_send(node, _list_offsets_request({part: asks[part] for part in parts}, committed))
             for node, parts in (await cluster.by_leader(missing)).items()
         ]
         problem: Exception | None = None
@@ -74,7 +74,7 @@ def _list_offsets_request(asks: Mapping[TopicPartition, int], committed: bool) -
             )
             for topic, partitions in _by_topic(asks).items()
         ],
-        min_version=2,  # the first that tells which records are committed, and answers one offset
+        min_version=2,  # the first with an isolation level and a single offset per partition
     )
 
 
@@ -84,7 +84,7 @@ def _take_offsets(response: Any, found: dict[TopicPartition, ListedOffset]) -> K
         for answer in topic.partitions:
             topic_partition = TopicPartition(topic.name, answer.partition_index)
             if answer.error_code == UnknownTopicOrPartition.code:
-                # Metadata knows it, so the broker has not heard of it yet; or metadata is old, and will not know it
+                # Either the broker is not up to date, or the metadata, which a retry fetches again
                 problem = _worse(problem, NotLeaderOrFollower(f"{topic_partition}: its leader does not know it"))
             elif answer.error_code:
                 problem = _worse(problem, _error(answer.error_code, topic_partition))
@@ -96,7 +96,7 @@ def _take_offsets(response: Any, found: dict[TopicPartition, ListedOffset]) -> K
 async def commit(
     cluster: "Cluster", group: str, offsets: Mapping[TopicPartition, int], metadata: str, patience: float | None
 ) -> None:
-    """See `Cluster.commit`."""
+    """Implements `Cluster.commit`."""
     topic_class = OffsetCommitRequest.OffsetCommitRequestTopic
 
     async def attempt() -> None:
@@ -121,7 +121,7 @@ async def commit(
                 )
                 for topic, partitions in _by_topic(offsets).items()
             ],
-            max_version=9,  # later ones name topics by id
+            max_version=9,  # later ones use topic ids
         )
         response = await _ask_coordinator(cluster, group, request)
         problem = None
@@ -139,7 +139,7 @@ async def commit(
 async def committed(
     cluster: "Cluster", group: str, topic_partitions: Iterable[TopicPartition] | None
 ) -> dict[TopicPartition, Any]:
-    """See `Cluster.committed`."""
+    """Implements `Cluster.committed`."""
     wanted = None if topic_partitions is None else _by_topic(topic_partitions)
 
     async def attempt() -> dict[TopicPartition, Any]:
@@ -194,7 +194,7 @@ def _error(code: int, topic_partition: TopicPartition | None, group: str | None 
 
 
 def _worse(one: KafkaError | None, other: KafkaError) -> KafkaError:
-    """Of two answers the one that will not go away by itself."""
+    """Returns the error that a retry does not resolve, if one of them is."""
     if one is None or (one.retriable and not other.retriable):
         return other
     return one

@@ -1,7 +1,7 @@
-"""One range of offsets of a partition, read as Arrow tables: fetched ahead, decoded, and no more of it than was asked.
+"""Reads a range of offsets of a partition as Arrow tables, with the next fetch in flight while one is decoded.
 
-Knows nothing of Spark, nor of why these offsets. What is said of lost data is what Apache Spark's Kafka source says:
-records that should be there and are not end the read, or with `fail_on_data_loss` False are warned about.
+Knows nothing of Spark, nor of why these offsets. Messages about lost data are those of Apache Spark's Kafka source:
+records that should exist and do not end the read, or are a warning if `fail_on_data_loss` is False.
 """
 
 import logging
@@ -44,15 +44,16 @@ def read(
     rack: str = "",
     patience: float = FetchSettings().patience,
 ) -> Iterator[pa.RecordBatch]:
-    """The records from offset ``start`` to before ``end``, in order, as tables of some megabytes.
+    """Yields the records from offset `start` to before `end`, in order, in tables of a few megabytes.
 
-    With ``topic_id`` a topic that was deleted and made again meanwhile is not mistaken for the one that is meant.
-    ``rack`` is where this process is: brokers may send it to a replica there (KIP-392). Leaders that move and brokers
-    that are away are waited for, ``patience`` seconds; about three times ``fetch_bytes`` are held at a time, and more
-    only where one batch is larger.
+    About three times `fetch_bytes` are held in memory, or more if a single batch is larger.
 
-    Raises DataLoss for what is not there any more, unless ``fail_on_data_loss`` is False; RequestTimedOut where an open
-    transaction keeps the rest from being read; CorruptMessage; and what :class:`Fetcher` raises.
+    :param topic_id: the topic's id, so that a new topic of the same name is not read.
+    :param rack: the rack of this process, where brokers may name a nearer replica (KIP-392).
+    :param patience: seconds to wait for a new leader, or for brokers that do not answer.
+    :raises DataLoss: some of the records do not exist any more; only if `fail_on_data_loss`.
+    :raises RequestTimedOut: an open transaction blocks the rest of the range.
+    :raises CorruptMessage: a batch is corrupt.
     """
     keep_freed_memory()
     settings = FetchSettings(fetch_bytes, max_wait_ms, isolation == READ_COMMITTED, rack, patience)
@@ -75,7 +76,7 @@ def read(
 
 
 class _Reader:
-    """The way through a range, and what to do where it is blocked."""
+    """Walks through a range, and decides what to do where it cannot continue."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class _Reader:
         self._waiting_since: float | None = None
 
     def fetches(self, position: int, end: int) -> Iterator[tuple[Fetched, int]]:
-        """What was fetched, and from which offset on; the next fetch is on its way when one is given."""
+        """Yields the fetches of a range with the offset where each starts; the next fetch is in flight meanwhile."""
         ahead: Any = None
         while position < end:
             begun, ahead = ahead or self._cluster.start(self._fetcher.fetch, position), None
@@ -116,38 +117,40 @@ class _Reader:
                 position = after
             elif fetched.data:
                 raise CorruptMessage(
-                    f"{self._where} is corrupt at offset {position}: what was fetched has no whole batch"
+                    f"{self._where} is corrupt at offset {position}: the fetched bytes contain no whole batch"
                 )
             elif not self._may_wait(fetched, position, end):
                 return
 
     def _may_wait(self, fetched: Fetched, position: int, end: int) -> bool:
-        """Whether to ask again after an answer without records; the broker has waited before it gave that one."""
+        """Returns whether to fetch again after a response without records."""
         if self._is_patient():
             return True
         if self._settings.committed and fetched.stable_offset < fetched.high_watermark:
             raise RequestTimedOut(
-                f"{self._where}: a transaction that is still open since offset {fetched.stable_offset} keeps the "
-                f"records up to {end} from being read with isolation.level=read_committed"
+                f"{self._where}: a transaction that is open since offset {fetched.stable_offset} blocks the records "
+                f"before offset {end} for isolation.level=read_committed"
             )
         self._lost(position, end, f"the partition ends at offset {fetched.high_watermark}")
         return False
 
     def _is_patient(self) -> bool:
-        """Whether it is not too long ago that something came, or that this was asked for the first time."""
+        """Returns whether records arrived, or the first fetch was sent, less than `patience` seconds ago."""
         now = time.monotonic()
         if self._waiting_since is None:
             self._waiting_since = now
         return now - self._waiting_since < self._settings.patience
 
     def _skip_lost(self, position: int, end: int) -> int:
-        """Where to go on, when an offset is not there: retention has deleted it, or the log was cut off before it."""
+        """Returns the offset to continue at if `position` does not exist: retention deleted it, or the log was
+        truncated.
+        """
         first, last = (self._cluster.list_offsets({self._where: at})[self._where].offset for at in (EARLIEST, LATEST))
         if position < first:
-            self._lost(position, min(first, end), f"the partition begins at offset {first} now")
+            self._lost(position, min(first, end), f"the partition begins at offset {first}")
             return first
         if position > last:
-            self._lost(position, end, f"the partition ends at offset {last} now")
+            self._lost(position, end, f"the partition ends at offset {last}")
             return end
         return position
 
@@ -155,6 +158,6 @@ class _Reader:
         loss = f"{self._where}: the records at offsets {first} to {end - 1} cannot be read: {why}"
         if self._fail_on_data_loss:
             raise DataLoss(
-                f"{loss}. Set failOnDataLoss=false to go on with what there is, or begin again with a new checkpoint"
+                f"{loss}. Set failOnDataLoss=false to continue with the other records, or start with a new checkpoint"
             )
-        logger.warning("%s; going on, as failOnDataLoss=false", loss)
+        logger.warning("%s; continuing, as failOnDataLoss is false", loss)

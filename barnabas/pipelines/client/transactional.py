@@ -1,10 +1,10 @@
-"""A transaction of one producer: records, and a group's offsets, that count together or not at all (KIP-98).
+"""A transaction of one producer: records and offsets of groups that are committed together or not at all (KIP-98).
 
 Knows nothing of what the records and offsets are, nor of Spark.
 
-Speaks the protocol that every broker since 0.11 knows: partitions and groups are taken into the transaction before
-they are written to. Beginning asks for a producer epoch each time, which fences whoever had the transactional id
-before, and ends its transaction: what is read after `begin` is not changed by an earlier owner any more.
+Uses the protocol of all brokers since 0.11: partitions and groups are added to the transaction before they are written
+to. Each `begin` requests a new producer epoch, which fences the last owner of the transactional id and aborts that
+one's transaction. So what is read after `begin` cannot be changed by an earlier owner.
 """
 
 import time
@@ -37,18 +37,19 @@ from barnabas.pipelines.client.identity import Identity, new_identity
 from barnabas.pipelines.client.write_settings import WriteSettings
 from barnabas.pipelines.client.writing import Writer
 
-COMPLETING_PAUSE = 0.01
-"""Seconds until a transaction that is being completed is asked about again (Java's producer waits 20 ms)."""
+COMPLETION_PAUSE = 0.01
+"""Seconds between retries while the last transaction is being completed; Java's producer waits 20 ms."""
 
 FENCED = (InvalidProducerEpoch, ProducerFenced, InvalidProducerIdMapping)
-"""How brokers say that another has begun with the same transactional id, or that the transaction has timed out."""
+"""Errors by which brokers report that another producer has begun with the same transactional id, or that the
+transaction has timed out."""
 
 
 class Transaction:
-    """What is produced between `begin` and `commit`, under one transactional id; may be begun again after its end.
+    """What is produced between `begin` and `commit` under one transactional id. Can begin again after its end.
 
     Raises ProducerFenced once another owner of the id has begun, or the transaction took longer than
-    ``transaction.timeout.ms``; else as `Writer`. After an error only `abort` is left.
+    ``transaction.timeout.ms``, and otherwise what `Writer` raises. After an error only `abort` is allowed.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, settings: WriteSettings | None = None) -> None:
@@ -60,8 +61,8 @@ class Transaction:
         self._taken_in: set[TopicPartition | str] = set()
 
     def begin(self) -> None:
-        """Fence and end what was begun under this id, wait until that is done, and begin."""
-        self._identity = self._cluster.run(self._insisting, self._init)
+        """Fences the last owner of this id, waits until its transaction is aborted, and begins."""
+        self._identity = self._cluster.run(self._retrying, self._init)
         self._taken_in.clear()
         self._writer = Writer(
             self._cluster, self._settings, identity=self._identity, before_first=self._take_in_partitions
@@ -69,29 +70,29 @@ class Transaction:
 
     @property
     def writer(self) -> Writer:
-        """Where the transaction's records go."""
+        """The writer of the transaction's records."""
         if self._writer is None:
             raise RuntimeError(f"transaction {self.transactional_id} has not begun")
         return self._writer
 
     def produce(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None:
-        """As `Writer.write`."""
+        """Writes records as `Writer.write` does."""
         self._fenced_or(lambda: self.writer.write(topic, columns, partitions))
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str = "") -> None:
-        """Commit offsets for a group, which has no members, with the transaction."""
+        """Adds committed offsets of a group without members to the transaction."""
         if group not in self._taken_in:
-            self._cluster.run(self._insisting, lambda: self._take_in_group(group))
+            self._cluster.run(self._retrying, lambda: self._take_in_group(group))
             self._taken_in.add(group)
-        self._cluster.run(self._insisting, lambda: self._commit_offsets(group, offsets, metadata))
+        self._cluster.run(self._retrying, lambda: self._commit_offsets(group, offsets, metadata))
 
     def commit(self) -> None:
-        """Return when everything is written and will be read."""
+        """Writes everything and commits."""
         self._fenced_or(self.writer.flush)
         self._end(committed=True)
 
     def abort(self) -> None:
-        """Take everything back; nothing to do where another has begun under this id, which has done so."""
+        """Aborts. Does nothing if another owner has begun under this id, as that has aborted it."""
         if self._writer is not None:
             self._writer.settle()
         try:
@@ -107,17 +108,17 @@ class Transaction:
 
     def _end(self, *, committed: bool) -> None:
         if self._taken_in:
-            self._cluster.run(self._insisting, lambda: self._end_request(committed))
+            self._cluster.run(self._retrying, lambda: self._end_request(committed))
         self._writer = None
         self._taken_in.clear()
 
-    # Requests, each tried once
+    # Requests
 
     async def _init(self) -> Identity:
         return await new_identity(self._cluster, self.transactional_id, self._settings.transaction_timeout_ms)
 
     async def _take_in_partitions(self, topic_partitions: Sequence[TopicPartition]) -> None:
-        await self._insisting(lambda: self._add_partitions(topic_partitions))
+        await self._retrying(lambda: self._add_partitions(topic_partitions))
         self._taken_in.update(topic_partitions)
 
     async def _add_partitions(self, topic_partitions: Sequence[TopicPartition]) -> None:
@@ -130,21 +131,21 @@ class Transaction:
                 AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=name, partitions=partitions)
                 for name, partitions in topics.items()
             ],
-            max_version=3,  # later ones are the brokers' own
+            max_version=3,  # later ones are for brokers
         )
-        response = await self._ask(request)
+        response = await self._send(request)
         problems = [
             (partition.partition_error_code, f"{topic.name}-{partition.partition_index}")
             for topic in response.results_by_topic_v3_and_below
             for partition in topic.results_by_partition
             if partition.partition_error_code
         ]
-        # One partition's error keeps the others from being tried
+        # If one partition fails, the others are OPERATION_NOT_ATTEMPTED, which explains nothing
         for code, name in sorted(problems, key=lambda problem: problem[0] == OperationNotAttempted.code):
             raise _error(code, name)
 
     async def _take_in_group(self, group: str) -> None:
-        response = await self._ask(
+        response = await self._send(
             AddOffsetsToTxnRequest(
                 **self._begun(),
                 group_id=group,
@@ -186,7 +187,7 @@ class Transaction:
             raise
 
     async def _end_request(self, committed: bool) -> None:
-        response = await self._ask(
+        response = await self._send(
             EndTxnRequest(
                 **self._begun(),
                 committed=committed,
@@ -197,7 +198,7 @@ class Transaction:
             raise _error(response.error_code, "the transaction")
 
     def _begun(self) -> dict[str, Any]:
-        """Whose transaction it is, as each request of one says it."""
+        """Returns the fields that identify the transaction in each request."""
         if self._identity is None:
             raise RuntimeError(f"transaction {self.transactional_id} has not begun")
         return {
@@ -206,11 +207,13 @@ class Transaction:
             "producer_epoch": self._identity.epoch,
         }
 
-    async def _ask(self, request: Any) -> Any:
+    async def _send(self, request: Any) -> Any:
         return await self._cluster.send_to_coordinator(self.transactional_id, request, CoordinatorType.TRANSACTION)
 
-    async def _insisting(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
-        """Attempt until it works, as long as a client tries; soon again where a transaction is being completed."""
+    async def _retrying(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
+        """Retries for ``default.api.timeout.ms``; after a short pause if the last transaction is still being
+        completed.
+        """
         deadline = time.monotonic() + self._cluster.settings.seconds("default.api.timeout.ms")
 
         async def once() -> Any:
@@ -220,7 +223,7 @@ class Transaction:
                 except ConcurrentTransactions:
                     if time.monotonic() > deadline:
                         raise
-                    await self._cluster.pause(COMPLETING_PAUSE)
+                    await self._cluster.pause(COMPLETION_PAUSE)
                 except FENCED as problem:
                     raise self._fenced(problem) from problem
                 except (kafka_errors.KafkaError, KafkaError):
@@ -231,7 +234,7 @@ class Transaction:
 
     def _fenced(self, problem: KafkaError) -> ProducerFenced:
         return ProducerFenced(
-            f"another has begun a transaction as {self.transactional_id}, or this one was open for longer than "
+            f"another producer has begun a transaction as {self.transactional_id}, or this one was open for more than "
             f"{self._settings.transaction_timeout_ms} ms (transaction.timeout.ms): {problem}"
         )
 

@@ -1,6 +1,6 @@
-"""How records are written: the settings of Kafka's Java producer that mean something here, by their names there.
+"""The settings of writers, by the names of Kafka's Java producer.
 
-Knows nothing of connections, which are :mod:`barnabas.pipelines.client.settings`' part.
+Knows nothing of connections, whose settings are in :mod:`barnabas.pipelines.client.settings`.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 LEVELS = {"gzip": (1, 9), "lz4": (1, 17), "zstd": (-131072, 22)}
 IDEMPOTENT_IN_FLIGHT = 5
-"""A broker knows a producer's last five batches of a partition again (KIP-98)."""
+"""A broker recognizes a producer's last five batches of a partition (KIP-98)."""
 
 
 def _between(least: int, most: int = (1 << 31) - 1) -> Callable[[str], int]:
@@ -39,39 +39,42 @@ PRODUCER_SETTINGS = {
     setting.name: setting
     for setting in (
         Setting(
-            "acks", _choice("all", "-1", "0", "1"), "all", "who must have a batch: all in sync, 1 the leader, 0 nobody"
+            "acks",
+            _choice("all", "-1", "0", "1"),
+            "all",
+            "which replicas must have a batch: all in sync, 1 the leader, 0 none",
         ),
-        Setting("batch.size", _between(1), str(MIB), "bytes of a batch before it is compressed"),
-        Setting("buffer.memory", _between(1), str(16 * MIB), "bytes of batches that wait for an answer, per task"),
+        Setting("batch.size", _between(1), str(MIB), "bytes of a batch before compression"),
+        Setting("buffer.memory", _between(1), str(16 * MIB), "bytes of unacknowledged batches, per task"),
         Setting(
             "compression.type", _choice(*(codec.name.lower() for codec in Compression)), "none", "codec of batches"
         ),
         *(
-            Setting(f"compression.{codec}.level", _between(*levels), None, f"how hard {codec} tries")
+            Setting(f"compression.{codec}.level", _between(*levels), None, f"the compression level of {codec}")
             for codec, levels in LEVELS.items()
         ),
-        Setting("delivery.timeout.ms", _between(1), "120000", "how long a batch may take, all tries together"),
-        Setting("enable.idempotence", _choice("true", "false"), None, "no batch twice, and none before another"),
-        Setting("linger.ms", _between(0), "1000", "how long a task waits for more rows while a batch is not full"),
-        Setting("max.in.flight.requests.per.connection", _between(1), "5", "requests under way to a broker at a time"),
-        Setting("max.request.size", _between(1), str(MIB), "bytes of a request; if set, of a record too"),
-        Setting("retries", _between(0), None, "how often a batch is tried again within delivery.timeout.ms"),
-        Setting("transaction.timeout.ms", _between(1), "900000", "how long a task's transaction may stay open"),
+        Setting("delivery.timeout.ms", _between(1), "120000", "how long a batch may take, including retries"),
+        Setting("enable.idempotence", _choice("true", "false"), None, "write each batch once, and in order"),
+        Setting("linger.ms", _between(0), "1000", "how long a task waits for more rows to fill a batch"),
+        Setting("max.in.flight.requests.per.connection", _between(1), "5", "requests in flight to a broker"),
+        Setting("max.request.size", _between(1), str(MIB), "bytes of a request; if set, also of a record"),
+        Setting("retries", _between(0), None, "how often a batch is retried within delivery.timeout.ms"),
+        Setting("transaction.timeout.ms", _between(1), "900000", "how long the transaction of a task may stay open"),
     )
 }
 
 PRODUCER_REFUSED = {
-    "transactional.id": "delivery=exactly-once makes one for each task",
-    "transaction.two.phase.commit.enable": "delivery=exactly-once commits each task's transaction by itself",
-    "max.block.ms": "default.api.timeout.ms says how long to wait for a broker to answer",
-    "partitioner.ignore.keys": "leave the key column out, or name partitions in the column partition",
+    "transactional.id": "delivery=exactly-once creates one for each task",
+    "transaction.two.phase.commit.enable": "delivery=exactly-once commits the transaction of each task",
+    "max.block.ms": "default.api.timeout.ms limits how long to wait for a broker",
+    "partitioner.ignore.keys": "omit the column key, or set the column partition",
     "partitioner.adaptive.partitioning.enable": "rows without a key go to all partitions in turn",
 }
 
 
 @dataclass(frozen=True)
 class WriteSettings:
-    """Sizes in bytes, times in seconds; see `PRODUCER_SETTINGS` for what each means."""
+    """Settings of a writer, with sizes in bytes and times in seconds; `PRODUCER_SETTINGS` documents them."""
 
     acks: int = -1
     batch_bytes: int = MIB
@@ -90,7 +93,10 @@ class WriteSettings:
 
     @classmethod
     def parse(cls, options: Mapping[str, str], *, request_timeout: float = 30.0) -> "WriteSettings":
-        """From settings by their Java names, without ``kafka.``; raises BadSetting."""
+        """Parses settings by their Java names, without the prefix ``kafka.``.
+
+        :raises BadSetting: a setting is unknown or wrong.
+        """
         for name, value in options.items():
             check_setting(name, value, PRODUCER_SETTINGS, PRODUCER_REFUSED, "a producer")
         said = {name: setting.default for name, setting in PRODUCER_SETTINGS.items()} | dict(options)
@@ -117,7 +123,10 @@ class WriteSettings:
 
 
 def _idempotent(said: str | None, acks: int, in_flight: int) -> bool:
-    """As Java's producer: on where nothing speaks against it, and an error where it is asked for and cannot be."""
+    """Returns whether to be idempotent, as Java's producer decides: yes, unless another setting rules it out.
+
+    :raises BadSetting: idempotence is set explicitly, and another setting rules it out.
+    """
     wanted = said is not None and said.lower() == "true"
     for name, works, needed in (
         ("acks", acks == -1, "all"),

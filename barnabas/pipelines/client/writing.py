@@ -1,7 +1,7 @@
-"""Writes columns of records to topics: partitions them, encodes them, and sends batches several requests ahead.
+"""Writes columns of records to topics: assigns partitions, encodes batches, and keeps several requests in flight.
 
-Knows nothing of Spark. What it promises is what Java's ``KafkaProducer`` does: batches of a partition arrive in order
-and once (KIP-98), whatever connections and leaders do in the meantime, or the first that cannot be written is an error.
+Knows nothing of Spark. Guarantees what Java's ``KafkaProducer`` does: the batches of a partition are written in order
+and once (KIP-98), whatever happens to connections and leaders. The first batch that cannot be written raises an error.
 """
 
 import random
@@ -33,23 +33,23 @@ from barnabas.errors import (
 )
 from barnabas.pipelines.client import TopicPartition
 from barnabas.pipelines.client.cluster import Cluster
-from barnabas.pipelines.client.identity import Identity, give_back, idempotent, new_identity
+from barnabas.pipelines.client.identity import Identity, idempotent, new_identity, release
 from barnabas.pipelines.client.lanes import Batch, Lane, halves
 from barnabas.pipelines.client.write_settings import WriteSettings
 from barnabas.records.batch import HEADER_SIZE
 
 SMALLEST_BATCH = 1024
-LAST_TOLD_VERSION = 11
-"""Of ProduceRequest: the last before written partitions join a transaction by themselves (KIP-890), and before topics
-are named by id (KIP-516)."""
+LAST_VERSION_BY_NAME = 11
+"""The last version of ProduceRequest with topic names instead of ids (KIP-516), and before partitions join a
+transaction implicitly (KIP-890)."""
 
 
 class Writer:
-    """Writes to any topics of one cluster.
+    """Writes to any topics of one cluster. Not thread-safe.
 
-    `write` takes columns and returns when they are encoded and on their way, as far as there is room; `flush` returns
-    when all is written. Either raises the first error of any batch, as one of `barnabas.errors` that names topic and
-    partition; nothing more can be written after that. Not for several threads.
+    `write` encodes records and returns when they are queued; it waits while the buffer is full. `flush` returns when
+    all are acknowledged. Both raise the first error of any batch, one of `barnabas.errors` with topic and partition in
+    its message. After that nothing can be written.
     """
 
     def __init__(
@@ -61,7 +61,9 @@ class Writer:
         before_first: Callable[[Sequence[TopicPartition]], Awaitable[None]] | None = None,
         chance: random.Random | None = None,
     ) -> None:
-        """`before_first` is awaited before the first batches of partitions are sent: a transaction takes them in."""
+        """:param before_first: awaited before the first batches of partitions are sent; a transaction adds the
+        partitions.
+        """
         self._cluster = cluster
         self._settings = settings
         self._identity = identity
@@ -74,16 +76,17 @@ class Writer:
         self._requests: dict[int, list[Any]] = {}
         self._buffered = 0
         self._failure: BaseException | None = None
-        self._begins_anew = False
+        self._needs_new_identity = False
         self._sticky = StickyPartitions(settings.batch_bytes, chance or random.Random())
         self._batch_bytes: dict[str, int] = {}
         self._partition_counts: dict[str, int] = {}
         self.records = self.bytes = 0
 
     def write(self, topic: str, columns: Columns, partitions: pa.Array | None = None) -> None:
-        """Send records to a topic, each to the partition it names in `partitions`, else by its key (murmur2).
+        """Sends records to a topic, each to its partition in `partitions`, or else by the hash of its key (murmur2).
 
-        Raises NoSuchPartition, UnknownTopicOrPartition, and whatever an earlier batch ran into.
+        :raises NoSuchPartition: the topic does not have a partition in `partitions`.
+        :raises UnknownTopicOrPartition: there is no such topic.
         """
         self._check()
         count = self._partition_count(topic, partitions)
@@ -110,8 +113,8 @@ class Writer:
         for run, batch in encoded:
             topic_partition = TopicPartition(topic, int(chosen[bounds[run]]))
             lane = self._lanes.setdefault(topic_partition, Lane())
-            # A batch may be a view of megabytes, which other partitions have their part of: those should go meanwhile
-            data = bytearray(batch.data) if lane.is_held_up else batch.data
+            # A batch may be a view of megabytes shared with other partitions, which a blocked batch would keep alive
+            data = bytearray(batch.data) if lane.is_blocked else batch.data
             lane.waiting.append(Batch(topic_partition, data, batch.count, lane.records, deadline))
             lane.records += batch.count
             self._buffered += len(data)
@@ -131,23 +134,23 @@ class Writer:
             self._taken_in.update(new)
 
     def flush(self) -> None:
-        """Return when all that was written is acknowledged."""
+        """Returns when all records are acknowledged."""
         self._check()
         while self._buffered:
             self._step()
         self._check()
 
     def settle(self) -> None:
-        """Return when no request is under way any more; what was not sent is dropped."""
+        """Returns when no request is in flight; drops what was not sent."""
         for requests in self._requests.values():
             for request in requests:
                 self._cluster.finish(request)
 
     def close(self) -> None:
-        """Let the next writer go on where this one ended; one that failed is forgotten instead."""
+        """Releases the producer id for the next writer, unless this one failed."""
         identity = self._identity
         if self._failure is None and not self._buffered and identity is not None and identity.transactional_id is None:
-            give_back(self._cluster, identity)
+            release(self._cluster, identity)
             self._identity = None
 
     def _check(self) -> None:
@@ -155,7 +158,7 @@ class Writer:
             raise self._failure
 
     def _partition_count(self, topic: str, explicit: pa.Array | None) -> int:
-        """How many partitions the topic has; asked again where a record wants more than were known."""
+        """Returns the number of partitions of the topic. Refreshes metadata if a record names a partition beyond it."""
         count = self._partition_counts.get(topic)
         if count is None:
             count = self._partition_counts[topic] = _partition_count(self._cluster, topic)
@@ -164,10 +167,10 @@ class Writer:
             count = self._partition_counts[topic] = len(self._cluster.partitions(topic))
         return count
 
-    # Sending: on the caller's thread, which runs the cluster's loop whenever it has to wait.
+    # Sending, on the caller's thread, which runs the cluster's event loop when it has to wait
 
     def _step(self) -> None:
-        """Wait until some request is answered, or until it is time to try one again."""
+        """Waits until a request is answered, or until a failed one may be retried."""
         self._check()
         self._send()
         begun = [request for requests in self._requests.values() for request in requests if not request.is_done]
@@ -178,8 +181,8 @@ class Writer:
         self._check()
 
     def _send(self) -> None:
-        """Begin as many requests as may be under way at a time, each with one batch of each partition of a node."""
-        if self._begins_anew and not self._begin_anew():
+        """Sends requests up to the limit in flight, each with at most one batch of each partition of a node."""
+        if self._needs_new_identity and not self._renew_identity():
             return
         try:
             ready = self._ready()
@@ -189,19 +192,19 @@ class Writer:
         for node, lanes in ready.items():
             requests = self._requests.setdefault(node, [])
             requests[:] = [request for request in requests if not request.is_done]
-            while len(requests) < self._settings.max_in_flight and not self._begins_anew:
+            while len(requests) < self._settings.max_in_flight and not self._needs_new_identity:
                 batches = self._next_request(lanes)
                 if not batches:
                     break
                 requests.append(self._cluster.start(self._deliver, node, batches))
 
     def _ready(self) -> dict[int, list[Lane]]:
-        """The lanes that have something to send and may, by the node that leads them."""
+        """Returns the lanes that may send, by the leader of their partition."""
         now = time.monotonic()
         ready: dict[int, list[Lane]] = {}
         for topic_partition, lane in self._lanes.items():
             if lane.failed and not lane.sent:
-                # Whatever was under way with them is answered: all of it goes again, in order.
+                # All batches in flight are answered: all that failed are repeated, in order.
                 lane.waiting.extendleft(sorted(lane.failed, key=lambda batch: -batch.first))
                 lane.failed = []
             if not lane.waiting or lane.failed or now < lane.not_before:
@@ -213,7 +216,7 @@ class Writer:
         return ready
 
     def _leader(self, topic_partition: TopicPartition, deadline: float) -> int:
-        """Who leads it, waited for as long as its next batch has time."""
+        """Returns the leader of a partition. Waits for one until the deadline of the next batch."""
         while True:
             try:
                 return self._cluster.leader(topic_partition)
@@ -221,20 +224,22 @@ class Writer:
                 if time.monotonic() > deadline:
                     raise
 
-    def _begin_anew(self) -> bool:
-        """Once nothing is under way, produce under another id, whose sequences begin at 0; whether that was done."""
+    def _renew_identity(self) -> bool:
+        """Requests a new producer id, whose sequences begin at 0, once nothing is in flight; returns whether it did."""
         if any(lane.sent for lane in self._lanes.values()):
             return False
         self._identity = self._cluster.run(self._cluster.retrying, lambda: new_identity(self._cluster))
         for lane in self._lanes.values():
-            lane.known = False
+            lane.is_acknowledged = False
             for batch in (*lane.failed, *lane.waiting):
                 batch.stamped = None
-        self._begins_anew = False
+        self._needs_new_identity = False
         return True
 
     def _next_request(self, lanes: Iterable[Lane]) -> list[Batch]:
-        """One batch of each lane, as far as a request of this size may go; first those with the least under way."""
+        """Returns one batch of each lane, up to the size of a request; lanes with the fewest batches in flight come
+        first.
+        """
         batches: list[Batch] = []
         size = 0
         for lane in sorted(lanes, key=lambda lane: lane.sent):
@@ -242,22 +247,22 @@ class Writer:
                 continue
             batch = lane.waiting.popleft()
             lane.sent += 1
-            lane.again = batch.tries > 0
+            lane.is_repeating = batch.tries > 0
             self._stamp(batch)
             size += len(batch.data)
             batches.append(batch)
         return batches
 
     def _stamp(self, batch: Batch) -> None:
-        """Give a batch its place in the partition's sequence, unless it was sent before."""
+        """Writes producer id and sequence number into a batch, unless it was sent before."""
         if self._identity is not None and batch.stamped is None:
             batch.stamped = self._identity.next(batch.topic_partition, batch.count)
             stamp(batch.data, batch.stamped)
 
     async def _deliver(self, node: int, batches: list[Batch]) -> None:
-        """Send one request, and see to its answer; never raises."""
+        """Sends one request and handles its response. Does not raise."""
         try:
-            response = await self._cluster.ask(node, self._request(batches), self._settings.request_timeout * 1000)
+            response = await self._cluster.send(node, self._request(batches), self._settings.request_timeout * 1000)
         except (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError) as problem:
             for batch in batches:
                 self._retry(batch, problem)
@@ -265,7 +270,7 @@ class Writer:
         except Exception as problem:
             self._fail(problem)
             return
-        if response is None:  # acks=0: nobody will say
+        if response is None:  # acks=0: there is no response
             for batch in batches:
                 self._done(batch)
             return
@@ -293,8 +298,7 @@ class Writer:
                 ProduceRequest.TopicProduceData(name=name, partition_data=partitions)
                 for name, partitions in topics.items()
             ],
-            # Later versions name topics by an id that another topic of that name would not have.
-            max_version=LAST_TOLD_VERSION,
+            max_version=LAST_VERSION_BY_NAME,
         )
 
     # Answers
@@ -309,7 +313,7 @@ class Writer:
         elif error is OutOfOrderSequenceNumber and self._is_behind_another(batch):
             self._retry(batch, error())
         elif error in (UnknownProducerId, InvalidProducerEpoch) and self._before_first is None:
-            self._begins_anew = True
+            self._needs_new_identity = True
             self._retry(batch, error())
         elif error.retriable:
             self._retry(batch, error())
@@ -319,11 +323,11 @@ class Writer:
     def _done(self, batch: Batch) -> None:
         lane = self._lanes[batch.topic_partition]
         lane.sent -= 1
-        lane.known = True
+        lane.is_acknowledged = True
         self._buffered -= len(batch.data)
 
     def _retry(self, batch: Batch, problem: Exception) -> None:
-        """Put a batch aside until those sent after it are answered too; then they all go again."""
+        """Sets a batch aside until the batches sent after it are answered too; then all of them are repeated."""
         lane = self._lanes[batch.topic_partition]
         lane.sent -= 1
         lane.failed.append(batch)
@@ -332,20 +336,20 @@ class Writer:
             self._cluster.forget()
         batch.tries += 1
         if time.monotonic() > batch.deadline:
-            given_up = f"within {self._settings.delivery_timeout:g} s (delivery.timeout.ms)"
+            limit = f"within {self._settings.delivery_timeout:g} s (delivery.timeout.ms)"
         elif self._settings.retries is not None and batch.tries > self._settings.retries:
-            given_up = f"in {batch.tries} tries (retries)"
+            limit = f"in {batch.tries} attempts (retries)"
         else:
             return
         error = type(problem) if isinstance(problem, KafkaError) else RequestTimedOut
-        self._fail(error(f"{batch.topic_partition} took no batch {given_up}: {problem}"))
+        self._fail(error(f"cannot write a batch to {batch.topic_partition} {limit}: {problem}"))
 
     def _is_behind_another(self, batch: Batch) -> bool:
-        """Whether an earlier batch of the partition has to go again: the broker waits for that one."""
+        """Returns whether an earlier batch of the partition has to be repeated, which the broker waits for."""
         return any(other.first < batch.first for other in self._lanes[batch.topic_partition].failed)
 
     def _split(self, batch: Batch) -> None:
-        """Send the two halves of a batch that is too large for its topic; the next ones are made smaller."""
+        """Sends a batch that is too large for its topic in two halves, and makes later batches smaller."""
         lane = self._lanes[batch.topic_partition]
         lane.sent -= 1
         topic = batch.topic_partition.topic
@@ -357,11 +361,11 @@ class Writer:
             self._buffered += len(half.data)
 
     def _refusal(self, error: type[KafkaError], batch: Batch, answer: Any) -> KafkaError:
-        """The error of a batch that is not to be tried again, in words."""
+        """Returns the error of a batch that is not retried."""
         name = batch.topic_partition
         if error is MessageTooLarge:
             return error(
-                f"{name} takes no record of {len(batch.data) - HEADER_SIZE} bytes: more than its max.message.bytes"
+                f"{name} rejects a record of {len(batch.data) - HEADER_SIZE} bytes: its max.message.bytes is smaller"
             )
         said = [getattr(answer, "error_message", None) or str(error())]
         said += [f"record {item.batch_index}: {item.batch_index_error_message}" for item in answer.record_errors or ()]
@@ -373,7 +377,7 @@ class Writer:
 
 
 async def _any_of(begun: Sequence[Any]) -> None:
-    """Return when one of them is done."""
+    """Returns when one of them is done."""
     one = Future()
 
     def done(_: object) -> None:
@@ -386,7 +390,9 @@ async def _any_of(begun: Sequence[Any]) -> None:
 
 
 def _partition_count(cluster: Cluster, topic: str) -> int:
-    """How many partitions a topic has, which is made first where brokers make topics that clients ask for."""
+    """Returns the number of partitions of a topic. The request creates the topic if the brokers create topics
+    automatically.
+    """
     if topic not in cluster.describe([topic]):
         request = MetadataRequest(
             topics=[MetadataRequest.MetadataRequestTopic(name=topic)],
@@ -394,5 +400,5 @@ def _partition_count(cluster: Cluster, topic: str) -> int:
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
         )
-        cluster.run(cluster.retrying, lambda: cluster.ask_any(request))
+        cluster.run(cluster.retrying, lambda: cluster.send_to_any(request))
     return len(cluster.partitions(topic))

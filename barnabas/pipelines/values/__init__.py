@@ -1,6 +1,6 @@
-"""What the bytes of a record's value mean: text, JSON, Avro, Protobuf, with a schema registry or without.
+"""The formats of records' values: text, JSON, Avro and Protobuf, with a schema registry or without.
 
-Knows nothing of topics and offsets: columns go in, columns come out.
+Knows nothing of topics and offsets: converts columns to columns.
 """
 
 from typing import TYPE_CHECKING, Any

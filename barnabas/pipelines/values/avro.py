@@ -1,6 +1,6 @@
-"""Avro values by fastavro: bytes to a column and back, with the writer's schema by its id from a registry.
+"""Decodes and encodes columns of Avro values with fastavro; finds the writer's schema in a registry by its id.
 
-Knows nothing of Spark; which types a schema becomes stands in avro_types.
+Knows nothing of Spark; avro_types maps schemas to types.
 """
 
 import io
@@ -29,16 +29,16 @@ from barnabas.pipelines.values.registry import Registry
 from barnabas.pipelines.values.rows import Decoded, decode_rows, encode_rows
 
 Texts = tuple[str, ...]
-"""A schema in JSON, last, after those whose names it uses."""
+"""The texts of a schema in JSON, after those of the schemas that it refers to."""
 
 WHOLE = "whole"
 
 
 class Parsed(NamedTuple):
-    """A schema as fastavro wants it, and as it was given.
+    """A schema parsed by fastavro, and its original text.
 
-    fastavro parses a schema again for each value unless it is a record. What is none is therefore made the one field
-    of a record: its bytes are the same.
+    fastavro parses any schema but a record again for each value. Such a schema is therefore wrapped in a record with
+    one field, which has the same bytes.
     """
 
     schema: Any
@@ -48,7 +48,7 @@ class Parsed(NamedTuple):
 
 @dataclass(frozen=True)
 class AvroDecoder:
-    """Decodes a column of bytes; goes to workers, where what it needs is made once and kept."""
+    """Decodes a column of bytes. It is sent to workers, which parse its schemas once."""
 
     reader: Texts
     registry: Registry | None = None
@@ -56,12 +56,12 @@ class AvroDecoder:
 
     @property
     def type(self) -> pa.DataType:
-        """What a column becomes."""
+        """The type of the decoded column."""
         parsed = parse(self.reader)
         return arrow_type(parsed.top, parsed.named)
 
     def __call__(self, column: pa.Array) -> Decoded:
-        """Each value by the schema that it was written with, as a value of the reader's schema."""
+        """Decodes each value with its writer's schema, to a value of the reader's schema."""
         convert = _converter_of(self.reader)
         return decode_rows(column, lambda value: convert(self._read(value)), self.type)
 
@@ -94,13 +94,16 @@ class AvroDecoder:
 
 @dataclass(frozen=True)
 class AvroEncoder:
-    """Encodes a column; `schema_id` is put before each value where it is not None."""
+    """Encodes a column; writes `schema_id` before each value unless it is None."""
 
     schema: Texts
     schema_id: int | None = None
 
     def __call__(self, column: pa.Array) -> pa.Array:
-        """Each row as bytes; raises Unencodable for a row that the schema cannot hold."""
+        """Returns each row as bytes.
+
+        :raises Unencodable: the schema does not allow a row.
+        """
         wrapped = not _is_record(self.schema)
         parsed = parse(self.schema, wrap=wrapped)
         convert = to_union(parsed.top, parsed.named)
@@ -117,21 +120,26 @@ class AvroEncoder:
 
 
 def schema_for(type: pa.DataType) -> Texts:
-    """The schema in which a column of this type is written if none is given."""
+    """Returns the default schema for a column of this type."""
     return (json.dumps(avro_schema(type)),)
 
 
 def check_fits(schema: Texts, type: pa.DataType) -> None:
-    """Nothing, if a column of this type can be written by the schema; raises NoSparkType naming the field if not."""
+    """Checks that a column of this type can be written with the schema.
+
+    :raises NoSparkType: it cannot; the message names the field.
+    """
     parsed = parse(schema)
     _check_fits(parsed.top, parsed.named, type, ())
 
 
 @lru_cache(maxsize=256)
 def parse(texts: Texts, *, wrap: bool = False, objects: bool = True) -> Parsed:
-    """Parse a schema; raises ValueError with fastavro's words.
+    """Parses a schema.
 
-    ``wrap``: as the one field of a record. ``objects``: times of day and uuids as Python's objects.
+    :param wrap: wrap it in a record with one field.
+    :param objects: represent times of day and uuids as Python's objects.
+    :raises ValueError: it is invalid; the message is fastavro's.
     """
     schemas: dict[str, Any] = {}
     try:
@@ -143,22 +151,27 @@ def parse(texts: Texts, *, wrap: bool = False, objects: bool = True) -> Parsed:
             record = {"type": "record", "name": "barnabas.Whole", "fields": [{"name": WHOLE, "type": top}]}
             schema = fastavro.parse_schema(record, dict(schemas))
     except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, KeyError) as error:
-        raise ValueError(f"this is no Avro schema: {type(error).__name__}: {error}") from error
+        raise ValueError(f"this is not an Avro schema: {type(error).__name__}: {error}") from error
     return Parsed(schema, top, Named(schemas))
 
 
 @lru_cache(maxsize=1024)
 def written_by(registry: Registry, schema_id: int) -> Texts:
-    """The schema of this id, which never changes; raises Undecodable if there is none, or if it is no Avro."""
+    """Returns the schema with this id, which never changes.
+
+    :raises Undecodable: there is none, or it is not Avro.
+    """
     found = registry.by_id(schema_id)
     if found.kind != "AVRO":
-        raise Undecodable(f"schema {schema_id} is {found.kind}, and not Avro")
+        raise Undecodable(f"schema {schema_id} is {found.kind}, not Avro")
     return tuple(text for _, text in found.texts)
 
 
 @lru_cache(maxsize=1024)
 def _resolution(writer: Texts, reader: Texts) -> tuple[Any, Any, bool, bool]:
-    """Both schemas as fastavro gets them, whether they are wrapped, and whether it shall tell names in unions."""
+    """Returns both schemas for fastavro, whether they are wrapped, and whether fastavro should return names in
+    unions.
+    """
     wrap = not (_is_record(writer) and _is_record(reader))
     writes = parse(writer, wrap=wrap, objects=False).schema
     reads = None if writer == reader else parse(reader, wrap=wrap, objects=False).schema
@@ -176,7 +189,7 @@ def _converter_of(reader: Texts) -> Callable[[Any], Any]:
 
 
 def _has_members(reader: Texts) -> bool:
-    """Whether a union of it has several types, so that it matters which one was written."""
+    """Whether the type contains a union of several types, so that the written type matters."""
     parsed = parse(reader)
 
     def look(schema: Schema) -> bool:
@@ -197,7 +210,7 @@ def _json(text: str, objects: bool) -> Any:
     except ValueError:
         schema = text.strip()
         if not schema.isidentifier():
-            raise ValueError(f"this is no Avro schema, but no JSON either: {text[:80]!r}") from None
+            raise ValueError(f"this is not an Avro schema, as it is not JSON: {text[:80]!r}") from None
     return schema if objects else without_objects(schema)
 
 
@@ -216,7 +229,7 @@ FITS: dict[str, Callable[[pa.DataType], bool]] = {
     "array": pa.types.is_list,
     "map": pa.types.is_map,
 }
-"""Which columns a type of Avro takes; a row's value may still be too large for it."""
+"""The types of columns that each Avro type accepts. The value of a row may still be too large."""
 
 
 def _check_fits(schema: Schema, named: Named, type: pa.DataType, path: tuple[str, ...]) -> None:

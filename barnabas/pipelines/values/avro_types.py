@@ -56,21 +56,21 @@ LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 WIDENED = ({"int", "long"}, "long"), ({"float", "double"}, "double")
 
 NOT_CONVERTED = {"time-millis", "time-micros", "uuid"}
-"""Logical types whose plain values Spark gets, where fastavro would make objects of them."""
+"""Logical types that Spark gets as plain values, while fastavro would create objects."""
 
 
 class NoSparkType(ValueError):
-    """A schema that no type of Spark can hold, or a type that the schema does not have; the text names the field."""
+    """Spark has no type for a schema, or the schema has none for a column; the message names the field."""
 
 
 class Named:
-    """The named types of a schema, by full name, as fastavro has parsed them."""
+    """The named types of a schema by full name, as parsed by fastavro."""
 
     def __init__(self, schemas: Mapping[str, Any]) -> None:
         self.schemas = schemas
 
     def resolve(self, schema: Schema) -> Schema:
-        """The schema itself where this is a name."""
+        """Returns the schema that a name stands for, or the schema itself."""
         if isinstance(schema, str) and schema not in PRIMITIVES:
             return self.schemas[schema]  # type: ignore[no-any-return]
         if isinstance(schema, dict) and isinstance(schema["type"], dict | list):
@@ -79,14 +79,18 @@ class Named:
 
 
 def kind_of(schema: Schema) -> str:
-    """What it is: ``union``, ``record``, ``int`` ... of a resolved schema."""
+    """Returns ``union``, ``record``, ``int`` ... for a resolved schema."""
     if isinstance(schema, list):
         return "union"
     return schema if isinstance(schema, str) else str(schema["type"]).replace("error", "record")
 
 
 def arrow_type(schema: Schema, named: Named, path: tuple[str, ...] = (), within: tuple[str, ...] = ()) -> pa.DataType:
-    """The Arrow type of a schema that fastavro has parsed; `path` leads to it, `within` the records around it."""
+    """Returns the Arrow type of a schema parsed by fastavro.
+
+    :param path: leads to the schema.
+    :param within: the records around it.
+    """
     schema = named.resolve(schema)
     match kind_of(schema), schema:
         case "union", list(branches):
@@ -94,9 +98,7 @@ def arrow_type(schema: Schema, named: Named, path: tuple[str, ...] = (), within:
         case "record", dict(record):
             name = record["name"]
             if name in within:
-                raise NoSparkType(
-                    f"{'.'.join(path)} is a {name} within a {name}: Spark has no types that hold themselves"
-                )
+                raise NoSparkType(f"{'.'.join(path)} is a {name} within a {name}: Spark has no recursive types")
             return pa.struct(
                 [
                     pa.field(field["name"], arrow_type(field["type"], named, (*path, field["name"]), (*within, name)))
@@ -110,7 +112,7 @@ def arrow_type(schema: Schema, named: Named, path: tuple[str, ...] = (), within:
         case kind, dict(logical) if logical.get("logicalType") == "decimal":
             digits = logical["precision"]
             if digits > MOST_DIGITS:
-                raise NoSparkType(f"{'.'.join(path)} has {digits} digits, and Spark's decimals {MOST_DIGITS} at most")
+                raise NoSparkType(f"{'.'.join(path)} has {digits} digits, but Spark's decimals at most {MOST_DIGITS}")
             return pa.decimal128(digits, logical.get("scale", 0))
         case kind, dict(logical):
             return LOGICAL.get((kind, logical.get("logicalType", "")), PRIMITIVES[kind])
@@ -119,7 +121,7 @@ def arrow_type(schema: Schema, named: Named, path: tuple[str, ...] = (), within:
 
 
 def members_of(branches: Sequence[Schema], named: Named) -> list[Schema]:
-    """The types of a union beside null; numbers of two widths are the wider."""
+    """Returns the types of a union without null; two widths of a number become the wider one."""
     members = [each for each in branches if kind_of(named.resolve(each)) != "null"]
     for narrow_and_wide, wide in WIDENED:
         if len(members) == 2 and {each for each in members if isinstance(each, str)} == narrow_and_wide:
@@ -144,7 +146,7 @@ def _union_type(
 
 
 def without_objects(schema: Any) -> Any:
-    """The schema's JSON without the logical types whose plain values are wanted."""
+    """Returns the schema's JSON without the logical types that are read as plain values."""
     if isinstance(schema, list):
         return [without_objects(each) for each in schema]
     if not isinstance(schema, dict):
@@ -175,7 +177,7 @@ WRITTEN: Sequence[tuple[Any, Schema]] = (
 
 
 def avro_schema(type: pa.DataType, path: tuple[str, ...] = ("topLevelRecord",), nullable: bool = False) -> Schema:
-    """The schema that a column of this type is written as if none is given; records are named by where they stand."""
+    """Returns the default schema for a column of this type; records are named after their position."""
     schema = _avro_schema(type, path)
     return ["null", schema] if nullable and schema != "null" else schema
 

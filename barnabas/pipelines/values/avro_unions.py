@@ -1,6 +1,6 @@
-"""Avro's unions of several types as structs of members, and a few values whose Python objects no column takes.
+"""Converts between Avro's unions of several types and structs of members, and values that no column accepts.
 
-Knows nothing of bytes: converters of Python values are made of a schema.
+Knows nothing of bytes: creates converters of Python values from a schema.
 """
 
 import uuid
@@ -29,15 +29,15 @@ OF_PYTHON: dict[type, tuple[str, ...]] = {
     time: ("int", "long"),
     Decimal: ("bytes", "fixed"),
 }
-"""Which members of a union a value without a name may belong to; the first that is there has it."""
+"""The members of a union for a Python type, in order of preference."""
 
 NAMED = ("record", "enum", "fixed")
 
 
 def from_union(schema: Schema, named: Named, tuples: bool) -> Converter | None:
-    """What makes of fastavro's value that of a column; None where it is that already.
+    """Returns a converter from fastavro's values to the column's, or None if they are the same.
 
-    ``tuples``: fastavro tells the name of a named type within a union, as a tuple of name and value.
+    :param tuples: fastavro returns named types in unions as tuples of name and value.
     """
     schema = named.resolve(schema)
     if isinstance(schema, list):
@@ -54,7 +54,7 @@ def from_union(schema: Schema, named: Named, tuples: bool) -> Converter | None:
 
 
 def to_union(schema: Schema, named: Named) -> Converter | None:
-    """What makes of a column's value that which fastavro writes; None where it is that already."""
+    """Returns a converter from the column's values to fastavro's, or None if they are the same."""
     schema = named.resolve(schema)
     if isinstance(schema, list):
         members = members_of(schema, named)
@@ -67,7 +67,7 @@ def to_union(schema: Schema, named: Named) -> Converter | None:
 
 
 def branch_of(members: Sequence[Schema], type: pa.DataType) -> Sequence[Schema] | None:
-    """The members, if this is the struct of them; else None: the column is one of them."""
+    """Returns the members if the column is a struct of them, or None if it is one of them."""
     names = [f"member{number}" for number in range(len(members))]
     return members if pa.types.is_struct(type) and [field.name for field in type] == names else None
 

@@ -1,8 +1,8 @@
-"""Values of a Spark DataFrame decoded and encoded: a column of bytes in, a column of their type out, and back.
+"""Decodes and encodes values in columns of a Spark DataFrame.
 
-Knows nothing of topics, but for naming the record whose value is wrong where its place stands beside it.
+Knows nothing of topics, except that an error names the record if its columns are in the DataFrame.
 
-JSON and text are Spark's own functions; Avro and Protobuf are Arrow functions in Python's workers.
+Spark's own functions convert JSON and text; Arrow functions in Python workers convert Avro and Protobuf.
 """
 
 import json
@@ -27,14 +27,14 @@ from barnabas.pipelines.values.rows import Decoded
 
 CORRUPT = "_corrupt_json"
 SHOWN = 100
-"""Characters of a value, and of a schema, that an error has."""
+"""The most characters of a value, and of a schema, in an error."""
 
 ERROR = "error"
 PLACE = ("topic", "partition", "offset")
 
 
 class Split(NamedTuple):
-    """Rows whose values could be decoded, and rows whose could not: these as they were, and why (``error``)."""
+    """The rows whose values were decoded, and the others, unchanged and with a column ``error``."""
 
     good: DataFrame
     bad: DataFrame
@@ -50,15 +50,14 @@ class _Decoder(Protocol):
 def decode_value(
     df: DataFrame, column: str, format: Format, *, bad: Literal["fail", "null"] = "fail", into: str | None = None
 ) -> DataFrame:
-    """The frame with the column decoded, in its place or as column `into`.
+    """Returns the DataFrame with the decoded column in its place, or as column `into`.
 
-    ``bad``: what is not of the format fails the query, with an error that names its topic, partition and offset where
-    the frame has these columns; or is null. For the rows themselves: `split`.
-
-    Raises ValueError where the format lacks a schema, or its schema has no type in Spark.
+    :param bad: "fail": a bad value fails the query, with its topic, partition and offset if the DataFrame has these
+        columns. "null": it becomes null. `split` returns the bad rows themselves.
+    :raises ValueError: the format needs a schema, or Spark has no type for its schema.
     """
     if bad not in ("fail", "null"):
-        raise ValueError(f"bad is {bad!r}, but must be fail or null; split() gives the bad rows themselves")
+        raise ValueError(f"bad is {bad!r}, but must be fail or null; split() returns the bad rows themselves")
     mark = f"__decoded_{column}"
     both = F.col(mark)
     value = both["value"]
@@ -69,7 +68,7 @@ def decode_value(
 
 
 def split(df: DataFrame, formats: Mapping[str, Format]) -> Split:
-    """Decode these columns; rows in which one cannot be decoded go apart, for a dead letter topic."""
+    """Decodes these columns, and separates the rows with a bad value, for a dead letter topic."""
     marks = {name: f"__decoded_{name}" for name in formats}
     marked = df
     for name, format in formats.items():
@@ -85,10 +84,12 @@ def split(df: DataFrame, formats: Mapping[str, Format]) -> Split:
 
 
 def encode_value(df: DataFrame, column: str, format: Format, *, into: str | None = None) -> DataFrame:
-    """The frame with the column as bytes of the format, in its place or as column `into`; null stays null.
+    """Returns the DataFrame with the encoded column in its place, or as column `into`. Null stays null.
 
-    With a registry the schema is written under the format's subject now, once, and workers need not ask for it. A row
-    that the schema cannot hold fails the query. Raises ValueError where the schema does not fit the column.
+    With a registry the schema is registered under the format's subject now, so that workers do not use the registry. A
+    row that the schema does not allow fails the query.
+
+    :raises ValueError: the schema does not match the column.
     """
     return df.withColumn(into or column, encoded(df[column], df.schema[column].dataType, format))
 
@@ -121,13 +122,11 @@ def _once(df: DataFrame, name: str, column: Column) -> DataFrame:
 
 
 def encoded(column: Column, type: DataType, format: Format) -> Column:
-    """The column, which is of this type, as bytes."""
+    """Returns the column, which has this type, as bytes."""
     match format:
         case Raw() | Utf8():
             if isinstance(type, StructType | ArrayType | MapType):
-                raise ValueError(
-                    f"a column of {type.simpleString()} has no bytes of its own: encode it as json or avro"
-                )
+                raise ValueError(f"a column of {type.simpleString()} is not binary: encode it as json or avro")
             is_bytes = isinstance(type, BinaryType)
             return column if is_bytes else column.cast(StringType()).cast(BinaryType())
         case Json():
@@ -152,7 +151,7 @@ def _place(df: DataFrame, column: str) -> Column:
 
 
 def _columns_of(df: DataFrame) -> set[str]:
-    """The frame's columns; none where Spark may not be asked, in the functions of declarative pipelines."""
+    """Returns the DataFrame's columns; none in functions of declarative pipelines, which must not ask Spark."""
     try:
         return set(df.columns)
     except AnalysisException as error:
@@ -189,18 +188,18 @@ def _arrow_function(function: Callable[[pa.Array], pa.Array], result: DataType, 
 
 
 def _newest(format: Json | Avro | Protobuf, kind: str) -> Found:
-    """The schema to read with where none is given."""
+    """Returns the subject's newest schema as default for reading."""
     if format.registry is None or format.subject is None:
         need = "subject" if format.registry is not None else "schema, or a registry and a subject"
         raise ValueError(f"{kind.lower()} needs a {need}")
     found = format.registry.latest(format.subject, serialized=kind == "PROTOBUF")
     if found.kind != kind:
-        raise ValueError(f"the subject {format.subject} has a schema of {found.kind}, and not of {kind}")
+        raise ValueError(f"the schema of subject {format.subject} is {found.kind}, not {kind}")
     return found
 
 
 def _registered(format: Json | Avro | Protobuf, schema: str, kind: str) -> int | None:
-    """The id to put before each value."""
+    """Registers the schema, and returns its id."""
     if not format.is_framed:
         return None
     if format.registry is None or format.subject is None:
@@ -240,7 +239,7 @@ def _encoded_protobuf(column: Column, type: DataType, format: Protobuf) -> Colum
 
     descriptors = _protobuf_schema(format)
     if descriptors is None:
-        raise ValueError("protobuf needs a schema to write: numbers of fields cannot be made up from a column")
+        raise ValueError("protobuf needs a schema to write: a column does not have field numbers")
     name = message_of(descriptors, format.message).full_name
     check_fits(descriptors, name, to_arrow_type(type, timezone="UTC"))
     schema_id = None
@@ -315,7 +314,7 @@ def _with_decoded_json(df: DataFrame, source: Column, format: Json, mark: str) -
 
 def _encoded_json(column: Column, type: DataType, format: Json) -> Column:
     if not isinstance(type, StructType | ArrayType | MapType):
-        raise ValueError(f"json is written of a struct, an array or a map, and the column is {type.simpleString()}")
+        raise ValueError(f"json needs a struct, an array or a map, but the column is {type.simpleString()}")
     body = F.to_json(column).cast(BinaryType())
     text = format.text()
     if not format.is_framed:

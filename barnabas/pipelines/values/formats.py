@@ -1,6 +1,6 @@
-"""The formats that a value can have, as they are asked for: by name with their options, or as objects.
+"""The formats of values and their options, by name or as objects.
 
-Imports nothing of Spark, Arrow and the formats' libraries, as the command line reads it.
+Imports nothing of Spark, Arrow and the formats' libraries, as the command line imports it.
 """
 
 import difflib
@@ -25,11 +25,11 @@ class Utf8:
 
 @dataclass(frozen=True, kw_only=True)
 class _Described:
-    """What has a schema. ``schema`` is the schema itself, or ``@`` and the name of its file; without one it is the
-    newest of ``subject`` in the registry (reading), or made of the column's type (writing).
+    """A format with a schema: ``schema`` is the schema, or ``@`` and the name of its file. By default it is the newest
+    of ``subject`` in the registry for reading, and is derived from the column for writing.
 
-    ``framed``: values have the five-byte header of a schema registry; so they have where a registry is given, unless
-    it is False.
+    ``framed``: whether values have the five-byte header of a schema registry; by default they have it if there is a
+    registry.
     """
 
     schema: str | None = None
@@ -42,7 +42,7 @@ class _Described:
         return self.registry is not None if self.framed is None else self.framed
 
     def text(self) -> str | None:
-        """The schema's text, out of its file if it is in one."""
+        """Returns the schema's text, from its file if it is in one."""
         if self.schema is None or not self.schema.startswith("@"):
             return self.schema
         return _file(self.schema).read_text(encoding="utf-8")
@@ -55,8 +55,8 @@ class Json(_Described):
 
 @dataclass(frozen=True, kw_only=True)
 class Avro(_Described):
-    """Avro's binary encoding; ``schema`` is in JSON. Reading, it is the reader's schema: the writer's is found in the
-    registry by the id in each value's header, or is the same without one.
+    """Avro's binary encoding; ``schema`` is JSON. For reading it is the reader's schema. The writer's schema is found
+    in the registry by the id in each value's header, or is the same without a registry.
     """
 
 
@@ -64,13 +64,13 @@ class Avro(_Described):
 class Protobuf(_Described):
     """Protobuf; ``schema`` is .proto text, or ``@`` and the name of a .proto file or of a descriptor set.
 
-    ``message``: which of its messages, by its name; the file's first if it is None.
+    ``message``: the name of the message; by default the first in the file.
     """
 
     message: str | None = None
 
     def file(self) -> Path | None:
-        """The file that the schema is in, if it is in one."""
+        """The schema's file, if it is in one."""
         return _file(self.schema) if self.schema is not None and self.schema.startswith("@") else None
 
 
@@ -88,17 +88,21 @@ OPTIONS: Mapping[str, str] = {
     "framed": "`true`: values have the registry's header, which is passed over without asking a registry; `false`: "
     "they have none though there is a registry",
 }
-"""What a format can be told, beside its name."""
+"""The options of formats."""
 
 
 class BadFormat(ValueError):
-    """A format, or an option of one, that there is not; the text names it."""
+    """A format, or an option of one, is unknown; the message names it."""
 
 
 def format_named(name: str, options: Mapping[str, str] | None = None, *, subject: str | None = None) -> Format:
-    """The format of this name (``json``), told these options; `subject` if they say none. Raises BadFormat."""
+    """Returns the format with this name (``json``) and these options.
+
+    :param subject: the default subject.
+    :raises BadFormat: the format or an option is unknown.
+    """
     if name not in FORMATS:
-        raise BadFormat(f"the format {name!r} is unknown; there are {', '.join(FORMATS)}")
+        raise BadFormat(f"the format {name!r} is unknown; known are {', '.join(FORMATS)}")
     kind = FORMATS[name]
     takes = {field.name for field in fields(kind)}
     given: dict[str, Any] = {}
@@ -110,8 +114,8 @@ def format_named(name: str, options: Mapping[str, str] | None = None, *, subject
             given[option] = value
         else:
             near = difflib.get_close_matches(option, takes, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(sorted(takes)) or 'none'}"
-            raise BadFormat(f"{name} takes no option {option!r}{hint}")
+            hint = f"; did you mean {near[0]}?" if near else f"; its options are {', '.join(sorted(takes)) or 'none'}"
+            raise BadFormat(f"{name} has no option {option!r}{hint}")
     if settings and "registry" not in given:
         raise BadFormat(f"registry.{next(iter(settings))} is given, but not registry, the URL")
     if "registry" in given:
@@ -123,14 +127,18 @@ def format_named(name: str, options: Mapping[str, str] | None = None, *, subject
 
 
 def parse_format(text: str, *, subject: str | None = None) -> Format:
-    """``json,schema=id BIGINT, name STRING``: a name and its options; a comma within a value needs no quoting."""
+    """Parses ``json,schema=id BIGINT, name STRING``: a name and its options. A comma within a value needs no quotes."""
     name, options = parse_options(text, {"format", *OPTIONS}, first="format")
     return format_named(options.pop("format", name), options, subject=subject)
 
 
 def parse_options(text: str, known: set[str], *, first: str) -> tuple[str, dict[str, str]]:
-    """``orders,format=json,schema=a INT, b INT``: what comes first, and the options; one begins where a known name
-    (``x.*``: any that begins so) stands between a comma and an equals sign. Raises BadFormat.
+    """Parses ``orders,format=json,schema=a INT, b INT``: a head and options.
+
+    An option begins where a known name is between a comma and an equals sign; ``x.*`` stands for all names with that
+    prefix.
+
+    :raises BadFormat: the text is something else.
     """
     names = "|".join(re.escape(name).replace(r"\*", r"[\w.]+") for name in sorted(known, key=len, reverse=True))
     parts = re.split(rf"(?:^|,)\s*({names})=", text)
@@ -159,5 +167,5 @@ def _flag(text: str) -> bool:
 def _file(schema: str) -> Path:
     path = Path(schema[1:])
     if not path.is_file():
-        raise BadFormat(f"schema names the file {path}, which is not there")
+        raise BadFormat(f"the schema's file {path} does not exist")
     return path

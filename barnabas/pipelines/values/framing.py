@@ -1,4 +1,4 @@
-"""What the serializers of a schema registry put before a value: a zero, its schema's id, and which message it is.
+"""The header that a schema registry's serializers write before a value: a zero, the schema's id, and message indexes.
 
 Knows nothing of schemas, nor of the registry.
 """
@@ -11,41 +11,44 @@ from barnabas.records.varint import read_varint, write_varint
 MAGIC = 0
 HEADER_BYTES = 5
 MOST_INDEXES = 64
-"""Messages within messages that a value may name; more is not a path, but bytes of something else."""
+"""The most message indexes of a value. A longer path is taken for other bytes."""
 
 
 class Undecodable(ValueError):
-    """A value is not what its format says it is; the text says why."""
+    """A value does not have its format; the message says why."""
 
 
 class Unencodable(ValueError):
-    """A row cannot be written as its format says; the text says why."""
+    """A row cannot be written in its format; the message says why."""
 
 
 def header(schema_id: int) -> bytes:
-    """The five bytes before a value of this schema."""
+    """Returns the five bytes before a value of this schema."""
     return bytes([MAGIC]) + schema_id.to_bytes(4, "big")
 
 
 def schema_id_of(value: bytes) -> int:
-    """The schema's id from the five bytes; raises Undecodable where they cannot be such a header."""
+    """Returns the schema's id in the first five bytes.
+
+    :raises Undecodable: they are not a header.
+    """
     if len(value) < HEADER_BYTES:
         raise Undecodable(f"{len(value)} bytes are too few for the five-byte header of a schema registry")
     if value[0] != MAGIC:
-        raise Undecodable(f"the first byte is {value[0]:#04x}, and not the 0x00 of a schema registry's header")
+        raise Undecodable(f"the first byte is {value[0]:#04x}, not the 0x00 of a schema registry's header")
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 
 def message_indexes(value: bytes, at: int = HEADER_BYTES) -> tuple[tuple[int, ...], int]:
-    """Which message of a Protobuf schema follows, and where it begins.
+    """Returns the indexes of the Protobuf message, and the position where it begins.
 
-    ``(1, 0)`` is the first message within the second of the file. ``(0,)`` has a short form: a single zero.
+    ``(1, 0)`` is the first message within the second message of the file. ``(0,)`` has a short form: a single zero.
     """
     count, at = _index(value, at)
     if count == 0:
         return (0,), at
     if not 0 < count <= MOST_INDEXES:
-        raise Undecodable(f"the message indexes after the header claim to be {count}")
+        raise Undecodable(f"the header has an invalid number of message indexes: {count}")
     indexes = []
     for _ in range(count):
         index, at = _index(value, at)
@@ -54,7 +57,7 @@ def message_indexes(value: bytes, at: int = HEADER_BYTES) -> tuple[tuple[int, ..
 
 
 def write_message_indexes(indexes: Sequence[int]) -> bytes:
-    """The bytes that `message_indexes` reads."""
+    """Returns the bytes that `message_indexes` reads."""
     if tuple(indexes) == (0,):
         return b"\0"
     written = bytearray()
@@ -64,7 +67,7 @@ def write_message_indexes(indexes: Sequence[int]) -> bytes:
 
 
 def hint_of_header(value: bytes, *, framed: bool) -> str:
-    """What to add where a value, taken to be `framed` or not, is not of its format."""
+    """Returns a hint for the error if a value's header is unexpected, or missing."""
     if framed or value[:1] != bytes([MAGIC]):
         return ""
     return ": it begins with a zero, so that it may have a schema registry's header (framed, registry)"
@@ -74,4 +77,4 @@ def _index(value: bytes, at: int) -> tuple[int, int]:
     try:
         return read_varint(value, at)
     except (IndexError, InvalidRecord):
-        raise Undecodable("the message indexes after the header are cut off, or no numbers") from None
+        raise Undecodable("the message indexes after the header are incomplete or invalid") from None

@@ -35,7 +35,7 @@ ANYTHING = "string"
 
 
 def is_json_schema(text: str) -> bool:
-    """Whether this is a JSON Schema document, rather than Spark's JSON of a type or a DDL text."""
+    """Whether this is a JSON Schema document, instead of Spark's JSON of a type or a DDL text."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -46,7 +46,7 @@ def is_json_schema(text: str) -> bool:
 
 
 def is_sparks(text: str) -> bool:
-    """Whether this is a type as Spark writes it in JSON."""
+    """Whether this is a type in Spark's JSON."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -59,7 +59,10 @@ def _is_sparks(document: Mapping[str, Any]) -> bool:
 
 
 def spark_type(text: str) -> Any:
-    """The type of a JSON Schema document as Spark writes types in JSON; raises ValueError for one that it cannot be."""
+    """Returns the type of a JSON Schema document, in Spark's JSON.
+
+    :raises ValueError: Spark has no such type.
+    """
     document = json.loads(text)
     return _spark_type(document, document, ())
 
@@ -101,15 +104,15 @@ def _object_type(schema: Mapping[str, Any], document: Mapping[str, Any], path: t
 
 
 def _resolved(schema: Any, document: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """What a reference within the document leads to."""
+    """Returns what a reference within the document refers to."""
     followed: list[str] = []
     while isinstance(schema, dict) and "$ref" in schema:
         reference = schema["$ref"]
         where = ".".join(path) or "the schema"
         if not reference.startswith("#"):
-            raise ValueError(f"{where} refers to {reference}, and only #/... within the document can be followed")
+            raise ValueError(f"{where} refers to {reference}; only references #/... within the document are supported")
         if reference in followed or len(path) > 100:
-            raise ValueError(f"{where} refers to {reference}, which holds itself: Spark has no such type")
+            raise ValueError(f"{where} refers to {reference}, which contains itself: Spark has no recursive types")
         followed.append(reference)
         schema = document
         for part in filter(None, reference[1:].split("/")):
@@ -121,7 +124,7 @@ def _resolved(schema: Any, document: Mapping[str, Any], path: tuple[str, ...]) -
 
 
 def _without_null(schema: Any, document: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """The one schema that a choice of null and it leaves."""
+    """Returns the schema of a choice between null and one other schema."""
     if not isinstance(schema, dict):
         return schema
     for choice in ("anyOf", "oneOf"):
@@ -148,7 +151,7 @@ WRITTEN: Mapping[str, dict[str, Any]] = {
 
 
 def json_schema(type: Any, *, title: str | None = None) -> dict[str, Any]:
-    """The JSON Schema document of a type that Spark writes in JSON; null is allowed wherever Spark allows it."""
+    """Returns the JSON Schema document of a type in Spark's JSON; null is allowed wherever Spark allows it."""
     head = {"$schema": "http://json-schema.org/draft-07/schema#", **({"title": title} if title else {})}
     return {**head, **_json_schema(type)}
 

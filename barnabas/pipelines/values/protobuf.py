@@ -1,6 +1,6 @@
-"""Protobuf values by Google's protobuf: bytes to a column and back, with a schema registry's header or without.
+"""Decodes and encodes columns of Protobuf values with Google's protobuf, with a schema registry's header or without.
 
-Knows nothing of Spark; which types a message becomes stands in protobuf_types.
+Knows nothing of Spark; protobuf_types maps messages to types.
 """
 
 import datetime
@@ -52,7 +52,7 @@ MICROSECOND = datetime.timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class ProtobufDecoder:
-    """Decodes a column of bytes as messages of this full name; goes to workers."""
+    """Decodes a column of bytes as messages with this full name. It is sent to workers."""
 
     descriptors: bytes
     message: str
@@ -61,11 +61,11 @@ class ProtobufDecoder:
 
     @property
     def type(self) -> pa.DataType:
-        """What a column becomes."""
+        """The type of the decoded column."""
         return _column(self.descriptors, self.message).type
 
     def __call__(self, column: pa.Array) -> Decoded:
-        """Each value as a struct; what is not of the message is null and has an error."""
+        """Returns each value as a struct; a bad value is null and has an error."""
         parse = class_of(message_of(self.descriptors, self.message)).FromString
         messages: list[Any] = []
         errors: list[str | None] = []
@@ -83,7 +83,7 @@ class ProtobufDecoder:
         return Decoded(self._columns(messages, errors), pa.array(errors, pa.string()))
 
     def _columns(self, messages: list[Any], errors: list[str | None]) -> pa.Array:
-        """All at once; where one has a value that no column takes (a JSON number that is none), one by one."""
+        """Converts all at once, or one by one if a value fits no column (such as NaN in JSON)."""
         make = _column(self.descriptors, self.message).make
         try:
             return make(messages)
@@ -101,20 +101,25 @@ class ProtobufDecoder:
         if self.registry is not None:
             name = _written_by(self.registry, schema_id, indexes)
             if name != self.message:
-                raise Undecodable(f"it is a {name} (schema {schema_id}), and not a {self.message}")
+                raise Undecodable(f"it is a {name} (schema {schema_id}), not a {self.message}")
         return start
 
 
 @dataclass(frozen=True)
 class ProtobufEncoder:
-    """Encodes a column of structs; `schema_id` and the message's indexes go before each where it is not None."""
+    """Encodes a column of structs; writes `schema_id` and the message's indexes before each value, unless it is
+    None.
+    """
 
     descriptors: bytes
     message: str
     schema_id: int | None = None
 
     def __call__(self, column: pa.Array) -> pa.Array:
-        """Each row as bytes; raises Unencodable for a row that the message cannot hold."""
+        """Returns each row as bytes.
+
+        :raises Unencodable: the message does not allow a row.
+        """
         descriptor = message_of(self.descriptors, self.message)
         make = class_of(descriptor)
         before = b""
@@ -133,7 +138,10 @@ class ProtobufEncoder:
 
 
 def check_fits(descriptors: bytes, message: str, type: pa.DataType) -> None:
-    """Nothing, if a column of this type can be written as the message; raises NoSparkType naming the field if not."""
+    """Checks that a column of this type can be written as the message.
+
+    :raises NoSparkType: it cannot; the message names the field.
+    """
     _check_fits(message_of(descriptors, message), type, ())
 
 
@@ -144,15 +152,15 @@ def _column(descriptors: bytes, message: str) -> Column:
 
 @lru_cache(maxsize=1024)
 def _written_by(registry: Registry, schema_id: int, indexes: tuple[int, ...]) -> str:
-    """The full name of the message that a value says it is; a schema of an id never changes."""
+    """Returns the full name of the message in a value's header. The schema of an id never changes."""
     found = registry.by_id(schema_id, serialized=True)
     if found.kind != "PROTOBUF":
-        raise Undecodable(f"schema {schema_id} is {found.kind}, and not Protobuf")
+        raise Undecodable(f"schema {schema_id} is {found.kind}, not Protobuf")
     return at_indexes(from_registry(found), indexes)
 
 
 def _fill(message: Any, descriptor: Descriptor, row: Mapping[str, Any]) -> None:
-    """Set what the row has and is not null."""
+    """Sets the fields that are not null in the row."""
     fields = descriptor.fields_by_name
     for name, value in row.items():
         if value is None:
@@ -249,7 +257,7 @@ def _check_single(field: FieldDescriptor, type: pa.DataType, path: tuple[str, ..
 
 
 def _takes(wanted: pa.DataType, given: pa.DataType) -> bool:
-    """Whether a field of this type takes such a column; a row's number may still be too large for it."""
+    """Whether a field accepts a column of this type. The number in a row may still be too large."""
     whole = pa.types.is_signed_integer(given) or (pa.types.is_decimal(given) and given.scale == 0)
     if pa.types.is_integer(wanted) or wanted == UNSIGNED:
         return bool(whole)

@@ -1,6 +1,6 @@
-"""Protobuf schemas: descriptor sets from files, from .proto text, from a registry; and the messages they describe.
+"""Protobuf schemas: descriptor sets from files, .proto text or a registry, and the messages that they describe.
 
-Knows nothing of values. Text is compiled by grpcio-tools, which is protoc as a Python package.
+Knows nothing of values. grpcio-tools, which is protoc as a Python package, compiles text.
 """
 
 import base64
@@ -23,11 +23,13 @@ from barnabas.pipelines.values.registry import Found, Reference, Registry
 
 BUILT_IN = "google/protobuf/"
 MAIN = "schema.proto"
-"""What a text without a name of its own is compiled as."""
+"""The file name for a text that has no name."""
 
 
 def from_file(path: Path) -> bytes:
-    """The descriptor set of a .proto file with all it imports from beside it, or a set that protoc has written."""
+    """Returns the descriptor set of a .proto file with its imports from the same directory, or one that protoc
+    wrote.
+    """
     if not path.is_file():
         raise ValueError(f"there is no file {path}: a .proto file or a descriptor set (protoc --descriptor_set_out)")
     if path.suffix == ".proto":
@@ -36,7 +38,7 @@ def from_file(path: Path) -> bytes:
 
 
 def from_text(text: str, imported: Mapping[str, str] | None = None) -> bytes:
-    """The descriptor set of .proto text, and of the texts that it imports, by the names it gives them."""
+    """Returns the descriptor set of .proto text and of its imports, whose names are given."""
     with tempfile.TemporaryDirectory() as folder:
         for name, each in {**(imported or {}), MAIN: text}.items():
             path = Path(folder, name)
@@ -48,7 +50,9 @@ def from_text(text: str, imported: Mapping[str, str] | None = None) -> bytes:
 
 
 def from_registry(found: Found) -> bytes:
-    """The descriptor set of a schema of a registry, which gives descriptors in base64 or, some of them, text."""
+    """Returns the descriptor set of a registry's schema. Registries return descriptors in base64 or, some of them,
+    text.
+    """
     files = descriptor_pb2.FileDescriptorSet()
     try:
         for name, text in found.texts:
@@ -62,12 +66,12 @@ def from_registry(found: Found) -> bytes:
 
 
 def main_file(descriptors: bytes) -> str:
-    """The file of a set that the others are there for: the last, as protoc writes them."""
+    """Returns the last file of a set, which imports the others: protoc writes them in this order."""
     return str(_files(descriptors).file[-1].name)
 
 
 def message_of(descriptors: bytes, name: str | None) -> Descriptor:
-    """The message of this name (the package may be left out), or without one the first of the main file."""
+    """Returns the message with this name, with or without the package; by default the first of the main file."""
     pool, names = _pool(descriptors)
     if name is None:
         main: Any = pool.FindFileByName(main_file(descriptors))
@@ -84,12 +88,15 @@ def message_of(descriptors: bytes, name: str | None) -> Descriptor:
 
 
 def class_of(descriptor: Descriptor) -> Any:
-    """The class whose objects are messages of this type."""
+    """Returns the class of this type's messages."""
     return message_factory.GetMessageClass(descriptor)
 
 
 def at_indexes(descriptors: bytes, indexes: Sequence[int]) -> str:
-    """The full name of the message that indexes lead to in the main file; raises Undecodable where there is none."""
+    """Returns the full name of the message with these indexes in the main file.
+
+    :raises Undecodable: there is none.
+    """
     file = next(each for each in _files(descriptors).file if each.name == main_file(descriptors))
     messages: Any = file.message_type
     path = [file.package] if file.package else []
@@ -102,7 +109,7 @@ def at_indexes(descriptors: bytes, indexes: Sequence[int]) -> str:
 
 
 def indexes_of(descriptor: Descriptor) -> tuple[int, ...]:
-    """Where a message stands in its file; the way back from `at_indexes`."""
+    """Returns the indexes of a message in its file; the reverse of `at_indexes`."""
     indexes: list[int] = []
     while descriptor is not None:
         outer = descriptor.containing_type
@@ -113,7 +120,7 @@ def indexes_of(descriptor: Descriptor) -> tuple[int, ...]:
 
 
 def _protoc(folder: Path, name: str) -> bytes:
-    """Compile in a process of its own, as protoc writes what is wrong to the process's standard error."""
+    """Compiles in a new process, as protoc writes errors to the process's standard error."""
     with tempfile.TemporaryDirectory() as made:
         target = Path(made, "set")
         command = [sys.executable, "-c", _PROTOC, "protoc", f"-I{folder}", "--include_imports"]
@@ -143,13 +150,15 @@ def _checked(content: bytes, where: str) -> bytes:
     except DecodeError:
         files = descriptor_pb2.FileDescriptorSet()
     if not files.file:
-        raise ValueError(f"{where} is no descriptor set: make one with protoc --include_imports --descriptor_set_out")
+        raise ValueError(
+            f"{where} is not a descriptor set: create one with protoc --include_imports --descriptor_set_out"
+        )
     _add_built_in(files)
     return bytes(files.SerializeToString())
 
 
 def _add_built_in(files: Any) -> None:
-    """Add Google's own files where they are imported and not there, before those that import them."""
+    """Adds Google's own files if they are imported but missing, before the files that import them."""
     from google.protobuf import descriptor_pool
 
     known = {file.name for file in files.file}
@@ -159,7 +168,7 @@ def _add_built_in(files: Any) -> None:
         if name in known:
             continue
         if not name.startswith(BUILT_IN):
-            raise ValueError(f"the descriptor set lacks {name}: make it with protoc --include_imports")
+            raise ValueError(f"the descriptor set lacks {name}: create it with protoc --include_imports")
         module = name.removesuffix(".proto").replace("/", ".") + "_pb2"
         __import__(module)
         file = descriptor_pb2.FileDescriptorProto()
@@ -176,7 +185,7 @@ def _files(descriptors: bytes) -> Any:
 
 @lru_cache(maxsize=256)
 def _pool(descriptors: bytes) -> tuple[Any, list[str]]:
-    """A pool of these files alone, and the full names of its messages but Google's and maps' entries."""
+    """Returns a pool of only these files, and the full names of its messages, without Google's and map entries."""
     pool: Any = DescriptorPool()
     names: list[str] = []
     waiting = list(_files(descriptors).file)
@@ -203,9 +212,9 @@ def _pool(descriptors: bytes) -> tuple[Any, list[str]]:
 
 
 def registered(registry: Registry, subject: str, descriptors: bytes, message: str) -> int:
-    """The id of the message's file in a registry, where it is written in base64, those that it imports before it.
+    """Registers the message's file in base64, after the files that it imports, and returns its id.
 
-    What is imported stands under its own name, as confluent-kafka's serializer does it.
+    An imported file has its own name as subject, as with confluent-kafka's serializer.
     """
     pool, _ = _pool(descriptors)
     main: Any = pool.FindMessageTypeByName(message).file

@@ -66,14 +66,17 @@ TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 
 
 class Column(NamedTuple):
-    """A type, and what makes a column of it of Python values: messages, numbers ...; None for null."""
+    """A type, and a function that creates its column from Python values, with None for null."""
 
     type: pa.DataType
     make: Callable[[Sequence[Any]], pa.Array]
 
 
 def message_column(message: Descriptor, path: tuple[str, ...] = (), within: tuple[str, ...] = ()) -> Column:
-    """The column of messages of this type; raises NoSparkType naming the field that has no type in Spark."""
+    """Returns the column of messages of this type.
+
+    :raises NoSparkType: Spark has no type for a field; the message names it.
+    """
     name = message.full_name
     if name in WRAPPERS:
         inner = _scalar_column(message.fields_by_name["value"])
@@ -85,7 +88,7 @@ def message_column(message: Descriptor, path: tuple[str, ...] = (), within: tupl
             pa.bool_(), lambda messages: pa.array([None if m is None else True for m in messages], pa.bool_())
         )
     if name in within:
-        raise NoSparkType(f"{'.'.join(path)} is a {name} within a {name}: Spark has no types that hold themselves")
+        raise NoSparkType(f"{'.'.join(path)} is a {name} within a {name}: Spark has no recursive types")
     return _struct_column(message, path, (*within, name))
 
 
@@ -109,7 +112,7 @@ def _struct_column(message: Descriptor, path: tuple[str, ...], within: tuple[str
 
 
 def _spread(made: pa.Array, messages: Sequence[Any]) -> pa.Array:
-    """What there is, at its places; null where there was nothing."""
+    """Inserts nulls where a value is missing."""
     places: list[int | None] = []
     count = 0
     for each in messages:
@@ -119,7 +122,7 @@ def _spread(made: pa.Array, messages: Sequence[Any]) -> pa.Array:
 
 
 def _taken(field: FieldDescriptor) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """What takes the values of a field out of messages."""
+    """Returns a function that reads the values of a field from messages."""
     get, name = attrgetter(field.name), field.name
     if field.has_presence:
         return lambda messages: [get(message) if message.HasField(name) else None for message in messages]
@@ -136,7 +139,7 @@ def _field_column(field: FieldDescriptor, path: tuple[str, ...], within: tuple[s
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether a repeated field is one of keys and values."""
+    """Whether a repeated field is a map."""
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
 
 

@@ -1,4 +1,4 @@
-"""From bytes to a column, one value at a time, where a value that is wrong costs its row and not the column.
+"""Converts bytes to a column value by value, so that a bad value makes its row null instead of failing the column.
 
 Knows nothing of the formats.
 """
@@ -13,17 +13,17 @@ from barnabas.pipelines.values.framing import Undecodable, Unencodable
 
 
 class Decoded(NamedTuple):
-    """A column, and for each row null or why there is no value; rows that were null are null in both."""
+    """A column, and for each row an error or null. Rows that were null are null in both."""
 
     values: pa.Array
     errors: pa.Array
 
 
 def decode_rows(column: pa.Array, read: Callable[[bytes], Any], type: pa.DataType) -> Decoded:
-    """Each value by `read`, whose errors are the row's; then all as a column of this Arrow type.
+    """Decodes each value with `read`, whose errors belong to the row; returns a column of this Arrow type.
 
-    An Undecodable's text stands as it is, any other ValueError, TypeError ... with its class. What says that the
-    world is wrong rather than the value (RegistryFailed, OSError, MemoryError) goes through.
+    The message of Undecodable is used as it is, that of another error with its class. Errors that are not about the
+    value (RegistryFailed, OSError, MemoryError) are raised.
     """
     rows: list[Any] = []
     errors: list[str | None] = []
@@ -49,11 +49,11 @@ VALUE_ERRORS = (
     RecursionError,
     struct.error,
 )
-"""What reading bytes that are no value of the schema may raise; UnicodeDecodeError is a ValueError."""
+"""What decoding a bad value may raise; UnicodeDecodeError is a ValueError."""
 
 
 def as_column(rows: list[Any], errors: list[str | None], type: pa.DataType) -> pa.Array:
-    """The rows as a column; one that does not fit the type becomes null, and `errors` says so at its place."""
+    """Returns the rows as a column. A row that does not fit the type becomes null, and has an entry in `errors`."""
     try:
         return pa.array(rows, type)
     except (pa.ArrowException, *VALUE_ERRORS):
@@ -67,7 +67,10 @@ def as_column(rows: list[Any], errors: list[str | None], type: pa.DataType) -> p
 
 
 def encode_rows(column: pa.Array, write: Callable[[Any], bytes]) -> pa.Array:
-    """Each row that is not null by `write`; raises Unencodable naming the first that cannot be written."""
+    """Encodes each row that is not null with `write`.
+
+    :raises Unencodable: a row cannot be written; the message shows it.
+    """
     return pa.array([None if row is None else written(row, write) for row in python_rows(column)], pa.binary())
 
 
@@ -82,14 +85,14 @@ def written(row: Any, write: Callable[[Any], bytes]) -> bytes:
 
 
 def python_rows(column: pa.Array) -> list[Any]:
-    """The column in Python: structs and maps as dicts, times as datetime's, with microseconds and no finer."""
+    """Returns the column as Python values: structs and maps as dicts, times as datetime objects with microseconds."""
     type = coarser(column.type)
     rows: list[Any] = (column if type == column.type else column.cast(type)).to_pylist()
     return [plain(row, type) for row in rows] if _holds_maps(type) else rows
 
 
 def plain(value: Any, type: pa.DataType) -> Any:
-    """Maps as dicts, at any depth; `to_pylist` gives them as lists of pairs."""
+    """Returns maps as dicts at any depth; `to_pylist` returns lists of pairs."""
     if value is None or not pa.types.is_nested(type):
         return value
     if pa.types.is_map(type):
@@ -108,7 +111,7 @@ def _holds_maps(type: pa.DataType) -> bool:
 
 
 def coarser(type: pa.DataType) -> pa.DataType:
-    """This type with times of the day in microseconds: Spark's have nanoseconds, and Python's none."""
+    """Returns this type with times of day in microseconds: Spark's have nanoseconds, Python's do not."""
     if pa.types.is_time64(type):
         return pa.time64("us")
     if pa.types.is_struct(type):
@@ -123,7 +126,9 @@ def coarser(type: pa.DataType) -> pa.DataType:
 
 
 def told(problem: BaseException) -> str:
-    """An error in a line: ours as they are, others with their class, as their texts alone often say little."""
+    """Returns an error as a line: ours as they are, others with their class, as their messages alone often say
+    little.
+    """
     text = " ".join(str(problem).split())
     if isinstance(problem, Undecodable | Unencodable):
         return text

@@ -56,7 +56,7 @@ def test_topics_and_partitions(cluster: Cluster) -> None:
 
 
 def test_what_does_not_exist_is_named(cluster: Cluster) -> None:
-    with pytest.raises(UnknownTopicOrPartition, match=r"topic missing does not exist at .*is its name right"):
+    with pytest.raises(UnknownTopicOrPartition, match=r"topic missing does not exist at .*check its name"):
         cluster.partitions("missing")
     with pytest.raises(UnknownTopicOrPartition, match="topic orders has no partition 7, only 0 to 2"):
         cluster.leader(TopicPartition("orders", 7))

@@ -48,7 +48,7 @@ def test_user_and_password_stand_where_java_has_them(mechanism: str) -> None:
     ("said", "words"),
     [
         ({"bootstrap_servers": "one"}, "must be host:port"),
-        ({"bootstrap_servers": " , "}, "must name at least one host:port"),
+        ({"bootstrap_servers": " , "}, "must contain at least one host:port"),
         ({"request_timeout_ms": "-1"}, "must not be negative"),
         ({"security_protocol": "TLS"}, "must be one of PLAINTEXT, SSL"),
         ({"sasl_mechanism": "SCRAM"}, "must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI"),
@@ -60,7 +60,7 @@ def test_user_and_password_stand_where_java_has_them(mechanism: str) -> None:
             {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-256", "sasl_jaas_config": 'username="a"'},
             "security.scram.ScramLoginModule required",
         ),
-        ({"security_protocol": "SASL_SSL", "sasl_jaas_config": LOGIN}, "that kinit fills"),
+        ({"security_protocol": "SASL_SSL", "sasl_jaas_config": LOGIN}, "the cache of kinit"),
         ({"ssl_truststore_type": "BKS"}, "must be one of JKS, PKCS12, PEM"),
         ({"client_idd": "me"}, "did you mean kafka.client.id?"),
     ],

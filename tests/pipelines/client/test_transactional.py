@@ -27,8 +27,8 @@ class Forgetful(Cluster):
 
     lost: set[type] = set()
 
-    async def ask(self, node_id: Any, request: Any, timeout_ms: float | None = None) -> Any:
-        answer = await super().ask(node_id, request, timeout_ms)
+    async def send(self, node_id: Any, request: Any, timeout_ms: float | None = None) -> Any:
+        answer = await super().send(node_id, request, timeout_ms)
         if type(request) in self.lost:
             self.lost.remove(type(request))
             raise KafkaConnectionError("gone before it was answered")
@@ -96,7 +96,7 @@ def test_whoever_begins_fences_whoever_did_before(broker: Broker, cluster: Forge
     zombie.begin()
     zombie.produce(name, records(b"zombie"))
     owner.begin()
-    words = f"another has begun a transaction as {name}"
+    words = f"another producer has begun a transaction as {name}"
     with pytest.raises(ProducerFenced, match=words):
         zombie.produce(name, records(*[b"more"] * 50))
         zombie.commit_offsets(name, {MARKER: 66})
@@ -147,7 +147,7 @@ def test_offsets_of_a_partition_that_is_not_there_are_refused(cluster: Forgetful
 
 def test_a_timeout_that_brokers_do_not_allow_is_named(cluster: Forgetful, name: str) -> None:
     transaction = Transaction(cluster, name, WriteSettings(transaction_timeout_ms=86_400_000))
-    with pytest.raises(InvalidTransactionTimeout, match=r"kafka.transaction.timeout.ms 86400000 is more than"):
+    with pytest.raises(InvalidTransactionTimeout, match=r"kafka.transaction.timeout.ms is 86400000, more than"):
         transaction.begin()
 
 

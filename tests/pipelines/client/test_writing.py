@@ -42,15 +42,15 @@ class Faulty(Cluster):
     faults: list[Fault | None] = []
     produced: list[list[RecordBatch]] = []
 
-    async def ask(self, node_id: Any, request: Any, timeout_ms: float | None = None) -> Any:
+    async def send(self, node_id: Any, request: Any, timeout_ms: float | None = None) -> Any:
         if not isinstance(request, ProduceRequest):
-            return await super().ask(node_id, request, timeout_ms)
+            return await super().send(node_id, request, timeout_ms)
         self.produced.append(
             [RecordBatch.parse(part.records) for topic in request.topic_data for part in topic.partition_data]
         )
         fault = self.faults.pop(0) if self.faults else None
         if fault is None:
-            return await super().ask(node_id, request, timeout_ms)
+            return await super().send(node_id, request, timeout_ms)
         return await fault(self, node_id, request)
 
 
@@ -59,7 +59,7 @@ async def lost_request(cluster: Faulty, node: Any, request: Any) -> Any:
 
 
 async def lost_answer(cluster: Faulty, node: Any, request: Any) -> Any:
-    await Cluster.ask(cluster, node, request)
+    await Cluster.send(cluster, node, request)
     raise KafkaConnectionError("gone before it was answered")
 
 
@@ -192,14 +192,14 @@ def test_a_partition_that_is_held_up_keeps_no_memory_of_the_others(broker: Broke
     writer = Writer(cluster, small())
     writer.write(topic, numbered(0, 20), one_partition(20))
     lane = writer._lanes[TopicPartition(topic, 1)]
-    while not lane.is_held_up:
+    while not lane.is_blocked:
         writer._step()
     writer.write(topic, numbered(20, 400, size=100), one_partition(380))
     behind = [batch for batch in lane.waiting if batch.first >= 20]
     assert len(behind) > 10
     assert all(isinstance(batch.data, bytearray) for batch in behind)
     writer.flush()
-    assert not lane.is_held_up
+    assert not lane.is_blocked
     assert values(broker, topic, 1) == [b"%d" % number for number in range(400)]
 
 
@@ -212,7 +212,7 @@ def test_several_requests_are_under_way_at_a_time(broker: Broker, cluster: Fault
         under_way += 1
         most = max(most, under_way)
         first = len(faulty.produced) == 1
-        answer = await Cluster.ask(faulty, node, request)
+        answer = await Cluster.send(faulty, node, request)
         for _ in range(1_000):  # until others are there, which the first request has to do without
             if most >= 4 or first:
                 break
@@ -246,7 +246,7 @@ def test_a_record_too_large_for_its_topic_is_an_error(broker: Broker, cluster: F
     broker.create_topic(name, configs={"max.message.bytes": 3_000})
     writer = Writer(cluster, WriteSettings())
     writer.write(name, Columns(None, pa.array([b"a", b"v" * 4_000, b"b"]), None, np.zeros(3, np.int64)))
-    with pytest.raises(MessageTooLarge, match=f"{name}-0 takes no record of 40.. bytes: .*max.message.bytes"):
+    with pytest.raises(MessageTooLarge, match=f"{name}-0 rejects a record of 40.. bytes: .*max.message.bytes"):
         writer.flush()
     with pytest.raises(MessageTooLarge):
         writer.write(name, numbered(0, 1))
@@ -291,14 +291,14 @@ def test_what_the_broker_says_is_said(cluster: Faulty, topic: str) -> None:
     ("changes", "words"),
     [
         ({"delivery_timeout": 0.05}, r"within 0.05 s \(delivery.timeout.ms\)"),
-        ({"retries": 2}, r"in 3 tries \(retries\)"),
+        ({"retries": 2}, r"in 3 attempts \(retries\)"),
     ],
 )
 def test_what_fails_for_too_long_is_an_error(cluster: Faulty, topic: str, changes: dict[str, Any], words: str) -> None:
     cluster.faults = [lost_request] * 1_000_000 if "retries" in changes else [lost_request] * 10_000
     writer = Writer(cluster, small(**changes))
     writer.write(topic, numbered(0, 5), one_partition(5))
-    with pytest.raises(RequestTimedOut, match=f"{topic}-1 took no batch {words}: .*gone before it was sent"):
+    with pytest.raises(RequestTimedOut, match=f"cannot write a batch to {topic}-1 {words}: .*gone before it was sent"):
         writer.flush()
 
 
@@ -330,7 +330,7 @@ def test_nobody_answers_without_acks(broker: Broker, cluster: Faulty, topic: str
     writer.write(topic, numbered(0, 50), one_partition(50))
     writer.flush()
     assert cluster.produced[0][0].producer_id == -1
-    cluster.run(cluster.ask_any, _metadata())  # the same connection: what came before it is done
+    cluster.run(cluster.send_to_any, _metadata())  # the same connection: what came before it is done
     assert values(broker, topic, 1) == [b"%d" % number for number in range(50)]
 
 
@@ -405,7 +405,7 @@ def test_settings_mean_what_java_s_producer_means() -> None:
         ),
         ({"batch.size": "x"}, "kafka.batch.size 'x'"),
         ({"compression.gzip.level": "10"}, "kafka.compression.gzip.level '10': must be from 1 to 9"),
-        ({"transactional.id": "x"}, "kafka.transactional.id cannot be set: delivery=exactly-once makes one"),
+        ({"transactional.id": "x"}, "kafka.transactional.id cannot be set: delivery=exactly-once creates one"),
     ):
         with pytest.raises(BadSetting, match=words):
             WriteSettings.parse(wrong)

@@ -290,7 +290,7 @@ def test_ids_that_are_unknown_are_the_values_fault_and_silence_the_registrys(reg
     known = Registry.at(registry.url, {"max.retries": "0"})
     assert "schema 99 is not in the registry" in complaint(header(99) + b"x", ORDER, registry=known, framed=True)
     registry.register("text", Stored('{"type": "object"}', "JSON", ()))
-    assert "schema 1 is JSON, and not Avro" in complaint(header(1) + b"x", ORDER, registry=known, framed=True)
+    assert "schema 1 is JSON, not Avro" in complaint(header(1) + b"x", ORDER, registry=known, framed=True)
     with schema_registry() as gone:
         silent = Registry.at(gone.url, {"max.retries": "0"})
     with pytest.raises(RegistryFailed, match=f"{silent.url} does not answer about schema 5"):
@@ -300,9 +300,9 @@ def test_ids_that_are_unknown_are_the_values_fault_and_silence_the_registrys(reg
 @pytest.mark.parametrize(
     ("schema", "complaint"),
     [
-        ("{", "no JSON either"),
-        ('{"type": "enum", "name": "E"}', "no Avro schema: KeyError: 'symbols'"),
-        ('{"type": "record", "name": "R", "fields": [{"name": "x", "type": "S"}]}', "no Avro schema: UnknownType"),
+        ("{", "as it is not JSON"),
+        ('{"type": "enum", "name": "E"}', "not an Avro schema: KeyError: 'symbols'"),
+        ('{"type": "record", "name": "R", "fields": [{"name": "x", "type": "S"}]}', "not an Avro schema: UnknownType"),
         (
             '{"type": "record", "name": "R", "fields": [{"name": "next", "type": ["null", "R"]}]}',
             "next is a R within a R",

@@ -41,9 +41,9 @@ def test_a_format_is_said_in_a_line(text: str, meant: Format) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("xml", "format 'xml' is unknown; there are raw, utf8, json, avro, protobuf"),
+        ("xml", "format 'xml' is unknown; known are raw, utf8, json, avro, protobuf"),
         ("json,schma=id INT", "'schma' in .* is no option of it; did you mean schema"),
-        ("json,message=X", "json takes no option 'message'"),
+        ("json,message=X", "json has no option 'message'"),
         ("json,schema=a INT,schema=b INT", "schema is given twice"),
         ("avro,registry.timeout=3", r"registry\.timeout is given, but not registry"),
         (
@@ -53,7 +53,7 @@ def test_a_format_is_said_in_a_line(text: str, meant: Format) -> None:
         ("avro,registry=http://one,registry.timeout=x", r"registry\.timeout is 'x', but must be a number"),
         ("avro,registry=http://one,registry.colour=x", "unknown settings colour"),
         ("avro,framed=perhaps", "framed is 'perhaps', but must be true or false"),
-        ("raw,schema=x", "raw takes no option 'schema'; it takes none"),
+        ("raw,schema=x", "raw has no option 'schema'; its options are none"),
     ],
 )
 def test_a_format_that_there_is_not_is_named(text: str, complaint: str) -> None:
@@ -69,7 +69,7 @@ def test_options_end_where_the_next_begins() -> None:
 def test_a_schema_may_be_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "order.ddl").write_text("id BIGINT")
     assert Json(schema=f"@{tmp_path}/order.ddl").text() == "id BIGINT"
-    with pytest.raises(BadFormat, match="absent, which is not there"):
+    with pytest.raises(BadFormat, match="absent does not exist"):
         Json(schema=f"@{tmp_path}/absent").text()
 
 

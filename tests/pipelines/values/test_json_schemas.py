@@ -87,9 +87,9 @@ def test_the_ways_to_write_a_schema_are_told_apart(text: str, document: bool, sp
     ("properties", "complaint"),
     [
         ({"x": {"$ref": "#/definitions/absent"}}, "x refers to #/definitions/absent, which is not in the document"),
-        ({"x": {"$ref": "other.json"}}, "x refers to other.json, and only"),
-        ({"x": {"$ref": "#"}}, "which holds itself"),
-        ({"x": {"$ref": "#/properties/x"}}, "which holds itself"),
+        ({"x": {"$ref": "other.json"}}, "x refers to other.json; only"),
+        ({"x": {"$ref": "#"}}, "which contains itself"),
+        ({"x": {"$ref": "#/properties/x"}}, "which contains itself"),
     ],
 )
 def test_references_that_cannot_be_followed_are_named(properties: Any, complaint: str) -> None:

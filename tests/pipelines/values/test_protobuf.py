@@ -185,7 +185,7 @@ def test_another_message_of_the_schema_is_told_from_the_one_that_is_wanted(regis
     known = Registry.at(registry.url)
     made = ProtobufDecoder(DESCRIPTORS, "shop.Order", known, True)(pa.array([value, header(9) + b"\0"]))
     assert made.errors.to_pylist() == [
-        "it is a shop.Order.Item (schema 1), and not a shop.Order",
+        "it is a shop.Order.Item (schema 1), not a shop.Order",
         f"schema 9 is not in the registry {registry.url}",
     ]
     made = ProtobufDecoder(DESCRIPTORS, "shop.Order.Item", known, True)(pa.array([value]))
@@ -228,7 +228,7 @@ def test_schemas_from_files(tmp_path: Path) -> None:
     assert message_of(from_file(made), None).full_name == "Main"
     assert message_of(from_file(main), "Part").full_name == "Part"
     made.write_bytes(b"no descriptors")
-    with pytest.raises(ValueError, match=r"main\.desc is no descriptor set"):
+    with pytest.raises(ValueError, match=r"main\.desc is not a descriptor set"):
         from_file(made)
     with pytest.raises(ValueError, match="there is no file"):
         from_file(tmp_path / "absent.proto")

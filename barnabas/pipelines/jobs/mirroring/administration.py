@@ -51,7 +51,7 @@ class Group(NamedTuple):
 
 def cluster_id(cluster: Cluster) -> str | None:
     """Returns the cluster's id, or None if the brokers return none."""
-    found: str | None = cluster.run(cluster.retrying, lambda: cluster.ask_any(_no_topics())).cluster_id
+    found: str | None = cluster.run(cluster.retrying, lambda: cluster.send_to_any(_no_topics())).cluster_id
     return found
 
 
@@ -113,7 +113,7 @@ def topic_configs(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[str
         )
 
         async def attempt(request: Any = request) -> Any:
-            response = await cluster.ask_any(request)
+            response = await cluster.send_to_any(request)
             there = [each for each in response.results if each.error_code != UnknownTopicOrPartition.code]
             _check(there, "cannot see the configs of topic {}", "resource_name")
             return there
@@ -165,10 +165,10 @@ def groups(cluster: Cluster) -> list[Group]:
     """Returns all groups of a cluster, as its brokers list them."""
 
     async def attempt() -> list[Group]:
-        metadata = await cluster.ask_any(_no_topics())
+        metadata = await cluster.send_to_any(_no_topics())
         found = []
         for broker in metadata.brokers:
-            response = await cluster.ask(
+            response = await cluster.send(
                 broker.node_id, ListGroupsRequest(states_filter=[], types_filter=[], min_version=0)
             )
             if response.error_code:
@@ -189,8 +189,8 @@ def groups(cluster: Cluster) -> list[Group]:
 
 
 async def _ask_controller(cluster: Cluster, request: Any) -> Any:
-    metadata = await cluster.ask_any(_no_topics())
-    return await cluster.ask(metadata.controller_id, request)
+    metadata = await cluster.send_to_any(_no_topics())
+    return await cluster.send(metadata.controller_id, request)
 
 
 def _no_topics() -> Any:
