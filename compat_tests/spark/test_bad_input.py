@@ -47,7 +47,7 @@ def test_mistakes_are_told_when_the_query_is_made(spark: SparkSession, bootstrap
     assert "not struct<a:int>: omit .schema()" in complaint(other.option("subscribe", topic).load().collect)
     rows = spark.createDataFrame([(b"v",)], "value binary")
     writer = rows.write.format("barnabas").option("kafka.bootstrap.servers", bootstrap).option("topic", topic)
-    assert 'say .mode("append")' in complaint(writer.mode("overwrite").save)
+    assert 'use .mode("append")' in complaint(writer.mode("overwrite").save)
 
 
 def test_offsets_that_are_out_of_range(spark: SparkSession, bootstrap: str, topic: str, tmp_path: Path) -> None:

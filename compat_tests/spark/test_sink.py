@@ -92,5 +92,5 @@ def test_what_cannot_be_written_is_told(spark: SparkSession, bootstrap: str, top
         writer(table, bootstrap, topic=topic).mode("overwrite").save()
     with pytest.raises(PythonException, match="the column topic of a row is null"):
         writer(table, bootstrap).save()
-    with pytest.raises(PythonException, match=f"a row asks for partition 3 of topic '{topic}', which has"):
+    with pytest.raises(PythonException, match=f"a row names partition 3 of topic '{topic}', which has"):
         writer(table, bootstrap, topic=topic).save()
