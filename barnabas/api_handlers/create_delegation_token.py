@@ -8,7 +8,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_refusing
-from barnabas.api_handlers.token_requests import is_allowed
+from barnabas.api_handlers.token_requests import NO_TIME, is_allowed
 from barnabas.cluster.controller.commands import CreateDelegationToken
 from barnabas.errors import DelegationTokenRequestNotAllowed, InvalidPrincipalType, KafkaError, UnknownServerError
 from barnabas.security.principals import USER, Principal
@@ -32,7 +32,10 @@ def create_delegation_token(request: CreateDelegationTokenRequest, context: Cont
     def respond(created: tuple[DelegationTokenRecord, bytes]) -> CreateDelegationTokenResponse:
         return response(owner, requester, *created)
 
-    return submit_refusing(command, context, respond, lambda error: refused(request, context, error))
+    def refuse(error: KafkaError) -> CreateDelegationTokenResponse:
+        return response(owner, requester, error=error, no_time=0)
+
+    return submit_refusing(command, context, respond, refuse)
 
 
 def owner_of(request: CreateDelegationTokenRequest, context: Context) -> Principal:
@@ -50,6 +53,7 @@ def owner_of(request: CreateDelegationTokenRequest, context: Context) -> Princip
 def refused(
     request: CreateDelegationTokenRequest, context: Context, error: KafkaError
 ) -> CreateDelegationTokenResponse:
+    """Returns the refusal of this broker. The controller's has other times."""
     return response(owner_of(request, context), context.session.principal, error=error)
 
 
@@ -59,16 +63,20 @@ def response(
     token: DelegationTokenRecord | None = None,
     hmac: bytes = b"",
     error: KafkaError | None = None,
+    no_time: int = NO_TIME,
 ) -> CreateDelegationTokenResponse:
+    """
+    :param no_time: the times of a token that there is not
+    """
     return CreateDelegationTokenResponse(
         error_code=code_of(error),
         principal_type=owner.type,
         principal_name=owner.name,
         token_requester_principal_type=requester.type,
         token_requester_principal_name=requester.name,
-        issue_timestamp_ms=0 if token is None else token.issue_timestamp,
-        expiry_timestamp_ms=0 if token is None else token.expiration_timestamp,
-        max_timestamp_ms=0 if token is None else token.max_timestamp,
+        issue_timestamp_ms=no_time if token is None else token.issue_timestamp,
+        expiry_timestamp_ms=no_time if token is None else token.expiration_timestamp,
+        max_timestamp_ms=no_time if token is None else token.max_timestamp,
         token_id="" if token is None else token.token_id,
         hmac=hmac,
     )

@@ -10,7 +10,7 @@ from barnabas.security.principals import ANONYMOUS
 from barnabas.security.tokens import may_request
 
 NO_TIME: Final = -1
-"""The expiry in the answer to a session that may not ask (``DelegationTokenManager.ERROR_TIMESTAMP``)."""
+"""The times in a refusal that the broker itself answers (``DelegationTokenManager.ERROR_TIMESTAMP``)."""
 
 
 def is_allowed(context: Context) -> bool:

@@ -7,6 +7,7 @@ import base64
 from collections.abc import Callable
 from functools import lru_cache
 
+from barnabas.security.principals import USER, Principal
 from barnabas.security.sasl.scram import ScramCredential, TokenCredential, credential_of
 from barnabas.security.tokens import Token, hmac_of, is_expired, principal_of
 
@@ -31,4 +32,5 @@ class TokenCredentials:
         if token is None or is_expired(token, now_ms):
             return None
         credential = self._credential(token.token_id, mechanism)
-        return TokenCredential(credential, principal_of(token.owner), token.expiration_timestamp)
+        owner = Principal(USER, principal_of(token.owner).name)  # whatever the type, as DelegationTokenCache.owner
+        return TokenCredential(credential, owner, token.expiration_timestamp)

@@ -1,0 +1,375 @@
+"""Delegation tokens and OAUTHBEARER beside Apache Kafka: the same requests and tokens to both, and the same answers.
+
+Times are compared in steps of ten seconds, from now on; token ids and HMACs by their lengths.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import KeySet, RSAKey
+
+from ..running import BarnabasProcess
+from .apache import CURRENT, HEAP, ApacheKafka, KafkaUnavailable, free_port, jars, quick
+from .play import Connection, Step, read_answer, request_frame
+
+MODULES = "org.apache.kafka.common.security"
+USERS = ("admin", "alice", "bob", "carol")
+KEY, STRANGER = (RSAKey.generate_key(2048, {"kid": name}) for name in ("known", "stranger"))
+
+
+class Brokers(NamedTuple):
+    """The ports of each broker by listener."""
+
+    apache: Mapping[str, int]
+    barnabas: Mapping[str, int]
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+    try:
+        jars()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    home = tmp_path_factory.mktemp("tokens")
+    keys = home / "keys.json"
+    keys.write_text(json.dumps(KeySet([KEY]).as_dict(private=False)))
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
+    apache = ApacheKafka(home / "apache", settings(keys), options=(*HEAP, *quick(CURRENT), allowed))
+    ports = add_listeners(apache.properties, apache.port)
+    listeners = {"listeners": f"PLAINTEXT://127.0.0.1:{free_port()}"}
+    ours = add_listeners(listeners, int(listeners["listeners"].rpartition(":")[2]))
+    barnabas = BarnabasProcess(home / "barnabas", {**settings(keys), **listeners})
+    barnabas.port = ours["PLAINTEXT"]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(apache)
+        barnabas.start()
+        stack.callback(barnabas.stop)
+        yield Brokers(ports, ours)
+
+
+def add_listeners(properties: dict[str, str], plaintext: int) -> dict[str, int]:
+    ports = {"SASL": free_port(), "SIGNED": free_port()}
+    for name in ("listeners", "advertised.listeners"):
+        before = properties.get(name, f"PLAINTEXT://127.0.0.1:{plaintext}")
+        properties[name] = before + "".join(f",{each}://127.0.0.1:{port}" for each, port in ports.items())
+    return {"PLAINTEXT": plaintext, **ports}
+
+
+def settings(keys: Path) -> dict[str, str]:
+    users = " ".join(f'user_{name}="{name}-secret"' for name in USERS)
+    handler = "sasl.server.callback.handler.class"
+    return {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,"
+        "SIGNED:SASL_PLAINTEXT",
+        "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512,OAUTHBEARER",
+        "listener.name.sasl.plain.sasl.jaas.config": f"{MODULES}.plain.PlainLoginModule required {users};",
+        "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{MODULES}.scram.ScramLoginModule required;",
+        "listener.name.sasl.oauthbearer.sasl.jaas.config": f"{MODULES}.oauthbearer.OAuthBearerLoginModule required "
+        'unsecuredLoginStringClaim_sub="broker" unsecuredValidatorRequiredScope="read";',
+        "listener.name.signed.sasl.enabled.mechanisms": "OAUTHBEARER",
+        "listener.name.signed.oauthbearer.sasl.jaas.config": f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;",
+        f"listener.name.signed.oauthbearer.{handler}": f"{MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler",
+        "sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "https://issuer.example",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:admin;User:ANONYMOUS",
+        "connection.failed.authentication.delay.ms": "0",
+        "delegation.token.secret.key": "a key of this test",
+    }
+
+
+# ---------------------------------------------------------------- clients
+
+
+class Client(Connection):
+    """A connection that has authenticated by a mechanism, or wants to."""
+
+    def ask(self, api: str, version: int, **body: Any) -> Any:
+        self.correlation_id += 1
+        self.send(request_frame(Step("ask", api), body, version, self.correlation_id))
+        return read_answer(self.receive(10), api, version, self.correlation_id)
+
+    def handshake(self, mechanism: str) -> "Client":
+        assert self.ask("SaslHandshake", 1, Mechanism=mechanism)["ErrorCode"] == 0
+        return self
+
+    def token(self, data: bytes) -> Any:
+        return self.ask("SaslAuthenticate", 2, AuthBytes=data)
+
+
+def plain(port: int, user: str) -> Client:
+    client = Client(("127.0.0.1", port)).handshake("PLAIN")
+    assert client.token(f"\0{user}\0{user}-secret".encode())["ErrorCode"] == 0
+    return client
+
+
+def scram(port: int, name: str, password: str, extensions: str = ",tokenauth=true") -> tuple[Client, Any]:
+    """A client, and the last answer to it."""
+    client = Client(("127.0.0.1", port)).handshake("SCRAM-SHA-512")
+    bare = f"n={name},r=nonce{extensions}"
+    answer = client.token(f"n,,{bare}".encode())
+    if answer["ErrorCode"]:
+        return client, answer
+    first = bytes(answer["AuthBytes"]).decode()
+    told = dict(each.split("=", 1) for each in first.split(","))
+    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), base64.b64decode(told["s"]), int(told["i"]))
+    client_key = hmac.digest(salted, b"Client Key", "sha512")
+    final = f"c=biws,r={told['r']}"
+    signature = hmac.digest(hashlib.sha512(client_key).digest(), f"{bare},{first},{final}".encode(), "sha512")
+    proof = bytes(each ^ other for each, other in zip(client_key, signature, strict=True))
+    return client, client.token(f"{final},p={base64.b64encode(proof).decode()}".encode())
+
+
+# ---------------------------------------------------------------- delegation tokens
+
+
+def told(answer: Any) -> Any:
+    """An answer without what differs from run to run."""
+    if isinstance(answer, dict):
+        return {name: told(value) for name, value in answer.items() if name != "ThrottleTimeMs"}
+    if isinstance(answer, list):
+        return [told(each) for each in answer]
+    if isinstance(answer, int) and answer > 10**12:
+        return "now + 10 s x", round((answer / 1000 - time.time()) / 10)
+    if (isinstance(answer, bytes) and len(answer) == 64) or (isinstance(answer, str) and len(answer) == 22):
+        return len(answer)
+    return answer
+
+
+def principal(name: str, kind: str = "User") -> dict[str, str]:
+    return {"PrincipalType": kind, "PrincipalName": name}
+
+
+def create(client: Client, version: int = 3, **body: Any) -> Any:
+    return client.ask("CreateDelegationToken", version, **{"Renewers": [], "MaxLifetimeMs": -1, **body})
+
+
+def renew(client: Client, secret: bytes, period_ms: int, version: int = 2) -> Any:
+    return client.ask("RenewDelegationToken", version, Hmac=secret, RenewPeriodMs=period_ms)
+
+
+def expire(client: Client, secret: bytes, period_ms: int, version: int = 2) -> Any:
+    return client.ask("ExpireDelegationToken", version, Hmac=secret, ExpiryTimePeriodMs=period_ms)
+
+
+def describe(client: Client, owners: list[dict[str, str]] | None = None, version: int = 3) -> Any:
+    return client.ask("DescribeDelegationToken", version, Owners=owners)
+
+
+def described(answer: Any) -> Any:
+    """An answer of DescribeDelegationToken, in an order."""
+    return {**told(answer), "Tokens": sorted(told(answer["Tokens"]), key=repr)}
+
+
+def await_tokens(client: Client, is_so: Callable[[list[Any]], bool]) -> None:
+    """A broker of Apache Kafka learns of a change after the answer."""
+    deadline = time.monotonic() + 20
+    while not is_so(describe(client)["Tokens"]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def creations(port: int, clients: Mapping[str, Client]) -> Iterator[Any]:
+    alice, admin = clients["alice"], clients["admin"]
+    for version in (1, 2, 3):
+        yield create(alice, version, Renewers=[principal("bob")])
+    for lifetime_ms in (0, -5, 1_000_000, 10**12):
+        yield create(admin, MaxLifetimeMs=lifetime_ms)
+    for owner in (
+        {"OwnerPrincipalType": "User", "OwnerPrincipalName": "carol"},
+        {"OwnerPrincipalType": "User", "OwnerPrincipalName": ""},
+        {"OwnerPrincipalType": "User", "OwnerPrincipalName": "alice"},
+        {"OwnerPrincipalType": "Group", "OwnerPrincipalName": "carol"},
+    ):
+        yield create(alice, **owner)
+        yield create(admin, **owner)
+    yield create(alice, OwnerPrincipalType="User", OwnerPrincipalName=None)
+    yield create(alice, Renewers=[principal("bob"), principal("staff", "Group")])
+    yield create(Client(("127.0.0.1", port)))
+
+
+def walk(ports: Mapping[str, int]) -> list[Any]:
+    """The answers to all requests about tokens, each in its order."""
+    found: list[Any] = []
+    clients = {user: plain(ports["SASL"], user) for user in USERS}
+    nobody = Client(("127.0.0.1", ports["PLAINTEXT"]))
+    made = list(creations(ports["PLAINTEXT"], clients))
+    found += map(told, made)
+    created = [each for each in made if not each["ErrorCode"]]
+    secret = bytes(created[0]["Hmac"])
+    await_tokens(clients["admin"], lambda tokens: len(tokens) == len(created))
+    for client in (*clients.values(), nobody):
+        for owners in (None, [], [principal("alice")], [principal("bob")], [principal("nobody"), principal("carol")]):
+            for version in (1, 3):
+                found.append(described(describe(client, owners, version)))
+    for client in (*clients.values(), nobody):
+        for change in (renew, expire):
+            for period_ms in (0, 60_000, 10**12, -1) if change is renew else (60_000, 10**12):
+                found.append(told(change(client, secret, period_ms)))
+            found.append(told(change(client, b"unknown", 5)))
+    expires_ms = renew(clients["bob"], secret, 10**12)["ExpiryTimestampMs"]
+    await_tokens(clients["admin"], lambda tokens: any(each["ExpiryTimestamp"] == expires_ms for each in tokens))
+    found += logins(ports["SASL"], clients, created[0])
+    return found
+
+
+def logins(port: int, clients: Mapping[str, Client], token: Any) -> Iterator[Any]:
+    """Who is let in by a token, while there is one and afterwards."""
+    name, password = token["TokenId"], base64.b64encode(bytes(token["Hmac"])).decode()
+    by_token, last = scram(port, name, password)
+    yield last["ErrorCode"], last["SessionLifetimeMs"] // 10_000_000
+    yield (
+        told(create(by_token)),
+        told(describe(by_token)),
+        told(renew(by_token, b"", 5)),
+        told(expire(by_token, b"", 5)),
+    )
+    for wrong in (
+        scram(port, name, password + "x"),
+        scram(port, name, password, ""),
+        scram(port, name, password, ",tokenauth=false"),
+        scram(port, "unknown", password),
+    ):
+        yield told(wrong[1])
+    yield told(expire(clients["bob"], bytes(token["Hmac"]), -1))
+    await_tokens(clients["admin"], lambda tokens: all(each["TokenId"] != name for each in tokens))
+    yield told(scram(port, name, password)[1])
+    yield told(renew(clients["bob"], bytes(token["Hmac"]), 5))
+
+
+def test_delegation_tokens_are_apache_kafkas(brokers: Brokers) -> None:
+    theirs, ours = walk(brokers.apache), walk(brokers.barnabas)
+    assert len(ours) == len(theirs)
+    differing = [(at, *pair) for at, pair in enumerate(zip(theirs, ours, strict=True)) if pair[0] != pair[1]]
+    assert not differing
+
+
+# ---------------------------------------------------------------- OAUTHBEARER
+
+NOW = int(time.time())
+
+
+def part(values: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).rstrip(b"=").decode()
+
+
+def unsecured(header: Any = None, signature: str = "", **changes: Any) -> str:
+    claims = {"sub": "alice", "iat": NOW - 100, "exp": NOW + 3600, "scope": "read", **changes}
+    claims = {name: value for name, value in claims.items() if value != "left out"}
+    return f"{part(header or {'alg': 'none'})}.{part(claims)}.{signature}"
+
+
+def signed(key: RSAKey = KEY, algorithm: str = "RS256", **changes: Any) -> str:
+    claims = {
+        "sub": "alice", "iat": NOW - 100, "exp": NOW + 3600, "aud": "kafka", "iss": "https://issuer.example", **changes,
+    }  # fmt: skip
+    claims = {name: value for name, value in claims.items() if value != "left out"}
+    return jwt.encode({"alg": algorithm, "kid": key.kid}, claims, key, algorithms=[algorithm])
+
+
+def message(token: str, header: str = "n,,", scheme: str = "Bearer", more: str = "") -> bytes:
+    return f"{header}\x01auth={scheme} {token}\x01{more}\x01".encode()
+
+
+COMMON = [
+    b"",
+    b"\x01",
+    b"\xff\xfe",
+    message("a.b.c"),
+    message("no-token"),
+    message("a token"),
+    message("x", header="y,,"),
+    message("x", scheme="Basic"),
+    message("x", more="auth=y\x01"),
+    b"n,,\x01other=Bearer x\x01\x01",
+]
+
+UNSECURED = [
+    *COMMON,
+    *map(
+        message,
+        [
+            unsecured(),
+            unsecured(exp=NOW - 1),
+            unsecured(exp="left out"),
+            unsecured(exp="soon"),
+            unsecured(iat=NOW + 1000),
+            unsecured(iat="left out"),
+            unsecured(iat=NOW + 3600),
+            unsecured(sub=""),
+            unsecured(sub=7),
+            unsecured(sub=None),
+            unsecured(sub="left out"),
+            unsecured(scope=["write", "read"]),
+            unsecured(scope="write"),
+            unsecured(scope="left out"),
+            unsecured(signature="c2ln"),
+            unsecured({"alg": "RS256"}),
+            unsecured({"typ": "JWT"}),
+            signed(),
+        ],
+    ),
+    message(unsecured(), header="n,a=alice,"),
+    message(unsecured(), header="n,a=bob,"),
+    message(unsecured(), scheme="bearer", more="traceId=1 2\x01"),
+    message(unsecured(), more="trace_id=1\x01"),
+]
+
+SIGNED = [
+    *COMMON,
+    *map(
+        message,
+        [
+            signed(),
+            signed(algorithm="PS384"),
+            signed(aud=["other", "kafka"]),
+            signed(aud="other"),
+            signed(aud="left out"),
+            signed(iss="other"),
+            signed(iss="left out"),
+            signed(exp=NOW - 1000),
+            signed(exp="left out"),
+            signed(iat="left out"),
+            signed(iat=NOW + 4000),
+            signed(iat=NOW + 1000),
+            signed(nbf=NOW + 1000),
+            signed(sub="left out"),
+            signed(sub=" "),
+            signed(sub=7),
+            signed(scope=["a", "a"]),
+            signed(scope="a b"),
+            signed(STRANGER),
+            signed() + "x",
+            unsecured(),
+        ],
+    ),
+    message(signed(), header="n,a=bob,"),
+]
+
+
+@pytest.mark.parametrize(("listener", "messages"), [("SASL", UNSECURED), ("SIGNED", SIGNED)])
+def test_oauthbearer_is_apache_kafkas(brokers: Brokers, listener: str, messages: list[bytes]) -> None:
+    def answers(port: int, sent: bytes) -> list[Any]:
+        client = Client(("127.0.0.1", port)).handshake("OAUTHBEARER")
+        first = client.token(sent)
+        if isinstance(first, str):
+            return [first]
+        first["SessionLifetimeMs"] = round(first["SessionLifetimeMs"] / 60_000)
+        return [first] if not first["AuthBytes"] else [first, client.token(b"\x01"), client.receive(10)]
+
+    differing = []
+    for sent in messages:
+        theirs, ours = (answers(ports[listener], sent) for ports in brokers)
+        if theirs != ours:
+            differing.append((sent, theirs, ours))
+    assert not differing
