@@ -165,7 +165,7 @@ class SaslGate:
         if found is None:
             response.error_code = UnsupportedSaslMechanism.code
             pieces = response.encode_frame(correlation_id, version)
-            return self._failed(f"the mechanism {request.mechanism!r} is not enabled", pieces)
+            return self._failed(f"the mechanism {request.mechanism[:50]!r} is not enabled", pieces)
         if self._is_in:
             self._exchange = found.mechanism.begin(self._now()) if request.mechanism == self._mechanism else None
         else:

@@ -6,7 +6,7 @@ Knows nothing of processes and signals. Whoever runs a server owns the event loo
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from random import Random
+from random import Random, SystemRandom
 
 from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import Promise
@@ -52,7 +52,7 @@ class Server:
         self._promise = promise(config["barnabas.compatible.with"])
         self._files = files or DiskFiles()
         self._clock = clock or SystemClock()
-        self._random = random or Random()
+        self._random = random or SystemRandom()  # nonces and ids that nobody guesses
         self._services = Services()
         self.listeners: list[Listener] = []
         self.broker: Broker

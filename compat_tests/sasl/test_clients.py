@@ -1,0 +1,226 @@
+"""Every client over SASL, on a plain connection and over TLS: it writes in a transaction, and a group reads.
+
+Only the right user may: the broker has an authorizer, which lets nobody else do anything.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import trustme
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.helpers import create_ssl_context
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
+
+from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, free_port, jars, run_java
+from compat_tests.running import BarnabasProcess
+from tests.security.tls.stores import chain_pem, key_pem
+
+MODULES = "org.apache.kafka.common.security"
+PROGRAM = Path(__file__).parent.parent / "tls" / "java" / "Secured.java"
+MECHANISMS = {"PLAIN": "plain.PlainLoginModule"} | dict.fromkeys(
+    ("SCRAM-SHA-256", "SCRAM-SHA-512"), "scram.ScramLoginModule"
+)
+PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
+USER, PASSWORD, WRONG = "alice", "alice-secret", "not-hers"
+COUNT = 20
+VALUES = [b"%d" % number for number in range(COUNT)]
+
+
+class Way(NamedTuple):
+    """How a client logs in."""
+
+    bootstrap: str
+    protocol: str
+    mechanism: str
+    authority: str
+    password: str = PASSWORD
+
+    @property
+    def topic(self) -> str:
+        return f"{self.protocol}-{self.mechanism}"
+
+
+class Secured(NamedTuple):
+    ports: dict[str, int]
+    authority: str
+
+    def way(self, protocol: str, mechanism: str, password: str = PASSWORD) -> Way:
+        return Way(f"127.0.0.1:{self.ports[protocol]}", protocol, mechanism, self.authority, password)
+
+
+def settings(home: Path, ports: dict[str, int]) -> dict[str, str]:
+    told = {
+        "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items()),
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.name.sasl_ssl.ssl.keystore.type": "PEM",
+        "listener.name.sasl_ssl.ssl.keystore.location": str(home / "server.pem"),
+        "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": f"User:ANONYMOUS;User:{USER}",
+    }
+    for protocol in PROTOCOLS:
+        for mechanism, module in MECHANISMS.items():
+            name = f"listener.name.{protocol.lower()}.{mechanism.lower()}.sasl.jaas.config"
+            users = f' user_{USER}="{PASSWORD}" user_bob="{PASSWORD}"' if mechanism == "PLAIN" else ""
+            told[name] = f"{MODULES}.{module} required{users};"
+    return told
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    home = tmp_path_factory.mktemp("sasl")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(home / "authority.pem")
+    server = authority.issue_cert("127.0.0.1")
+    (home / "server.pem").write_text(key_pem(server) + chain_pem(server))
+    ports = {name: free_port() for name in ("PLAINTEXT", *PROTOCOLS)}
+    broker = BarnabasProcess(home / "broker", settings(home, ports))
+    broker.start()
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+            upsertion = UserScramCredentialUpsertion(USER, mechanism, PASSWORD)
+            assert admin.alter_user_scram_credentials([upsertion]) == {USER: None}
+        admin.close()
+        yield Secured(ports, str(home / "authority.pem"))
+        assert not broker.complaints()
+        for secret in (PASSWORD, WRONG):
+            assert secret not in broker.output.read_text()
+    finally:
+        broker.kill()
+
+
+def of_kafka_python(way: Way, user: str = USER) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": way.bootstrap,
+        "security_protocol": way.protocol,
+        "sasl_mechanism": way.mechanism,
+        "sasl_plain_username": user,
+        "sasl_plain_password": way.password,
+        "ssl_cafile": way.authority,
+    }
+
+
+def of_librdkafka(way: Way, user: str = USER) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": way.bootstrap,
+        "security.protocol": way.protocol,
+        "sasl.mechanism": way.mechanism,
+        "sasl.username": user,
+        "sasl.password": way.password,
+        "ssl.ca.location": way.authority,
+    }
+
+
+def with_kafka_python(way: Way, topic: str) -> list[bytes]:
+    producer = KafkaProducer(**of_kafka_python(way), transactional_id=topic)
+    producer.init_transactions()
+    producer.begin_transaction()
+    for value in VALUES:
+        producer.send(topic, value)
+    producer.commit_transaction()
+    producer.close()
+    reading = {"group_id": topic, "auto_offset_reset": "earliest", "consumer_timeout_ms": 30_000}
+    consumer = KafkaConsumer(topic, **of_kafka_python(way), **reading)
+    read = [record.value for _, record in zip(VALUES, consumer, strict=False)]
+    consumer.commit()
+    consumer.close()
+    return read
+
+
+def with_confluent_kafka(way: Way, topic: str) -> list[bytes]:
+    producer = Producer({**of_librdkafka(way), "transactional.id": topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for value in VALUES:
+        producer.produce(topic, value)
+    producer.commit_transaction(30)
+    consumer = Consumer({**of_librdkafka(way), "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    read: list[bytes] = []
+    deadline = time.monotonic() + 30
+    while len(read) < COUNT and time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and not message.error():
+            read.append(message.value() or b"")
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    return read
+
+
+def with_aiokafka(way: Way, topic: str) -> list[bytes]:
+    async def run() -> list[bytes]:
+        told = of_kafka_python(way)
+        told["ssl_context"] = create_ssl_context(cafile=told.pop("ssl_cafile"))
+        async with AIOKafkaProducer(**told, transactional_id=topic) as producer, producer.transaction():
+            for value in VALUES:
+                await producer.send(topic, value)
+        consumer = AIOKafkaConsumer(topic, **told, group_id=topic, auto_offset_reset="earliest")
+        async with consumer, asyncio.timeout(30):
+            read = [(await consumer.getone()).value for _ in VALUES]
+            await consumer.commit()
+            return read
+
+    return asyncio.run(run())
+
+
+Client = Callable[[Way, str], list[bytes]]
+CLIENTS: list[Client] = [with_kafka_python, with_confluent_kafka, with_aiokafka]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.__name__)
+def test_python(secured: Secured, client: Client, mechanism: str, protocol: str) -> None:
+    way = secured.way(protocol, mechanism)
+    assert client(way, f"{client.__name__}-{way.topic}") == VALUES
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_wrong_password(secured: Secured, mechanism: str) -> None:
+    way = secured.way("SASL_PLAINTEXT", mechanism, WRONG)
+    errors: list[str] = []
+    producer = Producer({**of_librdkafka(way), "error_cb": lambda error: errors.append(error.str())})
+    with pytest.raises(KafkaException):
+        producer.list_topics(timeout=3)
+    producer.poll(1)
+    assert any("invalid credentials" in each or "Invalid username or password" in each for each in errors), errors
+
+
+def test_a_user_without_rights(secured: Secured) -> None:
+    admin = AdminClient(of_librdkafka(secured.way("SASL_PLAINTEXT", "PLAIN"), "bob"))
+    assert admin.list_topics(timeout=30).topics == {}
+    admin = AdminClient(of_librdkafka(secured.way("SASL_PLAINTEXT", "PLAIN")))
+    assert admin.list_topics(timeout=30).brokers
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol", "mechanism"),
+    [
+        (CURRENT, "SASL_PLAINTEXT", "PLAIN"),
+        (CURRENT, "SASL_SSL", "SCRAM-SHA-512"),
+        (PREVIOUS, "SASL_PLAINTEXT", "SCRAM-SHA-256"),
+    ],
+)
+def test_java(secured: Secured, tmp_path: Path, version: str, protocol: str, mechanism: str) -> None:
+    try:
+        jars(version)
+    except KafkaUnavailable as missing:
+        pytest.skip(str(missing))
+    way = secured.way(protocol, mechanism)
+    jaas = f'{MODULES}.{MECHANISMS[mechanism]} required username="{USER}" password="{PASSWORD}";'
+    file = tmp_path / "client.properties"
+    file.write_text(
+        f"bootstrap.servers={way.bootstrap}\nsecurity.protocol={protocol}\nsasl.mechanism={mechanism}\n"
+        f"sasl.jaas.config={jaas}\nssl.truststore.type=PEM\nssl.truststore.location={way.authority}\n"
+    )
+    done = run_java(version, str(PROGRAM), str(file), f"java-{version}-{way.topic}", str(COUNT), "10", timeout=110)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    assert done.stdout.split() == [str(COUNT)]
