@@ -59,7 +59,7 @@ def test_a_wrong_password_is_told(secured: Secured, run: Run) -> None:
     [
         ({"sasl.jaas.config": ""}, "sasl.jaas.config is missing"),
         ({"sasl.mechanism": "SCRAM"}, "sasl.mechanism is 'SCRAM', but must be one of PLAIN, SCRAM-SHA-256"),
-        ({"sasl.jaas.config": 'Module required password="wrong";'}, "must give a user and a password"),
+        ({"sasl.jaas.config": 'Module required password="wrong";'}, "must give user and password"),
         ({"security.protocol": "SASL_SSL", "ssl.truststore.location": "/no/such.pem"}, "/no/such.pem"),
     ],
 )
