@@ -1,6 +1,7 @@
 // franz-go against a broker: go run . BOOTSTRAP TOPIC writes, reads in a group of two, administers, brings records from
 // topic to topic in transactions, and prints what it saw as one object of JSON. With BOOTSTRAP SOURCE TARGET GROUP ID it is
-// a pipeline that does nothing but that; with BOOTSTRAP TOPIC newer it tries groups of the newer kinds.
+// a pipeline that does nothing but that; with BOOTSTRAP TOPIC newer it tries groups of the newer kinds; with secured
+// SETTINGS TOPIC COUNT it connects as a file of JSON says.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -123,6 +125,12 @@ func read(ctx context.Context, admin *kadm.Client, topic, group string, found *s
 func main() {
 	if len(os.Args) == 6 {
 		pipeline(context.Background(), os.Args[2], os.Args[3], os.Args[4], os.Args[5])
+	}
+	if len(os.Args) == 5 {
+		count, err := strconv.Atoi(os.Args[4])
+		must(err)
+		secured(os.Args[2], os.Args[3], count)
+		return
 	}
 	if len(os.Args) == 4 {
 		newerGroups(os.Args[2])

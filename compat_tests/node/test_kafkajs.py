@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,33 +9,14 @@ from typing import Any
 
 import pytest
 
-RELEASE = "2.2.4"
+from compat_tests.node.installed import installed
+
 HERE = Path(__file__).parent
-
-
-def cache() -> Path:
-    named = os.environ.get("BARNABAS_COMPAT_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "barnabas-compat"
 
 
 @pytest.fixture(scope="session")
 def modules() -> Path:
-    """The folder that kafkajs was installed into, by npm, the first time."""
-    npm, home = shutil.which("npm"), cache() / f"kafkajs-{RELEASE}"
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
-    if not (home / "complete").exists():
-        if npm is None:
-            pytest.skip("npm is not installed")
-        home.mkdir(parents=True, exist_ok=True)
-        options = ["--prefix", str(home), "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]
-        installed = subprocess.run(
-            [npm, "install", *options, f"kafkajs@{RELEASE}"], capture_output=True, text=True, timeout=300, check=False
-        )
-        if installed.returncode:
-            pytest.skip(f"npm could not fetch kafkajs: {installed.stderr.strip()[-300:]}")
-        (home / "complete").touch()
-    return home / "node_modules"
+    return installed()
 
 
 @pytest.fixture

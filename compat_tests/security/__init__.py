@@ -1,0 +1,1 @@
+"""Clients and tools that nobody here wrote, over TLS and SASL."""

@@ -1,0 +1,5 @@
+"""The broker of these tests."""
+
+from .secured import secured
+
+__all__ = ["secured"]
