@@ -140,6 +140,12 @@ def test_how_to_use_groups_of_the_newer_kinds(own_broker: Callable[..., Running]
                 reader.type(command, printed)
 
 
+def test_how_to_make_requests_go_wrong(tmp_path: Path) -> None:
+    page = "\n\n".join(body for _, body in blocks("docs/how-to/faults.md"))
+    (tmp_path / "test_page.py").write_text(page)
+    run_program(page, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py")
+
+
 def test_how_to_use_it_in_tests(tmp_path: Path) -> None:
     pages = [body for kind, body in blocks("docs/how-to/use-in-tests.md") if kind == "python"]
     tests = [body for body in pages if "def test_" in body]

@@ -7,7 +7,7 @@ from typing import Any
 
 from barnabas.api_handlers.error_responses import ERROR_CODES, derived, has_error, shaped
 from barnabas.errors import KafkaError
-from barnabas.faults.subjects import fields_of
+from barnabas.faults.subjects import TOPIC_ARRAYS, TopicName, Wanted, fields_of, partition_of, topic_of
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct, Versions
 
@@ -56,6 +56,33 @@ def mark(response: Struct, error: KafkaError, version: int) -> bool:
             for each in getattr(response, field.name) or ():
                 marked = mark(each, error, version) or marked
     return marked
+
+
+def mark_entries(
+    structure: Struct,
+    wanted: Wanted,
+    error: KafkaError,
+    version: int,
+    topic_name: TopicName,
+    *,
+    whole_topics: bool,
+    topic: str | None = None,
+) -> None:
+    """Sets the error codes of those topics and partitions that are wanted.
+
+    :param whole_topics: whether a topic's own error code says it, where it has one
+    """
+    for field in structure.wire_fields():
+        if not field.is_array or not isinstance(field.kind, type) or version not in field.versions:
+            continue
+        has_code = any(each.name in ERROR_CODES and version in each.versions for each in field.kind.wire_fields())
+        for each in getattr(structure, field.name) or ():
+            own = topic_of(each, topic_name, is_topic=field.name in TOPIC_ARRAYS) or topic
+            partition = partition_of(each)
+            if own is None or (partition is None and not (has_code and whole_topics)):
+                mark_entries(each, wanted, error, version, topic_name, whole_topics=whole_topics, topic=own)
+            elif wanted(own, partition):
+                mark(each, error, version)
 
 
 def merged(response: Any, other: Any) -> None:

@@ -28,7 +28,7 @@ class Scenario:
         return sum(rule.hits for rule in self.rules)
 
     def wait_for_hits(self, hits: int = 1, timeout: float = 10.0) -> None:
-        """Waits for its first rule (:meth:`Rule.wait_for_hits`)."""
+        """Waits for the first of its rules (:meth:`Rule.wait_for_hits`)."""
         self.rules[0].wait_for_hits(hits, timeout)
 
     def lift(self) -> None:
@@ -48,7 +48,7 @@ class Scenario:
 def leader_moves(faults: Adding, topic: str, *, requests: int = 1) -> Scenario:
     """The leader of a topic's partitions moves while a batch is on its way, and is unknown for one Metadata request."""
     refused = faults.add(api="Produce", topic=topic, first=requests, error="NOT_LEADER_OR_FOLLOWER")
-    unknown = faults.add(api="Metadata", topic=topic, first=1, error="LEADER_NOT_AVAILABLE")
+    unknown = faults.add(api="Metadata", topic=topic, first=1, error="LEADER_NOT_AVAILABLE", handled=True)
     return Scenario(refused, unknown)
 
 
@@ -60,8 +60,10 @@ def coordinator_moves(faults: Adding, group: str) -> Scenario:
 
 
 def producer_fenced(faults: Adding, transactional_id: str) -> Scenario:
-    """Another producer with the same transactional id has begun: this one may not end its transaction."""
-    return Scenario(faults.add(api="EndTxn", transactional_id=transactional_id, error="PRODUCER_FENCED"))
+    """Another producer with the same transactional id has begun: this one may not end its transaction (KIP-588)."""
+    older = faults.add(api="EndTxn", versions="0-1", transactional_id=transactional_id, error="INVALID_PRODUCER_EPOCH")
+    newer = faults.add(api="EndTxn", versions="2+", transactional_id=transactional_id, error="PRODUCER_FENCED")
+    return Scenario(newer, older)
 
 
 def disk_full(faults: Adding, topic: str) -> Scenario:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from barnabas.api_handlers.registry import APIS
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.errors import CloseConnection, KafkaError, MalformedMessage
-from barnabas.faults.placing import entries_answer, error_answer, mark, merged
+from barnabas.faults.placing import entries_answer, error_answer, mark, mark_entries, merged
 from barnabas.faults.rules import Call, Rule, Rules, edited
 from barnabas.faults.seen import Seen, SeenRequest
 from barnabas.faults.subjects import TopicName, selected, subjects_of
@@ -105,7 +105,7 @@ class FaultyResponder:
             return self.inner.respond(frame)
         if any(rule.action.cut == "before" for rule in fired):
             raise CloseConnection("a fault: cut before the request is handled")
-        return Exchange(self, call, bytes(frame), fired, seen)
+        return Exchange(self, call, bytearray(frame), fired, seen)
 
     def encode(self, response: Any) -> "list[Buffer] | Throttled":
         if isinstance(response, Given):
@@ -162,12 +162,12 @@ class Exchange:
     """One request with faults, from its arrival to its answer."""
 
     def __init__(
-        self, responder: FaultyResponder, call: Call, frame: bytes, fired: list[Rule], seen: SeenRequest | None
+        self, responder: FaultyResponder, call: Call, frame: bytearray, fired: list[Rule], seen: SeenRequest | None
     ) -> None:
         self._responder = responder
         self._watch = responder.watch
         self._call = call
-        self._frame = frame
+        self._frame = frame  # a copy that can be written to: appended batches get their offsets in place
         self._fired = fired
         self._seen = seen
         self._deliver: Callable[[Any], object] = lambda outcome: None
@@ -177,6 +177,7 @@ class Exchange:
         self._body = read_request_header(memoryview(frame))[1]
         self._failing = next((rule for rule in fired if rule.error is not None), None)
         self._failed: Response | None = None  #: what the rule says about those of the request that fail
+        self._merges = False  #: whether the handler answers the rest of it
         self._marks = False  #: whether the error is put into what the handler answers
 
     def then(self, deliver: Callable[[Any], object]) -> None:
@@ -232,7 +233,7 @@ class Exchange:
     def _correlation_id(self) -> int:
         return int(CORRELATION_ID.unpack_from(self._frame, 4)[0])
 
-    def _left(self) -> bytes | None:
+    def _left(self) -> bytearray | None:
         """Returns the request without what fails; None if nothing is left of it."""
         rule, version, request = self._failing, self._call.version, self._call.request
         if rule is None or rule.error is None:
@@ -250,6 +251,7 @@ class Exchange:
         left = selected(request, lambda *each: not names(*each), topic_name)
         if not subjects_of(left, topic_name).topics:
             return None
+        self._merges = True
         return self._frame[: self._body] + cast(Request, left).encode(version=version)
 
     def _with_error(self, response: Response) -> None:
@@ -260,10 +262,8 @@ class Exchange:
         if not rule.is_about_entries:
             mark(response, error, self._call.version)
             return
-        part = selected(response, rule.names, self._watch.topic_name)  # its entries are the response's own
-        for topic in part.wire_fields():
-            for each in getattr(part, topic.name) if topic.is_array else ():
-                mark(each, error, self._call.version)
+        whole_topics = rule.match.partition is None
+        mark_entries(response, rule.names, error, self._call.version, self._watch.topic_name, whole_topics=whole_topics)
 
     # ------------------------------------------------------------ the answer
 
@@ -286,11 +286,11 @@ class Exchange:
             if rule.action.edit or rule.action.throttle_ms is not None or rule.action.leader is not None
             or rule.action.coordinator is not None
         ]  # fmt: skip
-        if changes or self._marks or self._failed is not None or self._seen is not None:
+        if changes or self._marks or self._merges or self._seen is not None:
             response = kind.decode(answer, version=version, at=at)
             if self._marks:
                 self._with_error(response)
-            elif self._failed is not None and self._failing is not None and self._failing.is_about_entries:
+            elif self._merges:
                 merged(response, self._failed)
             for rule in changes:
                 edited(rule, response)
@@ -299,7 +299,7 @@ class Exchange:
                 self._seen.answer = response
         for rule in self._fired:
             if rule.action.stale:
-                body = self._watch.stale(rule, version, self._frame[self._body :], answer[8:])
+                body = self._watch.stale(rule, version, bytes(self._frame[self._body :]), answer[8:])
                 answer = (len(body) + 4).to_bytes(4) + answer[4:8] + body
             if rule.action.correlation_id is not None:
                 wrong = (self._correlation_id + rule.action.correlation_id) & 0x7FFFFFFF

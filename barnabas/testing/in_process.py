@@ -191,6 +191,10 @@ class Broker:
             self._faults = Faults(self._server, self._call, SystemClock(), self._loop, Random(0))
         return self._faults
 
+    def fault_report(self) -> str:
+        """Returns which faults there were since the last reset, a line each. Imports nothing if there was no rule."""
+        return "" if self._faults is None else self._faults.report()
+
     def record_requests(self) -> None:
         """Records requests from now on, the last 10000 of them, for :meth:`requests`."""
         self.faults.record()

@@ -4,7 +4,7 @@ Knows nothing of the broker until a test uses it. pytest loads the plugin in eve
 imports nothing but pytest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -49,3 +49,13 @@ def kafka_broker(kafka_broker_session: "Broker") -> "Broker":
     """A running broker without topics and groups; its address is ``kafka_broker.bootstrap_servers``."""
     kafka_broker_session.reset()
     return kafka_broker_session
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """Adds to a failed test which faults the broker has had in it."""
+    made = yield
+    report = made.get_result()
+    broker = getattr(item, "funcargs", {}).get("kafka_broker")
+    if report.failed and broker is not None and (faults := broker.fault_report()):
+        report.sections.append(("Faults of kafka_broker", faults))

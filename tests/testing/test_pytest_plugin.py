@@ -69,3 +69,24 @@ def test_it_imports_nothing_until_it_is_asked():
         "assert 'asyncio' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_failed_test_tells_which_faults_there_were(pytester):
+    pytester.makepyfile(
+        TESTS
+        + """
+def test_three(kafka_broker):
+    kafka_broker.faults.add(api="Produce", first=1, delay=0.001)
+    produce(kafka_broker)
+    assert kafka_broker.records("t") == []
+
+def test_four(kafka_broker):
+    assert kafka_broker.fault_report() != ""
+"""
+    )
+    result = pytester.runpytest_subprocess("-p", "no:randomly")
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        ["*Faults of kafka_broker*", "*Produce *hit 1 of the rule [[]api=Produce first=1 delay=*"]
+    )
+    assert str(result.stdout).count("Faults of kafka_broker") == 1
