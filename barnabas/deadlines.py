@@ -137,7 +137,7 @@ class Deadlines:
                     deadline.at = NEVER
                     deadline.callback(*deadline.args)
         finally:
-            # A callback that fails is a bug of ours, and no reason to drop the others.
+            # A callback that fails has a bug; the others must still run.
             while self._due:
                 deadline = self._due.popleft()
                 if deadline.is_set and deadline.queued_at == NEVER:

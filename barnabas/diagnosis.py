@@ -73,7 +73,7 @@ def diagnose(
         return "; ".join(dict.fromkeys(filter(None, problems)))
     try:
         brokers = list(advertised())
-    except Exception as error:  # whatever the client raises: the reason is in its text
+    except Exception as error:  # of any client: its text has the reason
         return (
             f"{answering[0]} is a Kafka broker, but refuses this client ({error}). Look at the client's "
             "security.protocol, sasl.mechanism and credentials, and at the protocol of that listener"

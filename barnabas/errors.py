@@ -2,7 +2,7 @@
 
 Knows nothing of who raises or answers them. Codes, names, texts and which errors are retriable are those of Apache
 Kafka's ``org.apache.kafka.common.protocol.Errors``: programs look at the texts, so an error's docstring is what a
-response says when whoever raised the error gave no text of his own.
+response says when the error was raised without a text.
 """
 
 from collections.abc import Sequence

@@ -112,7 +112,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
     def transaction_ended(self, index: int, producer_id: int, is_commit: bool) -> None:
         """Applies a marker that was just appended to that partition, once it is safe.
 
-        It ends the producer's transaction whatever its epoch: the log refuses markers of older epochs (KIP-890).
+        It ends the producer's transaction with any epoch: the log refuses markers of older epochs (KIP-890).
         """
         self.when_safe(index, lambda shard: shard.replay_end_marker(producer_id, is_commit))
 

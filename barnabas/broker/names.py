@@ -36,5 +36,5 @@ class Names:
         self._background.run(work, lambda error: done(found))
 
     def close(self) -> None:
-        """Returns when what was asked for is looked up."""
+        """Returns when all requested names are looked up."""
         self._background.close()

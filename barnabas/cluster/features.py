@@ -91,15 +91,15 @@ def loses_metadata(current: int, lower: int) -> bool:
 # ---------------------------------------------------------------- what a cluster starts with
 
 
-def first_levels(asked: Mapping[str, int]) -> dict[str, int]:
+def first_levels(given: Mapping[str, int]) -> dict[str, int]:
     """Returns the levels above 0 of a new cluster: the requested ones, and the defaults of its ``metadata.version``.
 
     :raises ConfigError: there is no such feature or level, or one rests on another that is not there
     """
-    for name, level in asked.items():
+    for name, level in given.items():
         check_level(name, level)
-    metadata_version = asked.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
-    wanted = {**default_levels(metadata_version), **asked}
+    metadata_version = given.get(METADATA_VERSION, FEATURES[METADATA_VERSION].last)
+    wanted = {**default_levels(metadata_version), **given}
     levels = {name: wanted[name] for name in FEATURES if wanted[name]}
     for name, level in levels.items():
         if reason := missing_need(name, level, metadata_version):

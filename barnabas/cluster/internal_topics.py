@@ -59,4 +59,4 @@ def log_single_node_defaults(config: BrokerConfig) -> None:
     """Logs which configs have other defaults than Kafka's because the cluster is one node."""
     changed = [name for name in SINGLE_NODE if not config.is_set(name)]
     if config.single_node and changed:
-        logger.info("The cluster is one node. Where nobody sets them, these configs are 1: %s", ", ".join(changed))
+        logger.info("The cluster has one node, so the default of these configs is 1: %s", ", ".join(changed))

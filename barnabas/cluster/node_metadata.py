@@ -66,7 +66,7 @@ class NodeMetadata:
         """Loads the log and takes the lead; an empty log becomes that of a new cluster.
 
         :raises MetadataLogError: the log cannot be read, others have a vote, or its features are at levels that this
-            node does not know or was not asked for. Nothing has been appended then.
+            node does not know, or that differs from `features`. Nothing has been appended then.
         """
         self.quorum.load()
         levels = self.loader.image.features
@@ -78,7 +78,7 @@ class NodeMetadata:
         self.quorum.elect()
 
     def _check_levels(self, levels: Mapping[str, int]) -> None:
-        """Refuses to serve at levels that this node does not know, or that were not asked for.
+        """Refuses to serve at levels that this node does not know, or that differ from the given ones.
 
         Only ``kraft.version`` is raised after the bootstrap, before the first broker registers: until then it may be
         below the wanted level.
@@ -90,7 +90,7 @@ class NodeMetadata:
             is_to_come = name == KRAFT_VERSION and found < level and not self.loader.image.brokers
             if found != level and not is_to_come:
                 raise MetadataLogError(
-                    f"{self._metadata_log.directory}: {name} is at level {found}, and {level} was asked for; --feature "
+                    f"{self._metadata_log.directory}: {name} is at level {found}, not {level}; --feature "
                     "is for the first start, `barnabas features upgrade` for an existing cluster"
                 )
 

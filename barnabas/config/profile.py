@@ -51,7 +51,7 @@ def notices(properties: Mapping[str, str], values: Settings) -> Iterator[str]:
     """Yields one sentence for each property without effect, in the order given."""
     for item in properties.get("listeners", "").split(","):
         if item.partition("://")[0].strip().upper() in map(str.upper, values["controller.listener.names"]):
-            yield f"{item.strip()} is not listened on: the controller is in this process, and nobody else asks it"
+            yield f"{item.strip()} is ignored: the controller is in this process, and has no listener"
     for name in properties:
         config = BROKER.get(name)
         if config is None:
@@ -81,4 +81,4 @@ def _unknown(name: str) -> str:
 
     close = get_close_matches(name, BROKER, n=1, cutoff=0.8)
     meant = f"; did you mean {close[0]}?" if close else ""
-    return f"{name} is not a config of Apache Kafka 4.3 and counts for nothing{meant}"
+    return f"{name} is not a config of Apache Kafka 4.3, and has no effect{meant}"

@@ -1,6 +1,6 @@
 """The runtime of one coordinator: which shards are on this node, and which of them serves a key.
 
-Knows nothing of what a coordinator does, nor of metadata: whoever follows that tells it of elections and resignations.
+Knows nothing of what a coordinator does, nor of metadata: the caller follows it, and elects and resigns shards.
 Model: Apache Kafka's ``CoordinatorRuntime``.
 """
 
@@ -134,7 +134,7 @@ class CoordinatorRuntime(Generic[S]):
         self._schedule()
 
     def resign(self, index: int) -> None:
-        """Gives a shard up: whoever waits in it is answered NOT_COORDINATOR, and its state is dropped."""
+        """Resigns a shard: answers NOT_COORDINATOR to waiting requests, and drops the state."""
         context = self._contexts.pop(index, None)
         if context is not None:
             context.close()
@@ -193,7 +193,7 @@ class CoordinatorRuntime(Generic[S]):
                 context.activate()
             except (KafkaError, MalformedMessage) as error:
                 self._fail(context, error)
-            except BaseException:  # a bug of ours, which must not keep the other shards from being loaded
+            except BaseException:  # a bug in one shard must not stop the others from being loaded
                 self._loadings.popleft()
                 context.fail()
                 raise

@@ -64,7 +64,7 @@ class Shard(Protocol):
         """Starts deadlines: the whole log has been replayed. :raises MalformedMessage: a record makes no sense"""
 
     def unloaded(self) -> None:
-        """Drops the state, and answers NOT_COORDINATOR to whoever waits."""
+        """Drops the state, and answers NOT_COORDINATOR to waiting requests."""
 
 
 S = TypeVar("S", bound=Shard)

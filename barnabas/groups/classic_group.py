@@ -52,7 +52,7 @@ PREVIOUS_STATES = {
 
 
 class ClassicGroup:
-    """The members of a group that uses the classic protocol, whatever its protocol type is."""
+    """The members of a group that uses the classic protocol, with any protocol type."""
 
     type = GROUP_TYPE
 
@@ -116,7 +116,7 @@ class ClassicGroup:
     def is_empty(self) -> bool:
         return self.state is State.EMPTY
 
-    def bury(self) -> None:
+    def close(self) -> None:
         """Cancels all deadlines. Members that wait must have got their responses."""
         for member_id in [*self.members, *self.pending_members]:
             self.remove(member_id)

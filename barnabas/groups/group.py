@@ -58,5 +58,5 @@ class Group(Protocol):
     def tombstones(self) -> list[Pair]:
         """Returns the tombstones of all the group's records but its offsets."""
 
-    def bury(self) -> None:
+    def close(self) -> None:
         """Cancels all deadlines of a group that is removed."""

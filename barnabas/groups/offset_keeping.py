@@ -38,7 +38,7 @@ CONSUMER = "consumer"
 SHARE = "share"
 """The type of share groups, which do not commit offsets: their progress is the state of their share partitions."""
 
-Taken = list[tuple[str, int, CommittedOffset]]
+ByPartition = list[tuple[str, int, CommittedOffset]]
 """The offsets of one commit: topic, partition and offset."""
 
 
@@ -59,7 +59,7 @@ class OffsetKeeping:
         self.config = config
         self.offsets = GroupOffsets()
         self._groups: dict[str, Group] = {}
-        self._unsafe: dict[str, list[Taken]] = {}
+        self._unsafe: dict[str, list[ByPartition]] = {}
         """By group, the commits that are in the log and not durable. They are not visible, and are deleted with the
         group."""
         self._clock = clock
@@ -80,7 +80,11 @@ class OffsetKeeping:
     def _delete(self, group: Group, written: Written) -> None:
         """Writes the tombstones of the group and its offsets."""
         group_id = group.group_id
-        unsafe = [(topic, partition) for taken in self._unsafe.get(group_id, ()) for topic, partition, _ in taken]
+        unsafe = [
+            (topic, partition)
+            for committed_offsets in self._unsafe.get(group_id, ())
+            for topic, partition, _ in committed_offsets
+        ]
         positions = list(dict.fromkeys((*self.offsets.positions(group_id), *unsafe)))
 
         def then(error: KafkaError | None) -> None:
@@ -140,25 +144,25 @@ class OffsetKeeping:
         if commit.retention_time_ms != NO_EXPIRY:
             expires_ms = min(now_ms + commit.retention_time_ms, LATEST_EXPIRY)
         errors: list[KafkaError | None] = []
-        taken: Taken = []
-        for asked in commit.offsets:
-            if asked.metadata is not None and _utf16_length(asked.metadata) > self.config.offset_metadata_max_bytes:
+        committed_offsets: ByPartition = []
+        for each in commit.offsets:
+            if each.metadata is not None and _utf16_length(each.metadata) > self.config.offset_metadata_max_bytes:
                 errors.append(OffsetMetadataTooLarge())
                 continue
             errors.append(None)
             committed = CommittedOffset(
-                asked.offset, asked.leader_epoch, asked.metadata or "", now_ms, expires_ms, asked.topic_id
+                each.offset, each.leader_epoch, each.metadata or "", now_ms, expires_ms, each.topic_id
             )
-            taken.append((asked.topic, asked.partition, committed))
-        if not taken:
+            committed_offsets.append((each.topic, each.partition, committed))
+        if not committed_offsets:
             reply(errors)
             return
 
         unsafe = self._unsafe.setdefault(commit.group_id, [])
-        unsafe.append(taken)
+        unsafe.append(committed_offsets)
 
         def written(error: KafkaError | None) -> None:
-            unsafe.remove(taken)
+            unsafe.remove(committed_offsets)
             if self._unsafe.get(commit.group_id) is not unsafe:
                 error = error or NotCoordinator()  # the coordinator has resigned
             elif not unsafe:
@@ -169,18 +173,18 @@ class OffsetKeeping:
                 return
             if commit.group_id not in self._groups:  # the group was deleted during the write
                 self._create(commit.group_id).is_written = True
-            for each in taken:
+            for each in committed_offsets:
                 self._put(commit.group_id, each, commit.producer)
             reply(errors)
 
-        records = [commit_record(commit.group_id, *each) for each in taken]
+        records = [commit_record(commit.group_id, *each) for each in committed_offsets]
         self._write(commit.group_id, records, written, commit.producer)
 
-    def _put(self, group_id: str, taken: tuple[str, int, CommittedOffset], producer: Producer | None) -> None:
+    def _put(self, group_id: str, committed: tuple[str, int, CommittedOffset], producer: Producer | None) -> None:
         if producer is None:
-            self.offsets.put(group_id, *taken)
+            self.offsets.put(group_id, *committed)
         else:
-            self.offsets.put_pending(Transaction(self._index, producer.id), group_id, *taken)
+            self.offsets.put_pending(Transaction(self._index, producer.id), group_id, *committed)
 
     def _committing(self, commit: OffsetCommit) -> Group:
         """Returns the group of a commit. A simple consumer's first commit creates it."""

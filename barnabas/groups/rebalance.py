@@ -37,7 +37,7 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long the first JoinGroup of a new member may wait. The member does not know its id, so it sends no heartbeats."""
 
 MIN_WAIT_MS = 1
-"""The shortest time between two attempts to complete a rebalance, whatever the rebalance timeouts are."""
+"""The shortest time between two attempts to complete a rebalance, independently of the rebalance timeouts."""
 
 Write = Callable[[str, Sequence[Record], Written], None]
 """Appends records of a group to the log as one batch, and calls back when they are durable."""
@@ -180,8 +180,8 @@ class Rebalance:
         member = group.require_member(sync.member_id, sync.group_instance_id)
         if sync.generation_id != group.generation_id:
             raise IllegalGeneration
-        for asked, chosen in ((sync.protocol_type, group.protocol_type), (sync.protocol_name, group.protocol_name)):
-            if asked is not None and chosen is not None and asked != chosen:
+        for requested, chosen in ((sync.protocol_type, group.protocol_type), (sync.protocol_name, group.protocol_name)):
+            if requested is not None and chosen is not None and requested != chosen:
                 raise InconsistentGroupProtocol
         if group.is_empty:
             raise UnknownMemberId
@@ -273,7 +273,7 @@ class Rebalance:
     def _leave(self, group: ClassicGroup, leaver: LeavingMember) -> LeaveResult:
         member_id = leaver.member_id
         if not member_id and leaver.group_instance_id is not None:
-            # An administrator removes the instance, whatever its member id is.
+            # An administrator removes the instance; its member id does not matter.
             member_id = group.static_members.get(leaver.group_instance_id, "")
         if member_id in group.pending_members:
             group.remove(member_id)
@@ -311,7 +311,7 @@ class Rebalance:
         for member in list(group.members.values()):
             self.answer_join(group, member, JoinResult.refused(error))
             self.answer_sync(member, SyncResult.refused(error))
-        group.bury()
+        group.close()
         self.give_answers()
 
     def session(self, group: ClassicGroup, member_id: str) -> Deadline:

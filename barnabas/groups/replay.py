@@ -88,7 +88,7 @@ class Replay:
         former = self._groups.get(key.group)
         if isinstance(former, ClassicGroup):
             del self._groups[key.group]
-            former.bury()
+            former.close()
         if value is None:
             return
         group = ClassicGroup(

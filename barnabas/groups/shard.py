@@ -297,7 +297,7 @@ class GroupShard(OffsetKeeping):
             if isinstance(group, ClassicGroup):
                 self._rebalance.abandon(group, NotCoordinator())
             else:
-                group.bury()
+                group.close()
 
     def _heard_of(self, group: Group, member_id: str) -> None:
         """A commit is as good as a heartbeat of a classic member."""

@@ -173,7 +173,7 @@ class ProducerState:
     def begin_verification(
         self, producer_id: int, producer_epoch: int, sequence: int, now_ms: int, *, bumps_epoch: bool
     ) -> Verification | None:
-        """Adds a verification before the coordinator is asked. Returns None when the transaction is ongoing here.
+        """Adds a verification before the request to the coordinator. Returns None when the transaction is ongoing here.
 
         :param sequence: of the first record to append
         :raises InvalidProducerEpoch: when the producer has been fenced

@@ -1,8 +1,8 @@
-"""A pending verification: the transaction coordinator is being asked whether a producer may write to a partition.
+"""A pending verification: a request to the transaction coordinator, whether a producer may write to a partition.
 
 Knows nothing of the coordinator. The rules are those of Apache Kafka's ``VerificationStateEntry`` (KIP-890). The
 transaction may end between the request to the coordinator and the first batch that is appended on its answer. The
-marker then removes the verification, so that the batch cannot begin a transaction that nobody ends.
+marker then removes the verification, so that the batch cannot begin a transaction that never ends.
 """
 
 

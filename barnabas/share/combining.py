@@ -20,7 +20,7 @@ STEPS_PER_BATCH, MIN_STEPS = 16, 10_000
 overlap each other on purpose take as many steps for each as there are batches."""
 
 
-class Tangled(ValueError):
+class TooManySteps(ValueError):
     """Merging takes too many steps, because too many batches overlap each other."""
 
 
@@ -33,7 +33,7 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
     Where two batches have the same offset, the higher delivery count wins, then the higher state. A batch that ends
     before it begins is ignored.
 
-    :raises Tangled: merging takes too many steps, which never happens with two lists that are free of overlaps
+    :raises TooManySteps: merging takes too many steps, which never happens with two lists that are free of overlaps
 
     >>> combine([StateBatch(0, 9, 0, 1), StateBatch(4, 5, 2, 1), StateBatch(10, 12, 0, 1)], 2)  # doctest: +ELLIPSIS
     (StateBatch(first_offset=2, last_offset=3, ...), StateBatch(first_offset=4, ...), StateBatch(first_offset=6, ...))
@@ -58,7 +58,7 @@ def combine(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBatc
             continue
         steps -= 1
         if steps < 0:
-            raise Tangled
+            raise TooManySteps
         for piece in _merge(before, after) if agree else _split(before, after):
             heappush(left, piece)
         before = heappop(left)

@@ -5,7 +5,7 @@ passes, and written by a callback. Records are acquired for a member under a loc
 releases, rejects or renews them. Everything below the *start offset* is done.
 
 Three rules differ from Apache Kafka, without effect on what a client may rely on. Gaps in a loaded state are batches
-that nobody has read. Records below a new log start offset are archived at once, not when their lock ends. All locks
+that no member has read. Records below a new log start offset are archived at once, not when their lock ends. All locks
 that end at the same moment are written as one change.
 """
 

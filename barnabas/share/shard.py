@@ -18,9 +18,8 @@ from barnabas.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.share import records
-from barnabas.share.combining import Tangled, combine
+from barnabas.share.combining import TooManySteps, combine
 from barnabas.share.config import ShareCoordinatorConfig
-from barnabas.share.kept import Kept
 from barnabas.share.messages import (
     NO_EPOCH,
     UNINITIALIZED,
@@ -31,6 +30,7 @@ from barnabas.share.messages import (
     SharePartitionKey,
     StateBatch,
 )
+from barnabas.share.stored_state import StoredState
 from barnabas.wire.messages.share_records import (
     ShareSnapshotKey,
     ShareSnapshotValue,
@@ -90,7 +90,7 @@ class ShareShard:
         self._append = append
         self._has_partition = has_partition
         self._prune = prune
-        self._kept: dict[SharePartitionKey, Kept] = {}
+        self._states: dict[SharePartitionKey, StoredState] = {}
         self._newest = 0
         """The offset of the newest snapshot or tombstone."""
         self._pruned = 0
@@ -103,15 +103,15 @@ class ShareShard:
 
     def initialize(self, key: SharePartitionKey, state_epoch: int, start_offset: int, reply: Reply) -> None:
         """InitializeShareGroupState: starts a new state of that epoch. A start offset of -1 is not known yet."""
-        kept = self._kept.get(key)
-        refusal = self._refuse(key) or _fence_state(kept, state_epoch) or self._refuse_unknown(key)
+        stored = self._states.get(key)
+        refusal = self._refuse(key) or _fence_state(stored, state_epoch) or self._refuse_unknown(key)
         if refusal is not None:
             reply(refusal)
             return
         now_ms = self._clock.time_ms()
         pair = records.snapshot(
             key,
-            snapshot_epoch=0 if kept is None else kept.snapshot_epoch + 1,
+            snapshot_epoch=0 if stored is None else stored.snapshot_epoch + 1,
             state_epoch=state_epoch,
             leader_epoch=NEW_LEADER_EPOCH,
             start_offset=start_offset,
@@ -124,19 +124,19 @@ class ShareShard:
 
     def read(self, key: SharePartitionKey, leader_epoch: int, reply: Reply) -> None:
         """ReadShareGroupState: replies with the state, and fences leaders of earlier epochs. -1 is not an epoch."""
-        kept = self._kept.get(key)
+        stored = self._states.get(key)
         refusal = self._refuse(key)
-        if kept is None:
+        if stored is None:
             reply(refusal or Outcome(InvalidRequest("Read operation on uninitialized share partition not allowed.")))
             return
-        refusal = refusal or _fence_leader(kept, leader_epoch) or self._refuse_unknown(key)
+        refusal = refusal or _fence_leader(stored, leader_epoch) or self._refuse_unknown(key)
         if refusal is not None:
             reply(refusal)
-        elif leader_epoch in (NO_EPOCH, kept.max_leader_epoch):
-            reply(Outcome(None, state=kept.state))
+        elif leader_epoch in (NO_EPOCH, stored.max_leader_epoch):
+            reply(Outcome(None, state=stored.state))
         else:
-            state = kept.state
-            pair = self._change(key, kept, leader_epoch, state.start_offset, state.delivery_complete_count, ())
+            state = stored.state
+            pair = self._change(key, stored, leader_epoch, state.start_offset, state.delivery_complete_count, ())
             self._commit(key, pair, Outcome(None, state=state._replace(leader_epoch=leader_epoch)), reply)
 
     def write(
@@ -153,15 +153,15 @@ class ShareShard:
 
         The epochs only fence: the state keeps the epoch that it was initialized with, and that of the last read.
         """
-        kept = self._kept.get(key)
+        stored = self._states.get(key)
         refusal = self._refuse(key)
-        if kept is None:
+        if stored is None:
             reply(refusal or Outcome(InvalidRequest("Write operation on uninitialized share partition not allowed.")))
             return
         refusal = (
             refusal
-            or _fence_leader(kept, leader_epoch)
-            or _fence_state(kept, state_epoch)
+            or _fence_leader(stored, leader_epoch)
+            or _fence_state(stored, state_epoch)
             or self._refuse_unknown(key)
             or _refuse_batches(batches)
         )
@@ -169,8 +169,8 @@ class ShareShard:
             reply(refusal)
             return
         try:
-            pair = self._change(key, kept, kept.state.leader_epoch, start_offset, delivery_complete_count, batches)
-        except Tangled:
+            pair = self._change(key, stored, stored.state.leader_epoch, start_offset, delivery_complete_count, batches)
+        except TooManySteps:
             reply(Outcome(InvalidRequest("Too many batches of offsets overlap each other")))
             return
         self._commit(key, pair, Outcome(None), reply)
@@ -180,13 +180,13 @@ class ShareShard:
         refusal = self._refuse(key) or self._refuse_unknown(key)
         if refusal is not None:
             return refusal
-        kept = self._kept.get(key)
-        return Outcome(None, state=UNINITIALIZED if kept is None else kept.state._replace(batches=()))
+        stored = self._states.get(key)
+        return Outcome(None, state=UNINITIALIZED if stored is None else stored.state._replace(batches=()))
 
     def delete(self, key: SharePartitionKey, reply: Reply) -> None:
         """DeleteShareGroupState: deletes the state, if there is one."""
         refusal = self._refuse(key) or self._refuse_unknown(key)
-        if refusal is not None or key not in self._kept:
+        if refusal is not None or key not in self._states:
             reply(refusal or Outcome(None))
         else:
             self._commit(key, records.tombstone(key), Outcome(None), reply)
@@ -204,7 +204,7 @@ class ShareShard:
             return
         try:
             self._apply((decoded, None if value is None else decode_value(decoded, value)), offset)
-        except Tangled as error:
+        except TooManySteps as error:
             raise MalformedMessage(f"the batches at offset {offset} were not written by a share coordinator") from error
 
     def replay_end_marker(self, producer_id: int, is_commit: bool) -> None:
@@ -214,18 +214,18 @@ class ShareShard:
         """Deletes the states of topics that do not exist any more, and begins to keep the log short."""
         if self._unknown_records:
             logger.warning("Ignoring %d records of a version that this broker does not know", self._unknown_records)
-        for key in [key for key in self._kept if not self._has_partition(key.topic_id, key.partition)]:
+        for key in [key for key in self._states if not self._has_partition(key.topic_id, key.partition)]:
             self._forget(key)
         self._deadlines.set(self._pruning, self._prune_after / 1000)
         self._deadlines.set(self._cold, self._cold_after / 1000)
 
     def unloaded(self) -> None:
         """Drops all states."""
-        self._kept.clear()
+        self._states.clear()
 
     def topics_deleted(self, topic_ids: Collection[bytes]) -> None:
         """Deletes the states of these topics."""
-        for key in [key for key in self._kept if key.topic_id in topic_ids]:
+        for key in [key for key in self._states if key.topic_id in topic_ids]:
             self._forget(key)
 
     def _forget(self, key: SharePartitionKey) -> None:
@@ -251,28 +251,28 @@ class ShareShard:
     def _change(
         self,
         key: SharePartitionKey,
-        kept: Kept,
+        stored: StoredState,
         leader_epoch: int,
         start_offset: int,
         delivery_complete_count: int,
         batches: Sequence[StateBatch],
     ) -> records.Pair:
         """Returns the next record: an update, or a snapshot after as many updates as the config allows."""
-        if kept.updates < self._most_updates:
+        if stored.updates < self._most_updates:
             return records.update(
                 key,
-                snapshot_epoch=kept.snapshot_epoch,
+                snapshot_epoch=stored.snapshot_epoch,
                 leader_epoch=leader_epoch,
                 start_offset=start_offset,
                 delivery_complete_count=delivery_complete_count,
                 batches=combine(batches, start_offset),
             )
-        state = kept.state
+        state = stored.state
         start_offset = state.start_offset if start_offset == UNKNOWN_START_OFFSET else start_offset
         now_ms = self._clock.time_ms()
         return records.snapshot(
             key,
-            snapshot_epoch=kept.snapshot_epoch + 1,
+            snapshot_epoch=stored.snapshot_epoch + 1,
             state_epoch=state.state_epoch,
             leader_epoch=leader_epoch,
             start_offset=start_offset,
@@ -297,26 +297,26 @@ class ShareShard:
         record_key, value = pair
         assert isinstance(record_key, ShareSnapshotKey | ShareUpdateKey)
         key = SharePartitionKey(record_key.group_id, record_key.topic_id, record_key.partition)
-        kept = self._kept.get(key)
+        stored = self._states.get(key)
         if isinstance(value, ShareUpdateValue):
-            if kept is None:
-                kept = self._kept[key] = Kept()
-            kept.update(value)
+            if stored is None:
+                stored = self._states[key] = StoredState()
+            stored.update(value)
         elif isinstance(record_key, ShareSnapshotKey):
             self._newest = offset
             if not isinstance(value, ShareSnapshotValue):
-                self._kept.pop(key, None)
+                self._states.pop(key, None)
                 return
-            if kept is None:
-                kept = self._kept[key] = Kept()
-            kept.snapshot(value, offset, self._most_updates)
+            if stored is None:
+                stored = self._states[key] = StoredState()
+            stored.snapshot(value, offset, self._most_updates)
 
     # ------------------------------------------------------------ keeping the log short
 
     def _prune_regularly(self) -> None:
         """Deletes the records that newer snapshots have made redundant (``ShareCoordinatorOffsetsManager``)."""
         self._deadlines.set(self._pruning, self._prune_after / 1000)
-        offset = min((kept.offset for kept in self._kept.values()), default=self._newest)
+        offset = min((stored.offset for stored in self._states.values()), default=self._newest)
         if offset > self._pruned:
             self._pruned = offset
             self._prune(offset)
@@ -328,20 +328,20 @@ class ShareShard:
         """
         self._deadlines.set(self._cold, self._cold_after / 1000)
         now_ms = self._clock.time_ms()
-        if all(kept.created_ms != kept.written_ms for kept in self._kept.values()):
+        if all(stored.created_ms != stored.written_ms for stored in self._states.values()):
             return
-        for key, kept in list(self._kept.items()):
-            if now_ms - kept.written_ms >= self._cold_after:
-                state = kept.state
+        for key, stored in list(self._states.items()):
+            if now_ms - stored.written_ms >= self._cold_after:
+                state = stored.state
                 pair = records.snapshot(
                     key,
-                    snapshot_epoch=kept.snapshot_epoch + 1,
+                    snapshot_epoch=stored.snapshot_epoch + 1,
                     state_epoch=state.state_epoch,
                     leader_epoch=state.leader_epoch,
                     start_offset=state.start_offset,
                     delivery_complete_count=state.delivery_complete_count,
                     batches=state.batches,
-                    created_ms=kept.created_ms,
+                    created_ms=stored.created_ms,
                     written_ms=now_ms,
                 )
                 self._commit(key, pair, Outcome(None), _ignore)
@@ -351,13 +351,13 @@ def _ignore(outcome: Outcome) -> None:
     """The reply to a command of the shard's own."""
 
 
-def _fence_leader(kept: Kept, leader_epoch: int) -> Outcome | None:
-    fenced = leader_epoch != NO_EPOCH and leader_epoch < kept.max_leader_epoch
+def _fence_leader(stored: StoredState, leader_epoch: int) -> Outcome | None:
+    fenced = leader_epoch != NO_EPOCH and leader_epoch < stored.max_leader_epoch
     return Outcome(FencedLeaderEpoch()) if fenced else None
 
 
-def _fence_state(kept: Kept | None, state_epoch: int) -> Outcome | None:
-    fenced = kept is not None and state_epoch != NO_EPOCH and state_epoch < kept.max_state_epoch
+def _fence_state(stored: StoredState | None, state_epoch: int) -> Outcome | None:
+    fenced = stored is not None and state_epoch != NO_EPOCH and state_epoch < stored.max_state_epoch
     return Outcome(FencedStateEpoch()) if fenced else None
 
 

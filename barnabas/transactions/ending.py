@@ -43,7 +43,7 @@ V1: dict[tuple[State, bool], Outcome] = {
     (State.COMPLETE_ABORT, COMMIT): InvalidTxnState,
     (State.COMPLETE_ABORT, ABORT): Verdict.DONE,
 }
-"""The epoch stays the same, so a repeated request cannot be told from a new one: it gets the same answer."""
+"""The epoch stays the same, so a repeated request looks like a new one, and gets the same answer."""
 
 V2: dict[tuple[State, bool], Outcome] = {
     (State.EMPTY, COMMIT): InvalidTxnState,

@@ -1,6 +1,6 @@
 """The commands and results of the transaction coordinator.
 
-Knows nothing of the wire: errors are those of the newest versions, and whoever answers an older request turns them into
+Knows nothing of the wire: errors are those of the newest versions, and handlers convert them for older requests into
 what that version knows.
 """
 
@@ -55,7 +55,7 @@ class ProducerIdentity(NamedTuple):
 
 
 class Overtaken(CloseConnection):
-    """The producer has sent something by a newer connection since: the request is late, and nobody waits for it."""
+    """The producer has sent a request by a newer connection since, so no client waits for the answer to this one."""
 
 
 class InitProducer(NamedTuple):

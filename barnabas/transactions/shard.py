@@ -398,7 +398,7 @@ class TransactionShard:
         )
 
     def unloaded(self) -> None:
-        """Drops all ids, and answers NOT_COORDINATOR to whoever waits for a record of one."""
+        """Drops all ids, and answers NOT_COORDINATOR to requests that wait for a record of one."""
         transactions = list(self._transactions.values())
         self._transactions.clear()
         for transaction in transactions:
@@ -412,7 +412,7 @@ class TransactionShard:
 
 
 def _ended(facts: Facts, client_version: int) -> EndResult:
-    """Returns the id and epoch to go on with. A client of version 0 keeps its epoch, and is not told."""
+    """Returns the id and epoch to go on with. A client of version 0 keeps its epoch, and gets neither."""
     if client_version < EPOCH_RISES:
         return EndResult(None)
     return EndResult(None, facts.producer_id, facts.producer_epoch)

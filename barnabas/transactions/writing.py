@@ -25,7 +25,7 @@ class Writing:
     def __call__(self, error: KafkaError | None) -> None:
         transaction = self._transaction
         if transaction.writing is not self:
-            return  # the shard was unloaded, and whoever waited has been answered
+            return  # the shard was unloaded, which has answered the request
         transaction.writing = transaction.pending = None
         if error is None and self._facts is not None:
             transaction.facts = self._facts

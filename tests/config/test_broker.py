@@ -192,12 +192,12 @@ class TestNotices:
 
     def test_an_unknown_name_is_a_warning_with_a_suggestion(self):
         assert self.said(num_partition="3") == [
-            "num.partition is not a config of Apache Kafka 4.3 and counts for nothing; did you mean num.partitions?"
+            "num.partition is not a config of Apache Kafka 4.3, and has no effect; did you mean num.partitions?"
         ]
 
     def test_a_name_like_no_other_is_a_warning(self):
         assert self.said(zookeeper_connect="localhost:2181") == [
-            "zookeeper.connect is not a config of Apache Kafka 4.3 and counts for nothing"
+            "zookeeper.connect is not a config of Apache Kafka 4.3, and has no effect"
         ]
 
     def test_a_config_without_effect_is_said_so(self):
@@ -214,7 +214,7 @@ class TestNotices:
     def test_a_controllers_listener_is_said_not_to_be_listened_on(self):
         said = self.said(listeners="PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093")
         assert said == [
-            "CONTROLLER://127.0.0.1:9093 is not listened on: the controller is in this process, and nobody else asks it"
+            "CONTROLLER://127.0.0.1:9093 is ignored: the controller is in this process, and has no listener"
         ]
 
     def test_what_is_gone_by_is_no_news(self):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.share.combining import Tangled, add, combine, is_settled
+from barnabas.share.combining import TooManySteps, add, combine, is_settled
 from barnabas.share.messages import StateBatch
 
 
@@ -54,7 +54,7 @@ def test_what_is_added_is_combined(before, added, start_offset):
 
 
 def test_what_is_tangled_is_not_waited_for():
-    with pytest.raises(Tangled):
+    with pytest.raises(TooManySteps):
         combine([StateBatch(0, last, 0, 1000 - last) for last in range(1000)], 0)
 
 

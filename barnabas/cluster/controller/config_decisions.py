@@ -32,7 +32,7 @@ CORDONED = "cordoned.log.dirs"
 KINDS = (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
 """Resource types whose configs are kept."""
 
-Asked = TypeVar("Asked", ConfigChange, tuple[str, str | None])
+Requested = TypeVar("Requested", ConfigChange, tuple[str, str | None])
 Configs = Mapping[str, str]
 
 
@@ -66,8 +66,8 @@ def alter_configs(command: AlterConfigs, image: MetadataImage, around: Surroundi
 
 
 def altered(
-    resources: Sequence[tuple[ConfigResource, Sequence[Asked]]],
-    wanted: Callable[[ConfigResource, Sequence[Asked], Configs], dict[str, str]],
+    resources: Sequence[tuple[ConfigResource, Sequence[Requested]]],
+    wanted: Callable[[ConfigResource, Sequence[Requested], Configs], dict[str, str]],
     image: MetadataImage,
     around: Surroundings,
     *,
@@ -77,18 +77,18 @@ def altered(
     times = Counter(resource for resource, _ in resources)
     records: list[object] = []
     results = []
-    for resource, asked in resources:
+    for resource, requested in resources:
         try:
             if times[resource] > 1:
                 raise InvalidRequest("Each resource must appear at most once.")
             if resource.type not in KINDS:
                 raise InvalidRequest(f"Unknown resource type {resource.type}")
             before = image.configs_of(*resource)
-            after = wanted(resource, asked, before)
+            after = wanted(resource, requested, before)
             check_resource(resource)
             around.rules.check(resource, after)
             if resource.type == BROKER_RESOURCE and image.features.get(ELIGIBLE_LEADER_REPLICAS):
-                check_min_insync_replicas(resource, [each[0] for each in asked], before, after)
+                check_min_insync_replicas(resource, [each[0] for each in requested], before, after)
             if resource.type == BROKER_RESOURCE:
                 check_cordoned(before, after, image)
             if resource.type == TOPIC_RESOURCE and resource.name not in image.topics_by_name:
@@ -101,7 +101,7 @@ def altered(
     return Decision([] if validate_only else records, results)
 
 
-# ---------------------------------------------------------------- what may be asked
+# ---------------------------------------------------------------- checks of the requested changes
 
 
 def check_resource(resource: ConfigResource) -> None:
@@ -131,12 +131,12 @@ def check_values(without_value: Iterable[str]) -> None:
         raise InvalidRequest(f"Null value not supported for : {names}")
 
 
-def check_min_insync_replicas(resource: ConfigResource, asked: Sequence[str], before: Configs, after: Configs) -> None:
+def check_min_insync_replicas(resource: ConfigResource, names: Sequence[str], before: Configs, after: Configs) -> None:
     """Checks that all brokers keep one ``min.insync.replicas`` while eligible leader replicas are tracked (KIP-966).
 
     :raises InvalidConfig: the change would let them differ
     """
-    if resource.name and MIN_INSYNC_REPLICAS in asked:
+    if resource.name and MIN_INSYNC_REPLICAS in names:
         raise InvalidConfig(f"Broker-level {MIN_INSYNC_REPLICAS} cannot be altered while ELR is enabled.")
     if not resource.name and MIN_INSYNC_REPLICAS in before and MIN_INSYNC_REPLICAS not in after:
         raise InvalidConfig(f"Cluster-level {MIN_INSYNC_REPLICAS} cannot be removed while ELR is enabled.")
@@ -177,12 +177,12 @@ def changed(resource: ConfigResource, change: ConfigChange, before: Configs, aro
         raise InvalidConfig(f"Can't {word} to key {change.name} because its type is not LIST.")
     if change.name in before:
         items = listed(before[change.name])
-    asked = listed(change.value or "")
+    given = listed(change.value or "")
     if change.operation == APPEND:
         return ",".join(
-            [*items, *(item for item in dict.fromkeys(asked) if item not in items)] if asked else [*items, ""]
+            [*items, *(item for item in dict.fromkeys(given) if item not in items)] if given else [*items, ""]
         )
-    return ",".join(item for item in items if item not in asked)
+    return ",".join(item for item in items if item not in given)
 
 
 def listed(text: str) -> list[str]:

@@ -92,7 +92,7 @@ class Controller:
             done(None, error)
             return
         except Exception:
-            logger.exception("A bug of ours, met by the command %r", command)
+            logger.exception("Unexpected error in the decision on %r", command)
             done(None, UnknownServerError())
             return
         offset = self._quorum.next_offset - 1
@@ -169,4 +169,4 @@ def _call(done: Done, result: Any, error: KafkaError | None) -> None:
     try:
         done(result, error)
     except Exception:
-        logger.exception("A bug of ours, met by the callback of a command")
+        logger.exception("Unexpected error in the callback of a command")

@@ -49,12 +49,12 @@ def elect_leaders(command: ElectLeaders, image: MetadataImage, around: Surroundi
     if command.election_type not in (PREFERRED, UNCLEAN):
         raise InvalidRequest(f"Unknown election type {command.election_type}")
     everywhere = command.partitions is None
-    asked = command.partitions
-    if asked is None:
-        asked = [(topic.name, list(topic.partitions)) for topic in image.topics_by_name.values()]
+    requested = command.partitions
+    if requested is None:
+        requested = [(topic.name, list(topic.partitions)) for topic in image.topics_by_name.values()]
     records: list[object] = []
     results: PartitionResults = []
-    for name, indexes in asked:
+    for name, indexes in requested:
         of_topic = []
         for index in indexes:
             try:

@@ -261,9 +261,9 @@ class ConsumerGroup:
             return
         if member.classic is not None or is_transactional or epoch > member.epoch:
             raise self._stale(member, epoch)
-        for asked in commit.offsets:
-            topic_id = asked.topic_id if any(asked.topic_id) else self._topic_id_of(asked.topic)
-            since = None if topic_id is None else member.epoch_of(topic_id, asked.partition)
+        for offset in commit.offsets:
+            topic_id = offset.topic_id if any(offset.topic_id) else self._topic_id_of(offset.topic)
+            since = None if topic_id is None else member.epoch_of(topic_id, offset.partition)
             if since is None or epoch < since:
                 raise self._stale(member, epoch)
 
@@ -313,7 +313,7 @@ class ConsumerGroup:
             if deadline is not None:
                 deadline.cancel()
 
-    def bury(self) -> None:
+    def close(self) -> None:
         """Cancels all deadlines."""
         for deadlines in (self.sessions, self.revocations, self.joins, self.syncs):
             for deadline in deadlines.values():

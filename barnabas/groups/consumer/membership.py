@@ -221,8 +221,8 @@ class Membership:
 
     def assignor_of(self, group: ConsumerGroup, former: Member | None = None, member: Member | None = None) -> str:
         """Returns the assignor that most members ask for, if it exists here; the default otherwise."""
-        asked = group.assignor(former, member)
-        return asked if asked in ASSIGNORS else names_of(self.environment.config()["group.consumer.assignors"])[0]
+        name = group.assignor(former, member)
+        return name if name in ASSIGNORS else names_of(self.environment.config()["group.consumer.assignors"])[0]
 
     def reconcile(
         self,

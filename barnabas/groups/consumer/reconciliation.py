@@ -27,7 +27,7 @@ class ReconcileContext(NamedTuple):
     is_subscribed: Callable[[bytes], bool]
     """Returns whether the member subscribes to the topic with that id, and the topic exists."""
     has_subscription_changed: bool = False
-    """The heartbeat changes the subscription: topics without one are revoked at once, whatever the target is."""
+    """The heartbeat changes the subscription: other topics are revoked at once, also those in the target."""
 
 
 def reconcile(member: Member, context: ReconcileContext, owned: Owned) -> Member:

@@ -61,7 +61,7 @@ class Replay:
         if isinstance(group, ConsumerGroup):
             return group
         if group is not None:
-            group.bury()
+            group.close()
         made = self._groups[group_id] = self._new_group(group_id)
         return made
 
@@ -73,7 +73,7 @@ class Replay:
             del self._groups[key.group_id]
             if self.deleted is not None:
                 self.deleted[key.group_id] = gone.epoch
-            gone.bury()
+            gone.close()
 
     def _partition_metadata(
         self, key: ConsumerGroupPartitionMetadataKey, value: ConsumerGroupPartitionMetadataValue | None

@@ -172,7 +172,7 @@ class ClassicMembers:
         self._leaving.expect_heartbeat(group.group_id, member.member_id, member.classic.session_timeout_ms)
 
     def _expect_join(self, group: ConsumerGroup, member: Member) -> None:
-        """Sets the deadline by which a member that was told to rejoin has to join, unless it is set already."""
+        """Sets the deadline by which a member that has to rejoin must have joined, unless it is set already."""
         if member.member_id in group.joins:
             return
         deadline = Deadline(self._join_is_late, group.group_id, member.member_id)
@@ -207,8 +207,8 @@ class ClassicMembers:
             group = self._directory.require(sync.group_id)
             member = _require_classic(group, sync.member_id, sync.group_instance_id, sync.generation_id)
             protocol, metadata = _protocol_of(member)
-            for asked, known in ((sync.protocol_type, CONSUMER_PROTOCOL), (sync.protocol_name, protocol)):
-                if asked is not None and asked != known:
+            for requested, known in ((sync.protocol_type, CONSUMER_PROTOCOL), (sync.protocol_name, protocol)):
+                if requested is not None and requested != known:
                     raise InconsistentGroupProtocol
             if member.epoch < group.assignment_epoch and member.state is not UNREVOKED:
                 # A member that has to revoke partitions has rejoined already. The response tells it which ones it
@@ -318,7 +318,7 @@ def _require_classic(group: ConsumerGroup, member_id: str, instance_id: str | No
 
 def _leaving_member(group: ConsumerGroup, leaver: LeavingMember) -> Member:
     if leaver.group_instance_id is not None and not leaver.member_id:
-        # An administrator removes the instance, whatever its member id is.
+        # An administrator removes the instance; its member id does not matter.
         member = group.static_member(leaver.group_instance_id)
         if member is None:
             raise UnknownMemberId

@@ -95,7 +95,7 @@ def state_record(group_id: str, state: StateMetadata) -> Pair:
     """Returns the record of which share partitions have state."""
     value = ShareGroupStatePartitionMetadataValue
 
-    def told(topics: dict[bytes, Topic]) -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
+    def infos(topics: dict[bytes, Topic]) -> list[ShareGroupStatePartitionMetadataValue.TopicPartitionsInfo]:
         return [
             value.TopicPartitionsInfo(
                 topic_id=each, topic_name=topics[each].name, partitions=sorted(topics[each].partitions)
@@ -106,8 +106,8 @@ def state_record(group_id: str, state: StateMetadata) -> Pair:
     return (
         ShareGroupStatePartitionMetadataKey(group_id=group_id),
         value(
-            initializing_topics=told(dict(state.initializing)),
-            initialized_topics=told(dict(state.initialized)),
+            initializing_topics=infos(dict(state.initializing)),
+            initialized_topics=infos(dict(state.initialized)),
             deleting_topics=[
                 value.TopicInfo(topic_id=each, topic_name=state.deleting[each]) for each in uuid_order(state.deleting)
             ],

@@ -48,7 +48,7 @@ class Replay:
         if isinstance(group, ShareGroup) or value is None:
             return group if isinstance(group, ShareGroup) else None
         if group is not None:
-            group.bury()
+            group.close()
         made = self._groups[group_id] = ShareGroup(group_id)
         return made
 
@@ -76,7 +76,7 @@ class Replay:
             return
         if value is None:
             del self._groups[key.group_id]
-            group.bury()
+            group.close()
         else:
             group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
 

@@ -88,7 +88,7 @@ class ShareGroup:
         """Returns the tombstones of a group without members."""
         return records.group_tombstones(self.group_id)
 
-    def bury(self) -> None:
+    def close(self) -> None:
         for session in self.sessions.values():
             session.cancel()
         self.sessions.clear()

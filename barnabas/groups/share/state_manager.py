@@ -187,9 +187,9 @@ class StateManager:
                 return
 
             def initialized(outcomes: Mapping[TopicPartition, Outcome]) -> None:
-                told = {at: outcome.error for at, outcome in outcomes.items()}
+                errors = {at: outcome.error for at, outcome in outcomes.items()}
                 self._initialized(
-                    current, topics, outcomes, lambda failure: reply(told if failure is None else failure)
+                    current, topics, outcomes, lambda failure: reply(errors if failure is None else failure)
                 )
 
             # a member that joins meanwhile must not initialize them differently
@@ -289,10 +289,12 @@ class StateManager:
             return
         gone = [at for at, outcome in outcomes.items() if outcome.error is None]
         kept = {topic_id for (topic_id, _), outcome in outcomes.items() if outcome.error is not None}
-        asked = {topic_id for topic_id, _ in outcomes}
+        requested = {topic_id for topic_id, _ in outcomes}
         state = group.state._replace(
             initialized=without_partitions(group.state.initialized, gone),
-            deleting={each: name for each, name in group.state.deleting.items() if each in kept or each not in asked},
+            deleting={
+                each: name for each, name in group.state.deleting.items() if each in kept or each not in requested
+            },
         )
         self._commit_change(group, state, written)
 

@@ -57,7 +57,7 @@ class Appliers:
         if isinstance(group, StreamsGroup):
             return group
         if isinstance(group, ClassicGroup):
-            group.bury()
+            group.close()
         made = self._groups[group_id] = StreamsGroup(group_id)
         return made
 
@@ -65,7 +65,7 @@ class Appliers:
         if value is None:
             group = self._find(key.group_id)
             if group is not None:
-                group.bury()
+                group.close()
                 del self._groups[key.group_id]
                 self._on_removed(key.group_id)
             return

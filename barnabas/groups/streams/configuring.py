@@ -77,7 +77,7 @@ PartitionsOf = Callable[[str], int | None]
 def configure(topology: Topology, topics: Mapping[str, TopicView]) -> ConfiguredTopology:
     """Configures the topology for these topics.
 
-    :raises StreamsInvalidTopology: the topology is invalid, whatever topics there are
+    :raises StreamsInvalidTopology: the topology is invalid, independently of the existing topics
     """
     try:
         subtopologies, missing = _configured(topology, topics)

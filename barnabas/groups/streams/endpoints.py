@@ -1,7 +1,7 @@
 """The endpoints of members and the partitions that they serve, for interactive queries
 (``EndpointToPartitionsManager``).
 
-Knows nothing of when members are told.
+Knows nothing of when members get them.
 """
 
 from collections.abc import Iterable, Mapping

@@ -187,8 +187,8 @@ class StreamsGroup:
         if epoch > member.epoch:
             raise StaleMemberEpoch(f"Received member epoch {epoch} is newer than current member epoch {member.epoch}.")
         if epoch < member.epoch:
-            for asked in commit.offsets:
-                self._validate_task(member, epoch, asked.topic, asked.partition)
+            for offset in commit.offsets:
+                self._validate_task(member, epoch, offset.topic, offset.partition)
 
     def _validate_task(self, member: Member, epoch: int, topic: str, partition: int) -> None:
         subtopology = None if self.topology is None else self.topology.subtopology_of.get(topic)
@@ -248,7 +248,7 @@ class StreamsGroup:
     def tombstones(self) -> list[Pair]:
         return group_tombstones(self.group_id, timeline_order(self.members))
 
-    def bury(self) -> None:
+    def close(self) -> None:
         for deadlines in (self.sessions, self.rebalances):
             for deadline in deadlines.values():
                 deadline.cancel()

@@ -141,7 +141,7 @@ def knows_its_tasks(request: Heartbeat, member: Member) -> bool:
     """Returns whether the member knows the tasks that were assigned to it before this heartbeat.
 
     Apache Kafka 4.3 tells each assignment once, and a member that misses the response never runs its tasks. Here it is
-    told again if it is one epoch behind, or reports fewer tasks than it was assigned.
+    sent again if it is one epoch behind, or reports fewer tasks than it was assigned.
     """
     if request.member_epoch != member.epoch:
         return False
@@ -193,11 +193,11 @@ def _topology(group: StreamsGroup, request: Heartbeat, records: list[Pair]) -> T
         if group.topology is None:
             raise UnknownServerError("The topology is null and the group topology is also null.")
         return group.topology
-    asked = Topology.of(request.topology)
+    requested = Topology.of(request.topology)
     if group.topology is None:
         records.append(topology_record(group.group_id, request.topology))
-        return asked
-    if group.topology.epoch <= asked.epoch and asked != group.topology:
+        return requested
+    if group.topology.epoch <= requested.epoch and requested != group.topology:
         raise InvalidRequest("Topology updates are not supported yet.")
     return group.topology
 

@@ -35,9 +35,9 @@ class Member(NamedTuple):
     user_endpoint: Endpoint | None = None
     client_tags: Mapping[str, str] = {}
     assigned: TasksWithEpochs = NONE_ASSIGNED
-    """The tasks that it runs, or is told to run."""
+    """The tasks that it runs, or has to run."""
     revoking: TasksWithEpochs = NONE_ASSIGNED
-    """The tasks that it is told to revoke, and still owns as far as is known."""
+    """The tasks that it has to revoke, and has not confirmed as revoked."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == epoch

@@ -1,6 +1,6 @@
 """Moves a member from the tasks that it owns to its target, so that no task is owned twice.
 
-Knows nothing of groups, records or time. A task is assigned once nobody else owns it, and a task to revoke is owned
+Knows nothing of groups, records or time. A task is assigned once no other member owns it, and a task to revoke is owned
 until the member confirms that (``CurrentAssignmentBuilder``).
 """
 

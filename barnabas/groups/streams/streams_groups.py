@@ -342,7 +342,7 @@ class StreamsGroups:
     def describe_topology(self, group_id: str, member_id: str, topology_epoch: int, description: object) -> None:
         """Handles a StreamsGroupTopologyDescriptionUpdate: stores a member's description of the topology.
 
-        It is stored in memory. After a restart members are asked for it again.
+        It is stored in memory. After a restart members send it again on request.
 
         :raises KafkaError: the group, the member or the topology does not exist
         """

@@ -1,4 +1,4 @@
-"""Validates the fields of a heartbeat, whatever its group is.
+"""Validates the fields of a heartbeat independently of its group.
 
 Knows nothing of groups. The rules and their order are those of Apache Kafka 4.3
 (``GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIs...``).

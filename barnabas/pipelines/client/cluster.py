@@ -18,6 +18,7 @@ from kafka import errors as kafka_errors
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
+from barnabas.diagnosis import Address, AdvertisedBroker, diagnose
 from barnabas.errors import (
     InvalidTopicException,
     KafkaError,
@@ -327,10 +328,21 @@ class Cluster:
         await self._connections.bootstrap_async(int(self.settings["default.api.timeout.ms"]))
 
     def _unreachable(self, problem: Exception) -> NetworkException:
+        """Returns the error, with what is wrong with the way to the brokers, if that is known by now."""
+        servers = [Address.parse(each) for each in self.settings["bootstrap.servers"].split(",") if each.strip()]
+        cause = diagnose(servers, self._advertised, tls=self.settings["security.protocol"].endswith("SSL"))
         return NetworkException(
             f"no broker of {self.settings['bootstrap.servers']} answered within "
             f"{self.settings.seconds('default.api.timeout.ms'):g} s (default.api.timeout.ms): {problem}"
+            + (f". {cause}" if cause else "")
         )
+
+    def _advertised(self) -> list[AdvertisedBroker]:
+        """Returns the brokers of the last metadata."""
+        return [
+            AdvertisedBroker(broker.node_id, Address(broker.host, broker.port))
+            for broker in self._connections.cluster.brokers()
+        ]
 
     # The event loop
 

@@ -9,8 +9,8 @@ from barnabas.share.records import batches_of
 from barnabas.wire.messages.share_records import ShareSnapshotValue, ShareUpdateValue
 
 
-class Kept:
-    """A share partition, changed by its records alone."""
+class StoredState:
+    """The state of a share partition, which only its records change."""
 
     __slots__ = (
         "created_ms",
@@ -27,16 +27,16 @@ class Kept:
     def __init__(self) -> None:
         self.offset = 0  #: of its newest snapshot
         self.state = SharePartitionState()
-        self.is_settled = True  #: of its batches no two that touch say the same
+        self.is_settled = True  #: no two adjacent batches have the same state
         self.snapshot_epoch = 0
         self.updates = 0  #: since a snapshot that was due
         self.max_leader_epoch = NO_EPOCH
-        """Older leaders are fenced, also when the state has begun anew; likewise the epochs of states."""
+        """Lower leader epochs are fenced, also after a new snapshot; likewise lower state epochs."""
         self.max_state_epoch = NO_EPOCH
         self.created_ms = self.written_ms = 0
 
     def snapshot(self, value: ShareSnapshotValue, offset: int, most_updates: int) -> None:
-        """All of it is so now. Only a snapshot that was due begins to count updates anew."""
+        """Applies a snapshot. Only one that was due resets the number of updates."""
         self.offset = offset
         self.snapshot_epoch = value.snapshot_epoch
         self.state = SharePartitionState(
@@ -54,7 +54,7 @@ class Kept:
             self.updates = 0
 
     def update(self, value: ShareUpdateValue) -> None:
-        """This is new."""
+        """Applies an update."""
         state = self.state
         start = state.start_offset if value.start_offset == UNKNOWN_START_OFFSET else value.start_offset
         leader_epoch = state.leader_epoch if value.leader_epoch == NO_EPOCH else value.leader_epoch
