@@ -326,7 +326,7 @@ CAUSES = {
     State.PREPARE_ABORT: "EndTxn, abort",
     State.COMPLETE_COMMIT: "all markers are written",
     State.COMPLETE_ABORT: "all markers are written",
-    State.DEAD: "nobody uses it for long",
+    State.DEAD: "not used for long",
     State.PREPARE_EPOCH_FENCE: "InitProducerId, or time-out",
 }
 

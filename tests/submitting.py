@@ -1,7 +1,7 @@
 """Controller commands in tests: the background is inline there, so a command is committed when ``submit`` returns."""
 
 from barnabas.cluster.controller.commands import CreateTopics, NewTopic
-from barnabas.testing.resetting import reset
+from barnabas.testing.resetting import AtStart, reset
 
 
 def submitted(controller, command):
@@ -37,5 +37,5 @@ def ready(error):
 def reset_to_start(broker):
     """Brings a broker whose features were never changed back to the state of a new one."""
     finished = []
-    reset(broker, broker.image.features, None, lambda: finished.append(True))
+    reset(broker, AtStart(broker.image.features), lambda: finished.append(True))
     assert finished

@@ -149,9 +149,7 @@ def test_a_child_has_connections_of_its_own_and_leaves_its_parent_s_alone(broker
 def test_nobody_there(unused_port: int) -> None:
     cluster = Cluster(settings(f"127.0.0.1:{unused_port}", default_api_timeout_ms="300"))
     began = time.monotonic()
-    with pytest.raises(
-        NetworkException, match=r"no broker of 127.0.0.1:\d+ answered within 0.3 s.*nothing listens"
-    ):
+    with pytest.raises(NetworkException, match=r"no broker of 127.0.0.1:\d+ answered within 0.3 s.*nothing listens"):
         cluster.topics()
     assert time.monotonic() - began < 10
     cluster.close()
