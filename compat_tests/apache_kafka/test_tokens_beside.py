@@ -33,12 +33,16 @@ class Brokers(NamedTuple):
     barnabas: Mapping[str, int]
 
 
-@pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
+@pytest.fixture(scope="module", autouse=True)
+def apache_kafka() -> None:
     try:
         jars()
     except KafkaUnavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
     home = tmp_path_factory.mktemp("tokens")
     keys = home / "keys.json"
     keys.write_text(json.dumps(KeySet([KEY]).as_dict(private=False)))
@@ -252,6 +256,48 @@ def test_delegation_tokens_are_apache_kafkas(brokers: Brokers) -> None:
     assert len(ours) == len(theirs)
     differing = [(at, *pair) for at, pair in enumerate(zip(theirs, ours, strict=True)) if pair[0] != pair[1]]
     assert not differing
+
+
+def test_tokens_are_handed_over(tmp_path: Path) -> None:
+    """Tokens that one broker made let in at the other, on the same directory; and the other way round."""
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps(KeySet([KEY]).as_dict(private=False)))
+    properties = settings(keys)
+    made: list[Any] = []
+
+    def visit(ports: Mapping[str, int]) -> None:
+        admin, alice = plain(ports["SASL"], "admin"), plain(ports["SASL"], "alice")
+        await_tokens(admin, lambda tokens: {each["TokenId"] for each in tokens} == {each["TokenId"] for each in made})
+        for token in made:
+            _, last = scram(ports["SASL"], token["TokenId"], base64.b64encode(bytes(token["Hmac"])).decode())
+            assert last["ErrorCode"] == 0
+            assert renew(alice, bytes(token["Hmac"]), 60_000)["ErrorCode"] == 0
+        made.append(create(alice, Renewers=[principal("bob")]))
+        if len(made) > 2:
+            assert expire(alice, bytes(made.pop(0)["Hmac"]), -1)["ErrorCode"] == 0
+        await_tokens(admin, lambda tokens: len(tokens) == len(made))
+
+    def at_barnabas() -> None:
+        listeners = {"listeners": f"PLAINTEXT://127.0.0.1:{free_port()}"}
+        ports = add_listeners(listeners, int(listeners["listeners"].rpartition(":")[2]))
+        barnabas = BarnabasProcess(tmp_path / "node", {**properties, **listeners, "node.id": "1"})
+        barnabas.port = ports["PLAINTEXT"]
+        barnabas.start()
+        try:
+            visit(ports)
+        finally:
+            barnabas.stop()
+
+    at_barnabas()
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
+    apache = ApacheKafka(tmp_path / "node", properties, options=(*HEAP, *quick(CURRENT), allowed))
+    ports = add_listeners(apache.properties, apache.port)
+    apache.start()
+    try:
+        visit(ports)
+    finally:
+        apache.stop()
+    at_barnabas()
 
 
 # ---------------------------------------------------------------- OAUTHBEARER
