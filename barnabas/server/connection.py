@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 FLUSH_AT = 512 * 1024
 """Answers are handed to the socket at this many bytes, or when no request is left in the buffer."""
 
+LARGEST_REQUEST = "socket.request.max.bytes"
+
 read_size = struct.Struct(">i").unpack_from
 
 
@@ -230,7 +232,8 @@ class Connection(asyncio.BufferedProtocol):
                     break
                 (length,) = read_size(buffer, start)
                 if not 0 <= length <= longest:
-                    raise MalformedMessage(f"a request of {length} bytes (socket.request.max.bytes)")
+                    limit = "sasl.server.max.receive.size" if self._responder.max_request_bytes else LARGEST_REQUEST
+                    raise MalformedMessage(f"a request of {length} bytes ({limit})")
                 if available < length + 4:
                     break
                 self._start = start + 4 + length

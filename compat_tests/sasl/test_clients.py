@@ -28,6 +28,8 @@ MECHANISMS = {"PLAIN": "plain.PlainLoginModule"} | dict.fromkeys(
     ("SCRAM-SHA-256", "SCRAM-SHA-512"), "scram.ScramLoginModule"
 )
 PROTOCOLS = ("SASL_PLAINTEXT", "SASL_SSL")
+SHORT = "SHORT"
+"""A listener whose sessions last two seconds: librdkafka is back sooner, and once a second it may be (KIP-368)."""
 USER, PASSWORD, WRONG = "alice", "alice-secret", "not-hers"
 COUNT = 20
 VALUES = [b"%d" % number for number in range(COUNT)]
@@ -64,8 +66,11 @@ def settings(home: Path, ports: dict[str, int]) -> dict[str, str]:
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:ANONYMOUS;User:{USER}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,"
+        f"{SHORT}:SASL_PLAINTEXT",
+        "listener.name.short.connections.max.reauth.ms": "2000",
     }
-    for protocol in PROTOCOLS:
+    for protocol in (*PROTOCOLS, SHORT):
         for mechanism, module in MECHANISMS.items():
             name = f"listener.name.{protocol.lower()}.{mechanism.lower()}.sasl.jaas.config"
             users = f' user_{USER}="{PASSWORD}" user_bob="{PASSWORD}"' if mechanism == "PLAIN" else ""
@@ -80,7 +85,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     authority.cert_pem.write_to_path(home / "authority.pem")
     server = authority.issue_cert("127.0.0.1")
     (home / "server.pem").write_text(key_pem(server) + chain_pem(server))
-    ports = {name: free_port() for name in ("PLAINTEXT", *PROTOCOLS)}
+    ports = {name: free_port() for name in ("PLAINTEXT", *PROTOCOLS, SHORT)}
     broker = BarnabasProcess(home / "broker", settings(home, ports))
     broker.start()
     try:
@@ -199,6 +204,22 @@ def test_a_user_without_rights(secured: Secured) -> None:
     assert admin.list_topics(timeout=30).topics == {}
     admin = AdminClient(of_librdkafka(secured.way("SASL_PLAINTEXT", "PLAIN")))
     assert admin.list_topics(timeout=30).brokers
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_sessions_end(secured: Secured, mechanism: str) -> None:
+    """librdkafka authenticates again on its connection in time (KIP-368): none is lost, and no record is sent twice."""
+    way = secured.way("SASL_PLAINTEXT", mechanism)._replace(bootstrap=f"127.0.0.1:{secured.ports[SHORT]}")
+    told: list[object] = []
+    producer = Producer(
+        {**of_librdkafka(way), "retries": 0, "error_cb": told.append, "topic.metadata.refresh.interval.ms": 500}
+    )
+    deadline = time.monotonic() + 4.5
+    while time.monotonic() < deadline:
+        producer.produce(f"short-{mechanism}", b"x", on_delivery=lambda error, _: told.append(error))
+        assert producer.flush(10) == 0
+        time.sleep(0.1)
+    assert set(told) == {None}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,14 @@ ENABLED = "sasl.enabled.mechanisms"
 JAAS = "sasl.jaas.config"
 MAX_REAUTH = "connections.max.reauth.ms"
 
+LOGIN_MODULES = frozenset({
+    "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+    "com.sun.security.auth.module.Krb5LoginModule",
+})  # fmt: skip
+"""The classes of login modules. Which one it is does not matter, as in Apache Kafka: the mechanism decides."""
+
 
 class Configs(Protocol):
     """The configs of a listener (:class:`barnabas.config.listener_configs.ListenerConfigs`)."""
@@ -96,4 +104,6 @@ def _enabled(name: str, configs: Configs, around: Surroundings) -> Enabled:
         module = login_module(text)
     except JaasError as error:
         raise ConfigError(of_listener, None, f"one login module: {error}") from error
+    if module.class_name not in LOGIN_MODULES:
+        raise ConfigError(of_listener, None, f"of one of the classes {', '.join(sorted(LOGIN_MODULES))}")
     return Enabled(make(name, configs, module, around), configs.of_mechanism(name, MAX_REAUTH))
