@@ -50,10 +50,9 @@ class Security:
 
     def configs(self) -> dict[str, str]:
         """Returns the configs of the broker."""
-        found = {
-            "listeners": f"{self.protocol}://127.0.0.1:0",
-            "security.inter.broker.protocol": self.protocol,
-        }
+        found = {"listeners": f"{self.protocol}://127.0.0.1:0"}
+        if self.protocol != "PLAINTEXT":
+            found["security.inter.broker.protocol"] = self.protocol
         if self.tls:
             own = self._authority.for_hosts("127.0.0.1", "localhost")
             found |= {
