@@ -140,8 +140,9 @@ def test_how_to_use_groups_of_the_newer_kinds(own_broker: Callable[..., Running]
                 reader.type(command, printed)
 
 
-def test_how_to_make_requests_go_wrong(tmp_path: Path) -> None:
-    page = "\n\n".join(body for _, body in blocks("docs/how-to/faults.md"))
+@pytest.mark.parametrize("name", ["faults", "turn-the-clock"])
+def test_how_to_test_what_is_rare(tmp_path: Path, name: str) -> None:
+    page = "\n\n".join(body for _, body in blocks(f"docs/how-to/{name}.md"))
     (tmp_path / "test_page.py").write_text(page)
     run_program(page, tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py")
 

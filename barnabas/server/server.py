@@ -11,7 +11,7 @@ from random import Random, SystemRandom
 from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import Promise
 from barnabas.broker import Broker
-from barnabas.clock import Clock, SystemClock
+from barnabas.clock import Clock, Scheduler, SystemClock
 from barnabas.config import BrokerConfig
 from barnabas.errors import KafkaError
 from barnabas.log.background import BackgroundThread
@@ -29,9 +29,10 @@ logger = logging.getLogger(__name__)
 class Server:
     """One node.
 
-    ``clock``, ``files`` and ``random`` are the machine's unless others are passed in. ``on_fatal`` is called with the
-    reason when the broker cannot go on; the caller then has to stop the server. ``features`` are the levels at which a
-    new cluster starts, where they differ from the default; an existing cluster has to be at these levels.
+    ``clock``, ``files`` and ``random`` are the machine's, and ``scheduler`` is the event loop, unless others are passed
+    in. ``on_fatal`` is called with the reason when the broker cannot go on; the caller then has to stop the server.
+    ``features`` are the levels at which a new cluster starts, where they differ from the default; an existing cluster
+    has to be at these levels.
 
     :raises ConfigError: ``barnabas.compatible.with`` names no release
     """
@@ -42,6 +43,7 @@ class Server:
         *,
         files: Files | None = None,
         clock: Clock | None = None,
+        scheduler: Scheduler | None = None,
         random: Random | None = None,
         on_fatal: Callable[[str], object] = lambda reason: None,
         features: Mapping[str, int] | None = None,
@@ -52,10 +54,12 @@ class Server:
         self._promise = promise(config["barnabas.compatible.with"])
         self._files = files or DiskFiles()
         self._clock = clock or SystemClock()
+        self._scheduler = scheduler
         self._random = random or SystemRandom()  # nonces and ids that nobody guesses
         self._services = Services()
         self.listeners: list[Listener] = []
         self.broker: Broker
+        self.background: BackgroundThread
 
     async def start(self) -> None:
         """Opens the data, binds the listeners, registers the broker, and lets clients in.
@@ -92,13 +96,14 @@ class Server:
     def _new_broker(self) -> Broker:
         loop = asyncio.get_running_loop()
         peers = InProcessPeers()
+        self.background = BackgroundThread(loop.call_soon_threadsafe)
         broker = Broker(
             self.config,
             files=self._files,
             clock=self._clock,
-            scheduler=loop,
+            scheduler=self._scheduler or loop,
             random=self._random,
-            background=BackgroundThread(loop.call_soon_threadsafe),
+            background=self.background,
             reader=BackgroundThread(loop.call_soon_threadsafe, "barnabas-reads"),
             resolver=BackgroundThread(loop.call_soon_threadsafe, "barnabas-names"),
             # Another process cannot clean files that are in this one's memory.

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -38,6 +39,7 @@ from barnabas.server.run import loop_factory
 from barnabas.server.server import Server
 from barnabas.testing.resetting import AtStart, reset
 from barnabas.testing.security import Security
+from barnabas.testing.turning import BrokerClock, TurnedClock
 
 if TYPE_CHECKING:
     from barnabas.faults.seen import SeenRequest
@@ -105,6 +107,7 @@ class Broker:
         self._cleanup = contextlib.ExitStack()
         self._features_at_start: Mapping[str, int] = {}
         self._faults: Faults | None = None
+        self._turned: TurnedClock
         self._server: Server
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread | None = None
@@ -127,6 +130,7 @@ class Broker:
         """
         first_levels(self._features)
         properties = {"log.dirs": "/barnabas"} | self.security.configs() | self.configs
+        turned = TurnedClock()
         files: Files
         if self._on_disk:
             files = DiskFiles()
@@ -134,7 +138,7 @@ class Broker:
                 directory = tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True)
                 properties["log.dirs"] = self._cleanup.enter_context(directory)
         else:
-            files = self._files or MemoryFiles()
+            files = self._files or MemoryFiles(turned)
         config = BrokerConfig.from_properties(properties, dev=True)
         if self.security.users:
             self._format(files, config.log_dirs[0])
@@ -143,8 +147,11 @@ class Broker:
             files=files,
             on_fatal=lambda reason: self.on_fatal(reason),
             features=self._features,
+            clock=turned,
+            scheduler=turned,
         )
-        self._loop = loop_factory()()
+        self._loop = turned.loop = loop_factory()()
+        self._turned = turned
         self._thread = threading.Thread(target=self._loop.run_forever, name="barnabas", daemon=True)
         self._thread.start()
         try:
@@ -225,6 +232,20 @@ class Broker:
         """Returns the open connections, the oldest first."""
         return self.faults.connections()
 
+    # ------------------------------------------------------------ time
+
+    @property
+    def clock(self) -> BrokerClock:
+        """The broker's clock, to be turned (docs/how-to/turn-the-clock.md). :meth:`reset` sets the date back."""
+        return BrokerClock(self._turned, lambda seconds: self._await(self._turned.advance(seconds, self._settled)))
+
+    async def _settled(self) -> None:
+        """Waits for the work in the background, and for what that leads to."""
+        for _ in range(3):
+            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._server.background.run(lambda: None, partial(_finish, done))
+            await done
+
     # ------------------------------------------------------------ for tests
 
     @property
@@ -288,6 +309,7 @@ class Broker:
 
         Connections stay.
         """
+        self._turned.set_back()
         if self._faults is not None:
             self._faults.clear()
             self._faults.stop_recording()
@@ -334,6 +356,10 @@ class Broker:
 
     def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(LONGEST_WAIT_S)
+
+
+def _finish(done: "asyncio.Future[None]", error: BaseException | None) -> None:
+    done.set_result(None)
 
 
 def _batches(log: PartitionLog, committed: bool) -> Iterator[RecordBatch]:

@@ -1,0 +1,175 @@
+"""The clock of a broker in this process, which a test turns: retention, expiry, time-outs and sessions go by it.
+
+Knows nothing of the broker. Sockets go by the machine's time: clients live in it.
+"""
+
+import asyncio
+import itertools
+import math
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from barnabas.clock import SystemClock
+
+LEAPS: Final = 200
+"""A turn of the clock is made in so many leaps at most: what falls due within one is called at its end."""
+
+TURNS_A_LEAP: Final = 5
+"""How often the event loop goes around after each leap, so that what was called can come to its end."""
+
+
+class TurnedTimer:
+    """A call of :class:`TurnedClock`."""
+
+    __slots__ = ("args", "at", "callback", "clock", "handle", "number")
+
+    def __init__(
+        self, clock: "TurnedClock", at: float, number: int, callback: Callable[..., object], args: tuple[Any, ...]
+    ) -> None:
+        self.clock = clock
+        self.at = at  #: in seconds of the clock's ``monotonic``
+        self.number = number
+        self.callback = callback
+        self.args = args
+        self.handle: asyncio.TimerHandle | None = None
+
+    def cancel(self) -> None:
+        self.clock.timers.discard(self)
+        if self.handle is not None:
+            self.handle.cancel()
+
+    def ring(self) -> None:
+        """Makes the call."""
+        self.clock.timers.discard(self)
+        self.callback(*self.args)
+
+    def ring_soon(self) -> None:
+        """Makes the call in the next turn of the loop."""
+        self.cancel()
+        self.clock.loop.call_soon(self.callback, *self.args)
+
+
+class TurnedClock:
+    """The machine's clock, and the loop's timers, until they are turned."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def __init__(self) -> None:
+        self._machine = SystemClock()
+        self._turned_s = 0.0  # by how much the clock has been turned on
+        self._ahead_ms = 0  # by how much its date is ahead of the machine's
+        self._frozen_ms: int | None = None
+        self._order = itertools.count()
+        self.timers: set[TurnedTimer] = set()
+
+    def time_ms(self) -> int:
+        frozen_ms = self._frozen_ms
+        return self._machine.time_ms() + self._ahead_ms if frozen_ms is None else frozen_ms
+
+    def monotonic(self) -> float:
+        return self._machine.monotonic() + self._turned_s
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> TurnedTimer:
+        timer = TurnedTimer(self, self.monotonic() + delay, next(self._order), callback, args)
+        timer.handle = self.loop.call_later(max(delay, 0), timer.ring)
+        if delay > 0:
+            self.timers.add(timer)
+        return timer
+
+    def freeze(self) -> None:
+        """Stops the date. Timers, such as that of a Fetch that waits for data, go on."""
+        self._frozen_ms = self.time_ms()
+
+    def go_on(self) -> None:
+        """Lets the date go on from where it stands."""
+        if self._frozen_ms is not None:
+            self._ahead_ms, self._frozen_ms = self._frozen_ms - self._machine.time_ms(), None
+
+    def set_back(self) -> None:
+        """Sets the date to that of the machine."""
+        self._ahead_ms, self._frozen_ms = 0, None
+
+    async def advance(self, seconds: float, settled: Callable[[], Awaitable[object]]) -> None:
+        """Turns the clock on, and makes the calls that fall due, each in its order.
+
+        :param settled: waits for what they have begun in other threads
+        """
+        left, least = seconds, seconds / LEAPS
+        while left > 0:
+            first = min((timer.at for timer in self.timers), default=math.inf)
+            leap = min(left, max(first - self.monotonic(), least))
+            left -= leap
+            self._turn(leap)
+            now = self.monotonic()
+            for timer in sorted(self.timers, key=lambda timer: (timer.at, timer.number)):
+                if timer.at > now:
+                    break
+                timer.ring_soon()
+            for _ in range(TURNS_A_LEAP):
+                await asyncio.sleep(0)
+        await settled()
+        now = self.monotonic()
+        for timer in self.timers:
+            if timer.handle is not None:
+                timer.handle.cancel()
+            timer.handle = self.loop.call_later(max(timer.at - now, 0), timer.ring)
+
+    def _turn(self, seconds: float) -> None:
+        self._turned_s += seconds
+        self._ahead_ms += round(seconds * 1000)
+        if self._frozen_ms is not None:
+            self._frozen_ms += round(seconds * 1000)
+
+    def set_date(self, time_ms: int) -> None:
+        """Sets the date, and no timer."""
+        self._ahead_ms = time_ms - self._machine.time_ms()
+        if self._frozen_ms is not None:
+            self._frozen_ms = time_ms
+
+
+class BrokerClock:
+    """The hand of a test on the clock of its broker.
+
+    :param advance: turns the clock on by seconds, and returns when that is done
+    """
+
+    def __init__(self, clock: TurnedClock, advance: Callable[[float], object]) -> None:
+        self._clock = clock
+        self._advance = advance
+
+    def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Turns the clock on. What falls due meanwhile has happened when this returns.
+
+        :raises ValueError: the clock would go back
+        """
+        whole = seconds + 60 * minutes + 3600 * hours + 86400 * days
+        if whole < 0:
+            raise ValueError("time goes on only; at() sets the date back")
+        self._advance(whole)
+
+    def at(self, date: str | datetime) -> None:
+        """Turns the clock to a date, in UTC if it has no time zone. To one that is past, only the date is set.
+
+        :raises ValueError: it is no date of ISO 8601
+        """
+        moment = datetime.fromisoformat(date) if isinstance(date, str) else date
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        time_ms = round(moment.timestamp() * 1000)
+        ahead_ms = time_ms - self.time_ms
+        if ahead_ms > 0:
+            self._advance(ahead_ms / 1000)
+        self._clock.set_date(time_ms)
+
+    def freeze(self) -> None:
+        """Stops the date: timestamps of new records, retention and expiry. Waits and sessions go on."""
+        self._clock.freeze()
+
+    def go_on(self) -> None:
+        """Lets the date go on from where it stands."""
+        self._clock.go_on()
+
+    @property
+    def time_ms(self) -> int:
+        """The broker's time in milliseconds since 1970."""
+        return self._clock.time_ms()

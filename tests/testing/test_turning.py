@@ -1,0 +1,101 @@
+"""A broker whose clock a test turns."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import kafka
+import pytest
+
+from barnabas.testing import Broker
+from barnabas.testing.turning import TurnedClock
+
+
+def advanced(clock, seconds, begin):
+    """What was called, with the clock's seconds since the beginning, when it is turned on."""
+    called = []
+
+    async def run():
+        clock.loop = asyncio.get_running_loop()
+        start = clock.monotonic()
+        begin(called, lambda: round(clock.monotonic() - start))
+
+        async def settled():
+            pass
+
+        await clock.advance(seconds, settled)
+
+    asyncio.run(run())
+    return called
+
+
+def test_calls_are_made_in_their_order_at_their_times():
+    clock = TurnedClock()
+
+    def begin(called, now):
+        for delay in (30, 10, 20, 50):
+            clock.call_later(delay, lambda delay=delay: called.append((delay, now())))
+        clock.call_later(15, called.append, "never").cancel()
+
+    assert advanced(clock, 40, begin) == [(10, 10), (20, 20), (30, 30)]
+    assert [timer.at > clock.monotonic() for timer in clock.timers] == [True]
+
+
+def test_what_a_call_sets_falls_due_too():
+    clock = TurnedClock()
+
+    def begin(called, now):
+        def again():
+            called.append(now())
+            clock.call_later(10, again)
+
+        clock.call_later(10, again)
+
+    assert advanced(clock, 35, begin) == [10, 20, 30]
+
+
+def test_a_long_time_passes_in_few_leaps():
+    clock = TurnedClock()
+
+    def begin(called, now):
+        def again():
+            called.append(now())
+            clock.call_later(1, again)
+
+        clock.call_later(1, again)
+
+    assert 100 <= len(advanced(clock, 8 * 86400, begin)) <= 201
+
+
+def test_dates():
+    with Broker() as broker:
+        clock = broker.clock
+        clock.at("2035-01-01")
+        begin = datetime(2035, 1, 1, tzinfo=UTC).timestamp() * 1000
+        assert 0 <= clock.time_ms - begin < 60_000
+        clock.freeze()
+        frozen = clock.time_ms
+        clock.advance(hours=2)
+        assert clock.time_ms == frozen + 7_200_000
+        clock.at("2020-06-01T12:00+02:00")
+        assert clock.time_ms == datetime(2020, 6, 1, 10, tzinfo=UTC).timestamp() * 1000
+        clock.go_on()
+        with pytest.raises(ValueError, match="time goes on only"):
+            clock.advance(seconds=-1)
+        broker.reset()
+        assert abs(clock.time_ms - datetime.now(UTC).timestamp() * 1000) < 60_000
+
+
+def test_a_transaction_times_out():
+    with Broker() as broker:
+        broker.create_topic("t")
+        producer = kafka.KafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, transactional_id="tx", transaction_timeout_ms=60_000
+        )
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("t", b"tea").get(10)
+        broker.clock.advance(minutes=2)
+        with pytest.raises(Exception, match=r"(?i)fenced|epoch|abort|transaction"):
+            producer.commit_transaction()
+        producer.close()
+        assert broker.records("t", committed=True) == []
