@@ -33,8 +33,15 @@ public class Tools {
     /** The exit code that a tool first wanted; null while it has wanted none. */
     static Integer wanted;
 
+    /** Where tools write, the same for all of them: those in Scala keep the stream that they found first. */
+    static final ByteArrayOutputStream output = new ByteArrayOutputStream();
+
+    static final ByteArrayOutputStream complaints = new ByteArrayOutputStream();
+
     public static void main(String[] unused) throws Exception {
         PrintStream answers = System.out;
+        System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(complaints, true, StandardCharsets.UTF_8));
         BufferedReader calls = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         Exit.Procedure end = (status, message) -> {
             if (message != null) {
@@ -59,14 +66,10 @@ public class Tools {
         Decoder decoder = Base64.getDecoder();
         byte[][] words = Arrays.stream(line.split(" ", -1)).map(decoder::decode).toArray(byte[][]::new);
         String[] arguments = Arrays.stream(words).skip(2).map(word -> new String(word, StandardCharsets.UTF_8)).toArray(String[]::new);
-        ByteArrayOutputStream output = new ByteArrayOutputStream();
-        ByteArrayOutputStream complaints = new ByteArrayOutputStream();
+        output.reset();
+        complaints.reset();
         InputStream in = System.in;
-        PrintStream out = System.out;
-        PrintStream err = System.err;
         System.setIn(new ByteArrayInputStream(words[1]));
-        System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(complaints, true, StandardCharsets.UTF_8));
         int status;
         try {
             status = run(Class.forName(new String(words[0], StandardCharsets.UTF_8)), arguments);
@@ -76,8 +79,6 @@ public class Tools {
             System.out.flush();
             System.err.flush();
             System.setIn(in);
-            System.setOut(out);
-            System.setErr(err);
         }
         Base64.Encoder encoder = Base64.getEncoder();
         return status + " " + encoder.encodeToString(output.toByteArray()) + " " + encoder.encodeToString(complaints.toByteArray());
