@@ -2,7 +2,7 @@
 
 
 class Held:
-    """A background in which nothing happens until the test lets it."""
+    """A background thread's stand-in, which runs work when the test says so."""
 
     def __init__(self):
         self.work = []

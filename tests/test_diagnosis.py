@@ -54,7 +54,7 @@ def listening():
 
 @pytest.fixture
 def refusing():
-    """An address that nobody listens on, and nobody else gets meanwhile."""
+    """An address without a listener, which stays reserved."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield Address("127.0.0.1", bound.getsockname()[1])

@@ -230,5 +230,5 @@ def group_node():
 
 @pytest.fixture
 def quiet_group_node():
-    """:class:`GroupNode`, which nobody has asked for a coordinator yet: it is none."""
+    """:class:`GroupNode` without a FindCoordinator request so far: it is not the coordinator."""
     return GroupNode()

@@ -1,4 +1,4 @@
-"""An answer that comes later comes once, to whoever still waits."""
+"""A later answer comes once, to a client that still waits."""
 
 import gc
 import weakref
@@ -59,7 +59,7 @@ def test_cancelling_what_was_answered_does_nothing():
 
 
 class Answering:
-    """Who answers, and has to know when nobody waits any more."""
+    """A handler that has to know when the client does not wait any more."""
 
     def __init__(self):
         self.later = Later()

@@ -84,7 +84,7 @@ def test_as_often_as_asked_and_in_that_order(ask):
 
 @pytest.fixture
 def node(quiet_node):
-    """A node that nobody has asked for a coordinator of transactions yet."""
+    """A node without a FindCoordinator request for transactions so far."""
     return quiet_node(**{"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"})
 
 

@@ -1,4 +1,4 @@
-"""InitProducerId: ids that nobody has twice; epochs that rise with each holder of a transactional id."""
+"""InitProducerId: unique ids; epochs that rise with each producer of a transactional id."""
 
 import pytest
 

@@ -243,7 +243,7 @@ def test_an_append_ends_the_waiting(node, partition, version):
 
 @pytest.mark.parametrize(("version", "error"), [(0, 6), (3, 6), (5, 6), (6, 56), (11, 56)])
 def test_a_disk_that_failed(node, partition, version, error):
-    """KAFKA_STORAGE_ERROR came with version 6; whoever is older looks for another leader."""
+    """KAFKA_STORAGE_ERROR came with version 6; older clients look for another leader."""
     partition.log.go_offline("gone")
     (told,) = answered(ask(node, 0, version), version)
     assert told.error_code == error

@@ -39,7 +39,7 @@ class TransactionalNode:
         self.producer = None
 
     def init(self):
-        """Be the producer, whoever was before; None where that can't be written."""
+        """Becomes the producer of the id; None if the record cannot be written."""
         told = []
         for _ in range(2):  # the transaction before is aborted first
             self.broker.transactions.init_producer_id(InitProducer("x", 60_000), told.append)

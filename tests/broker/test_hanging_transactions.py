@@ -76,7 +76,7 @@ class Overtaking(RuleBasedStateMachine):
             assert log.last_stable_offset == log.log_end_offset
 
     def producer(self, age):
-        """An id and an epoch that somebody goes by: the newest, or an older one."""
+        """An id and an epoch that a client uses: the newest, or an older one."""
         return self.identities[max(len(self.identities) - 1 - age, 0)]
 
     @rule(comes=st.sampled_from([False, False, True]))

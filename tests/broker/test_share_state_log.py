@@ -95,7 +95,7 @@ def node():
 
 
 def raw_read(node, topic_id):
-    """What the coordinator says to whoever has not looked for it first."""
+    """The coordinator's answer without FindCoordinator before."""
     answers = []
     node.broker.share_state.read(SharePartitionKey("g", topic_id, 0), -1, answers.append)
     return type(answers[0].error)

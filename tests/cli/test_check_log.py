@@ -1,4 +1,4 @@
-"""``barnabas check-log``: a good directory has nothing wrong with it, and whatever is changed in one is found."""
+"""``barnabas check-log``: it reports nothing about a good directory, and finds every change in one."""
 
 import json
 import random

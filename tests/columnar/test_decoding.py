@@ -21,7 +21,7 @@ from barnabas.records.record import Record, records_of
 from tests.columnar.batches import Raw, batch_bytes, decode, logs, record_bytes, records
 
 WAYS = pytest.mark.parametrize("few", [boundaries.FEW, 0], ids=["loop", "side by side"])
-"""Few records are walked by a loop, many side by side: the same tests for both, whatever the number."""
+"""Few records are read by a loop, many side by side: the same tests for both."""
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def test_a_flipped_bit_behind_the_checksum(at, bit) -> None:
 
 @given(at=st.integers(8, 16), bit=st.integers(0, 7))
 def test_a_flipped_bit_before_the_checksum(at, bit) -> None:
-    """Length, leader epoch (which nobody reads), magic."""
+    """Length, leader epoch (which is not read), magic."""
     first, second = batch_bytes(GOOD), batch_bytes(GOOD, base_offset=20)
     data = bytearray(second)
     data[at] ^= 1 << bit

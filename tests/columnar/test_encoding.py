@@ -1,4 +1,4 @@
-"""Columns encoded as batches, read back by whoever else reads them: record by record, by column, and by a client."""
+"""Columns encoded as batches, read back in three ways: record by record, by column, and by a client."""
 
 import itertools
 from typing import Any

@@ -16,7 +16,7 @@ from tests.history.report import counted, report
 from tests.history.run import run
 
 COUNTS = "counts.json"
-"""What was counted, in the run's folder, for whoever adds several runs up."""
+"""The file with the counts in the run's folder, from which several runs are added up."""
 
 
 def main() -> int:

@@ -41,7 +41,7 @@ def aborted_is_read() -> None:
 
 
 def late_end_counts() -> None:
-    """EndTxn ends whatever transaction its id has open (KIP-890)."""
+    """EndTxn ends any open transaction of its id (KIP-890)."""
     proper = shard.outcome
 
     def outcome(facts: Any, is_pending: bool, producer_id: int, producer_epoch: int, *rest: Any) -> Any:
@@ -101,7 +101,7 @@ def markers_are_slow() -> None:
 
 
 def prepared_is_forgotten() -> None:
-    """What was decided, and not complete, when the broker was killed: nobody goes on with it."""
+    """Transactions that were decided but incomplete at a kill are never completed."""
     markers_are_slow()
     proper = Completion.begin
 

@@ -102,7 +102,7 @@ class Proxy:
         return seconds if version >= versions.get(key, 1 << 15) else 0.0
 
     def cut(self, which: "Callable[[Relay], bool]" = lambda _: True) -> None:
-        """Close connections, to both sides, whatever is on its way."""
+        """Closes connections on both sides, also in the middle of a message."""
         self._loop.call_soon_threadsafe(self._cut, which)
 
     def _cut(self, which: "Callable[[Relay], bool]") -> None:

@@ -22,7 +22,7 @@ class Position(NamedTuple):
 
 
 def poll_order(evidence: Evidence) -> Iterator[Anomaly]:
-    """A reader that nobody moves is given each record that it may see, in order, and none twice."""
+    """A reader without a change of position gets each visible record in order, and none twice."""
     everything = {
         False: {key: sorted(places) for key, places in evidence.places.items()},
         True: {key: [offset for offset, _ in order] for key, order in evidence.orders.items()},
@@ -57,7 +57,7 @@ def _follow(
 
 
 def past_open_transactions(evidence: Evidence) -> Iterator[Anomaly]:
-    """No reader of committed records gets beyond the first record of a transaction whose commit nobody asked for yet.
+    """No reader of committed records gets beyond the first record of a transaction whose commit was not requested yet.
 
     Only transactions that were committed count: those were certainly open until then, while others may have been
     aborted by the coordinator long before their producer knew.

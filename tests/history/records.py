@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 OK, FAIL, INFO = "ok", "fail", "info"
-"""It happened; it did not happen, and never will; nobody knows, it may even happen later."""
+"""It took effect; it never takes effect; the outcome is unknown, and it may take effect later."""
 
 SEND, TRANSACTION, POLL = "send", "transaction", "poll"
 
@@ -20,7 +20,7 @@ BEFORE, DURING = "before", "during"
 
 @dataclass(slots=True)
 class Send:
-    """One record. Its value is sent once in a history, whatever comes of it.
+    """One record. Its value is sent only once in a history.
 
     ``offset`` is where it was acknowledged to be, None as long as it was not, -1 where the answer did not say where.
     ``source`` is the value of the input that it was made from, in a loop that consumes, transforms and produces.

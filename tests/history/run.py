@@ -34,7 +34,7 @@ class Outcome:
 
 
 def run(plan: Plan, home: Path, kind: str = "barnabas", mistake: str | None = None) -> Outcome:
-    """Carry out a plan in a folder of its own; the history is kept there, whatever it says."""
+    """Runs a plan in a folder of its own, which keeps the history."""
     home.mkdir(parents=True, exist_ok=True)
     with Proxy() as proxy:
         broker: Broker = BROKERS[kind](home / "broker", proxy, plan.level, mistake)

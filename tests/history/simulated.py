@@ -112,7 +112,7 @@ class Simulation:
             writer.operation.sends.append(send)
 
     def end(self, writer: Writer) -> None:
-        """Commit, or abort, or leave it to chance with nobody being told."""
+        """Commits, aborts, or does either at random without an answer."""
         operation, writer.operation = writer.operation, None
         assert operation is not None
         lot = self.random.random()

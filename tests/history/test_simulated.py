@@ -24,7 +24,7 @@ def seen(history):
 
 
 def drop(history, random):
-    """Somebody was promised a record, and nobody who reads what is committed is given it."""
+    """A record was acknowledged, and no reader of committed records gets it."""
     promised = [
         send.value
         for operation, send in history.sends()

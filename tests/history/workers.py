@@ -137,7 +137,7 @@ class Process:
     # ------------------------------------------------------------ steps
 
     def take_over(self, step: Step) -> None:
-        """Go on under another transactional id, or the same; whoever uses it is fenced by that."""
+        """Continues with another transactional id, or the same, which fences its former producer."""
         self._drop(True)
         self.identity = self.identities[step.identity]
 
@@ -260,7 +260,7 @@ class Process:
             self._positioning(lambda: reader.subscribe([self.worker.reads]), subscribed=True)
 
     def _begin_again(self, *, drop: bool = False) -> None:
-        """Read from the committed offsets on, once whatever was left open is over."""
+        """Reads from the committed offsets, once open transactions have ended."""
         try:
             if drop:
                 raise Lost("as planned")

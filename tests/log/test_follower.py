@@ -1,4 +1,4 @@
-"""A follower becomes a copy of its source, wherever the two logs diverge, and whatever was deleted in between."""
+"""A follower becomes a copy of its source, wherever the two logs diverge, and also after deletions in between."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Moving logs between directories while they are in use: no record is lost or duplicated, whatever fails."""
+"""Moving logs between directories while they are in use: no record is lost or duplicated after any failure."""
 
 import itertools
 

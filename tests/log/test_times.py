@@ -1,4 +1,4 @@
-"""Searches by timestamp: exact to the record, whatever happened to the log, and with few reads."""
+"""Searches by timestamp: exact to the record, after any changes of the log, and with few reads."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -67,7 +67,7 @@ def test_options_are_checked_by_load() -> None:
 
 
 def test_who_looks_for_data_sources_needs_nothing_that_may_be_missing() -> None:
-    """Else every query of a session would fail, whatever it reads, where barnabas is installed without its extra."""
+    """Otherwise every query of a session would fail if barnabas is installed without its extra."""
     loaded = subprocess.run(
         [sys.executable, "-c", "import json, sys, pyspark_barnabas; print(json.dumps(list(sys.modules)))"],
         capture_output=True,

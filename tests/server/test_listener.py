@@ -27,7 +27,7 @@ class Transport:
 
 
 def test_who_was_accepted_before_it_stopped_is_not_let_in_after(tmp_path):
-    """The event loop makes a connection some time after it has accepted it; nobody would close that one."""
+    """The event loop creates a connection some time after it accepted the socket; a stop in between must close it."""
 
     async def run():
         server = Server(

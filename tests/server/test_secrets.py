@@ -1,4 +1,4 @@
-"""Passwords, keys and tokens are in no log line, no answer and no repr, whatever goes wrong."""
+"""Passwords, keys and tokens are in no log line, no answer and no repr, also after errors."""
 
 import base64
 import logging

@@ -1,4 +1,4 @@
-"""A whole server over real sockets: who is let in, who is thrown out, and that it touches nobody else."""
+"""A whole server over real sockets: accepted connections, closed ones, and that others are not affected."""
 
 import os
 import socket

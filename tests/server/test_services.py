@@ -1,4 +1,4 @@
-"""Services start in order and stop in the reverse order, whatever fails."""
+"""Services start in order and stop in the reverse order, also after failures."""
 
 import asyncio
 

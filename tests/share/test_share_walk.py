@@ -215,7 +215,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(pick=st.integers(0, 50))
     def compacted(self, pick: int) -> None:
-        """Removes a batch from the log that is not the last, and that nobody has acquired."""
+        """Removes a batch from the log that is not the last, and that no member has acquired."""
         if len(self.log) > 1:
             del self.log[pick % (len(self.log) - 1)]
 

@@ -293,7 +293,7 @@ class World:
         self.end(words, options, False)
 
     def end(self, words: Words, options: Options, is_commit: bool) -> None:
-        """``commit a``; ``commit a late`` is answered to nobody: the client has gone on."""
+        """``commit a``; ``commit a late`` has an answer that no client gets: the client has continued."""
         client = self.client(words[0])
 
         def reply(result: EndResult) -> None:

@@ -1,4 +1,4 @@
-"""A random walk over the coordinator, beside a model: what must hold whatever is asked, in whatever order.
+"""A random walk over the coordinator, compared with a model: what holds after any requests in any order.
 
 Clients of two transactional ids say what they should and what they should not, and say things again, late; the log and
 the partitions are slow, or refuse; the coordinator restarts with what the log has. Besides the rules here, the model
@@ -226,7 +226,7 @@ class Walk(RuleBasedStateMachine):
     @precondition(lambda self: self.sent)
     @rule(data=st.data())
     def end_late(self, data) -> None:
-        """One of the ends that were sent before comes again; the answer reaches nobody."""
+        """Repeats an EndTxn that was sent before; no client gets the answer."""
         self.say(data.draw(st.sampled_from(self.sent[-8:])), goes_on=False)
 
     def say(self, end: End, *, goes_on: bool) -> None:
@@ -318,7 +318,7 @@ class Walk(RuleBasedStateMachine):
             done()
 
     def restart(self) -> None:
-        """What was not safe in the log yet may be there all the same; nobody who waits is answered."""
+        """Records that are not safe yet may be in the log; waiting requests are not answered."""
         self.runtime.kill()
         self.held_log = self.held_markers = None
         self.waiting = 0
@@ -326,7 +326,7 @@ class Walk(RuleBasedStateMachine):
         self.start()
 
     def resign(self) -> None:
-        """Another node has it for a while; here everybody is told, and what comes later counts for nothing."""
+        """Another node leads for a while; here all requests get an error, and later callbacks are ignored."""
         self.runtime.resign()
         assert self.waiting == 0, "somebody waits for an answer that never comes"
         self.log_catches_up()
@@ -376,7 +376,7 @@ class Walk(RuleBasedStateMachine):
         return list(map(kind, told)) != [ConcurrentTransactions]
 
     def teardown(self) -> None:
-        """When all is well again nobody waits, and the log brings back what memory has."""
+        """After the faults no request waits, and replaying the log gives the same state."""
         self.all_is_well()
         self.memory_is_what_the_log_says()
         names = [name for name in IDS if self.kept(name) is not None and name not in self.fenced_in_vain]

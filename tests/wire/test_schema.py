@@ -167,7 +167,7 @@ def test_versions_contain() -> None:
 
 
 def test_first_use_from_many_threads_at_once() -> None:
-    """Defaults are put in place on first use; nobody may see them half done."""
+    """Defaults are set on first use, in one step for all threads."""
 
     class Fresh(Struct):
         x: int32

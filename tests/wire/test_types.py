@@ -1,4 +1,4 @@
-"""Variable-length integers, and the sections of tagged fields that nobody asked for."""
+"""Variable-length integers, and sections with unknown tagged fields."""
 
 import pytest
 from hypothesis import given

@@ -14,7 +14,7 @@ def cluster(make_cluster):
 
 
 def alter(cluster, *alterations, **options):
-    """The text of the error of each entity, None where there is none."""
+    """The text of each entity's error, or None."""
     before = cluster.image.quotas
     wanted = [QuotaAlteration(entity, list(values.items())) for entity, values in alterations]
     results = cluster.submit(AlterClientQuotas(wanted, **options))

@@ -1,4 +1,4 @@
-"""When records of a partition are safe, and what whoever waits for its watermarks is told."""
+"""When records of a partition are safe, and when callbacks for its watermarks are called."""
 
 import pytest
 

@@ -27,7 +27,7 @@ class Loop:
         threading.Thread(target=self.loop.run_forever, name="aiokafka", daemon=True).start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any], seconds: float = WAIT_S) -> Any:
-        """What it returns; whatever it raises, or that it takes too long, is `Lost`."""
+        """Returns the result; any exception, or a time-out, is raised as `Lost`."""
         try:
             return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds), self.loop).result()
         except Exception as error:

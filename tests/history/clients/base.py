@@ -150,7 +150,7 @@ def within(seconds: float, call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class Moves:
-    """Is told of rebalances, and tells the consumer: whatever comes next may come from anywhere."""
+    """Notes rebalances for the consumer: its next record may have any offset."""
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer

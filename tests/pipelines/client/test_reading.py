@@ -120,7 +120,7 @@ def write(settings: dict[str, str], topic: str, values: list[bytes]) -> None:
 
 
 def behind_tls(outside: socket.socket, port: int, folder: Path) -> dict[str, str]:
-    """Let whoever speaks TLS with ``outside`` speak with that port; what such a client is told."""
+    """Connects TLS clients of ``outside`` with that port; yields the settings of such a client."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -34,7 +34,7 @@ def realm():
 
 
 def free_ports():
-    """The first of some ports that nobody listens on; a realm takes up to ten in a row."""
+    """The first of some unused ports; a realm takes up to ten in a row."""
     import socket
 
     while True:
