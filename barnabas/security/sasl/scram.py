@@ -25,9 +25,10 @@ MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
 NONCE_BYTES: Final = 18
 
-_ALPHA, _VALUE, _PRINTABLE = r"[A-Za-z]+", r"[\x01-\x2B\x2D-\x7F]+", r"[\x21-\x2B\x2D-\x7E]+"
-_NAME = r"(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]|=2C|=3D)+"
-_BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+# Possessive: what follows is never a part of them, so that a long message of a stranger is gone through once.
+_ALPHA, _VALUE, _PRINTABLE = r"[A-Za-z]++", r"[\x01-\x2B\x2D-\x7F]++", r"[\x21-\x2B\x2D-\x7E]++"
+_NAME = r"(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]++|=2C|=3D)++"
+_BASE64 = r"(?:[a-zA-Z0-9/+]{4})*+(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS = f"(?P<extensions>(?:,{_ALPHA}={_VALUE})*)"
 _CLIENT_FIRST = re.compile(
     f"n,(?:a=(?P<authorization_id>{_NAME}))?,(?:m={_VALUE},)?"

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,6 +136,30 @@ def test_a_proof_of_another_length_has_no_answer(tamper):
     """Apache Kafka closes the connection."""
     with pytest.raises(CloseConnection):
         log_in("SCRAM-SHA-256", "n,,n=alice,r=x", b"secret", tamper=tamper)
+
+
+@pytest.mark.parametrize("iterations", [0, 2**31 - 1])
+def test_absurd_iterations_cost_the_broker_nothing(iterations):
+    """They are the client's to make: the broker has the keys already."""
+    credential = credential_of("SCRAM-SHA-256", b"secret", b"salt")._replace(iterations=iterations)
+    users = SimpleNamespace(of_user=lambda name, mechanism: credential)
+    answer, _ = Scram("SCRAM-SHA-256", users, bytes).begin(0).evaluate(b"n,,n=alice,r=x")
+    assert answer.endswith(b",i=%d" % iterations)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"n,,n=" + b"a" * 500_000,
+        b"n,,n=" + b"=2C" * 170_000,
+        b"n,,n=alice,r=" + b"x" * 500_000 + b"\1",
+        b"n,,n=alice,r=x" + b",a=b" * 125_000 + b",",
+        b"n,a=" + b"=3D" * 170_000 + b",",
+    ],
+)
+def test_a_long_message_is_refused(message):
+    with pytest.raises(AuthenticationRefused):
+        Scram("SCRAM-SHA-256", Users(), bytes).begin(0).evaluate(message)
 
 
 def test_no_secret_is_shown():
