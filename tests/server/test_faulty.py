@@ -302,3 +302,54 @@ def test_scripts_are_set_as_a_whole_or_not_at_all():
 
 def test_every_api_can_be_named():
     assert len({api_name(key) for key in APIS}) == len(APIS)
+
+
+@pytest.mark.parametrize("partition", [None, 1])
+def test_an_error_is_put_into_the_handlers_answer_for_one_topic_or_partition_only(partition):
+    with Broker() as broker:
+        for topic in ("orders", "bills"):
+            broker.create_topic(topic, partitions=2)
+        names = [MetadataRequest.MetadataRequestTopic(name=name) for name in ("orders", "bills")]
+        request = MetadataRequest(topics=names)
+        given = {} if partition is None else {"partition": partition}
+        broker.faults.add(api="Metadata", topic="orders", error="LEADER_NOT_AVAILABLE", handled=True)
+        broker.record_requests()
+        with connect(broker) as client:
+            client.sendall(framed(request, 9))
+            assert client.recv(65536)
+        (seen,) = broker.requests("Metadata")
+        assert seen.error == "LEADER_NOT_AVAILABLE"
+        assert {topic.name: topic.error_code for topic in seen.answer.topics} == {"orders": 5, "bills": 0}
+        assert all(len(topic.partitions) == 2 for topic in seen.answer.topics)
+        broker.faults.clear()
+        broker.faults.add(api="ListOffsets", topic="orders", error="LEADER_NOT_AVAILABLE", handled=True, **given)
+        partitions = [named(APIS[2].request, 3, entries=1).topics[0].partitions[0] for _ in range(2)]
+        for number, each in enumerate(partitions):
+            each.partition_index, each.timestamp = number, -1
+        topics = [APIS[2].request.ListOffsetsTopic(name=name, partitions=partitions) for name in ("orders", "bills")]
+        with connect(broker) as client:
+            client.sendall(framed(APIS[2].request(replica_id=-1, topics=topics), 3))
+            assert client.recv(65536)
+        (seen,) = broker.requests("ListOffsets")
+        found = {
+            (topic.name, each.partition_index): each.error_code
+            for topic in seen.answer.topics
+            for each in topic.partitions
+        }
+        wrong = {("orders", each) for each in (range(2) if partition is None else [partition])}
+        assert {where for where, code in found.items() if code} == wrong
+        assert len(found) == 4
+
+
+def test_rules_know_who_has_authenticated_over_tls():
+    import kafka
+
+    with Broker(tls=True, users={"ann": "secret", "bob": "hidden"}) as broker:
+        rule = broker.faults.add(principal="User:ann", api="Produce", error="NOT_LEADER_OR_FOLLOWER", nth=1)
+        broker.record_requests()
+        producer = kafka.KafkaProducer(**broker.client_settings("kafka-python", user="ann"))
+        producer.send("t", b"tea").get(10)
+        producer.close()
+        assert rule.hits == 1
+        first, last = broker.requests("Produce")
+        assert (first.error, last.error) == ("NOT_LEADER_OR_FOLLOWER", None)
