@@ -5,13 +5,14 @@ Knows nothing of how long a token lives: the controller decides. Apache Kafka's 
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import error_shape
 from barnabas.api_handlers.outcome import code_of
 from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import submit_refusing
 from barnabas.api_handlers.token_requests import NO_TIME, is_allowed
 from barnabas.cluster.controller.commands import CreateDelegationToken
 from barnabas.errors import DelegationTokenRequestNotAllowed, InvalidPrincipalType, KafkaError, UnknownServerError
-from barnabas.security.principals import USER, Principal
+from barnabas.security.principals import ANONYMOUS, USER, Principal
 from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from barnabas.wire.messages.metadata_records import DelegationTokenRecord
 
@@ -55,6 +56,12 @@ def refused(
 ) -> CreateDelegationTokenResponse:
     """Returns the refusal of this broker. The controller's has other times."""
     return response(owner_of(request, context), context.session.principal, error=error)
+
+
+@error_shape(CreateDelegationTokenRequest)
+def failed(request: CreateDelegationTokenRequest, error: KafkaError, version: int) -> CreateDelegationTokenResponse:
+    """Names nobody (``CreateDelegationTokenRequest.getErrorResponse``)."""
+    return response(ANONYMOUS, ANONYMOUS, error=error)
 
 
 def response(

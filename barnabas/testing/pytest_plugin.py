@@ -53,9 +53,9 @@ def kafka_broker(kafka_broker_session: "Broker") -> "Broker":
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """Adds to a failed test which faults the broker has had in it."""
+    """Adds to a failed test which faults the broker has had in it. Others have fixtures of that name, too."""
     made = yield
     report = made.get_result()
-    broker = getattr(item, "funcargs", {}).get("kafka_broker")
-    if report.failed and broker is not None and (faults := broker.fault_report()):
+    fault_report = getattr(getattr(item, "funcargs", {}).get("kafka_broker"), "fault_report", None)
+    if report.failed and fault_report is not None and (faults := fault_report()):
         report.sections.append(("Faults of kafka_broker", faults))

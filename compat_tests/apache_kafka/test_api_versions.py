@@ -6,26 +6,13 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.raw import Client
 
 MISSING = {
-    17: "SaslHandshake",
-    29: "DescribeAcls",
-    30: "CreateAcls",
-    31: "DeleteAcls",
-    36: "SaslAuthenticate",
-    38: "CreateDelegationToken",
-    39: "RenewDelegationToken",
-    40: "ExpireDelegationToken",
-    41: "DescribeDelegationToken",
-    48: "DescribeClientQuotas",
-    49: "AlterClientQuotas",
-    50: "DescribeUserScramCredentials",
-    51: "AlterUserScramCredentials",
     64: "UnregisterBroker",
     80: "AddRaftVoter",
     81: "RemoveRaftVoter",
 }
-"""What comes with security, quotas and several nodes."""
+"""What comes with several nodes."""
 
-OLDER = {1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 32: 1, 34: 1, 35: 1}
+OLDER = {1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1}
 """First versions of Apache Kafka 4 where ours is 0: they are for clients from before 4."""
 
 NEWER = {28: (5, 6), 42: (2, 3), 88: (0, 1), 89: (0, 1), 93: (None, 0)}
