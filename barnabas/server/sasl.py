@@ -167,10 +167,10 @@ class SaslGate:
             pieces = response.encode_frame(correlation_id, version)
             return self._failed(f"the mechanism {request.mechanism[:50]!r} is not enabled", pieces)
         if self._is_in:
-            self._exchange = found.mechanism.begin(self._now()) if request.mechanism == self._mechanism else None
+            self._exchange = found.mechanism.begin(self._now) if request.mechanism == self._mechanism else None
         else:
             self._mechanism = request.mechanism
-            self._exchange = found.mechanism.begin(self._now())
+            self._exchange = found.mechanism.begin(self._now)
         self._expect = self._authenticate if version >= WITH_FRAMES else self._bare_token
         return response.encode_frame(correlation_id, version)
 

@@ -116,6 +116,8 @@ def test_credentials(tools: Tools) -> None:
     assert ours(tools, *alice) == theirs(tools, *alice)
     run(tools, "--alter", "--user", "alice", "--delete-config", "SCRAM-SHA-256,SCRAM-SHA-512,producer_byte_rate")
     assert list(ours(tools, "--entity-type", "users")) == ["user-principal 'bob'"]
+    run(tools, "--alter", "--user", "bob", "--delete-config", "SCRAM-SHA-256")
+    assert ours(tools, "--entity-type", "users") == {}
 
 
 def test_what_is_refused(tools: Tools) -> None:

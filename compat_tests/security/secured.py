@@ -72,10 +72,10 @@ def login(mechanism: str, user: str = USER, password: str = PASSWORD, more: str 
     return f"{MODULES}.{LOGIN[mechanism]} required {options}{more};"
 
 
-def unsecured_token(user: str = USER) -> str:
-    """Returns a JSON Web Token that nobody has signed (RFC 7515, appendix A.5)."""
-    now = time.time()
-    parts = ({"alg": "none"}, {"sub": user, "iat": now, "exp": now + 3600})
+def unsecured_token(user: str = USER, issued_at: float | None = None) -> str:
+    """Returns a JSON Web Token that nobody has signed (RFC 7515, appendix A.5), good for an hour from `issued_at`."""
+    start = int(time.time() if issued_at is None else issued_at)
+    parts = ({"alg": "none"}, {"sub": user, "iat": start, "exp": start + 3600})
     encoded = (base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts)
     return ".".join((*encoded, ""))
 

@@ -29,15 +29,15 @@ FIND = FindCoordinatorRequest(key_type=0, key="g", coordinator_keys=["g"])
 
 
 class Expiring(Plain):
-    """PLAIN whose credentials end 500 ms after the exchange has begun."""
+    """PLAIN whose credentials end 500 ms after they have arrived."""
 
-    def begin(self, now_ms):
-        self.now_ms = now_ms
+    def begin(self, time_ms):
+        self.time_ms = time_ms
         return self
 
     def evaluate(self, token):
         _, result = super().evaluate(token)
-        return b"", Authenticated(result.principal, self.now_ms + 500)
+        return b"", Authenticated(result.principal, self.time_ms() + 500)
 
 
 class Peer:

@@ -40,7 +40,7 @@ class Gssapi:
         self._failure = failure
         self._names = names
 
-    def begin(self, now_ms: int) -> "GssapiExchange":
+    def begin(self, time_ms: Callable[[], int]) -> "GssapiExchange":
         return GssapiExchange(self._new_context, self._failure, self._names)
 
 

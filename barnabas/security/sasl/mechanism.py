@@ -3,6 +3,7 @@
 Knows nothing of any mechanism.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from barnabas.security.principals import Principal
@@ -42,8 +43,8 @@ class Mechanism(Protocol):
     def name(self) -> str:
         """As in ``sasl.enabled.mechanisms``: PLAIN, SCRAM-SHA-256, ..."""
 
-    def begin(self, now_ms: int) -> Exchange:
+    def begin(self, time_ms: Callable[[], int]) -> Exchange:
         """Returns a new exchange.
 
-        :param now_ms: the time in milliseconds since 1970
+        :param time_ms: returns the time in milliseconds since 1970; a token is validated at the time of its arrival
         """

@@ -5,6 +5,7 @@ Knows nothing of how a token is validated. RFC 7628; the grammar, the rules and 
 """
 
 import re
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from barnabas.errors import CloseConnection
@@ -58,18 +59,18 @@ class OAuthBearer:
     def __init__(self, validator: Validator) -> None:
         self._validator = validator
 
-    def begin(self, now_ms: int) -> "OAuthBearerExchange":
-        return OAuthBearerExchange(self._validator, now_ms)
+    def begin(self, time_ms: Callable[[], int]) -> "OAuthBearerExchange":
+        return OAuthBearerExchange(self._validator, time_ms)
 
 
 class OAuthBearerExchange:
     """The message of a client, and one more after an error (RFC 7628, section 3.2.3)."""
 
-    __slots__ = ("_error", "_now_ms", "_validator")
+    __slots__ = ("_error", "_time_ms", "_validator")
 
-    def __init__(self, validator: Validator, now_ms: int) -> None:
+    def __init__(self, validator: Validator, time_ms: Callable[[], int]) -> None:
         self._validator = validator
-        self._now_ms = now_ms
+        self._time_ms = time_ms
         self._error = ""  #: what the client was told
 
     def evaluate(self, token: bytes) -> tuple[bytes, Authenticated | None]:
@@ -83,7 +84,7 @@ class OAuthBearerExchange:
         self._error = ""
         authorization_id, text = parsed(token)
         try:
-            found = self._validator.validate(text, self._now_ms)
+            found = self._validator.validate(text, self._time_ms())
         except InsufficientScope as refusal:
             self._error = f'{{"status":"insufficient_scope", "scope":"{refusal.scope}"}}'
         except InvalidToken:

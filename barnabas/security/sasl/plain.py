@@ -4,7 +4,7 @@ Knows nothing of where the users come from. RFC 4616; rules and texts of Apache 
 """
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from barnabas.security.principals import USER, Principal
@@ -30,7 +30,7 @@ class Plain:
             if name.startswith(USER_OPTION)
         }
 
-    def begin(self, now_ms: int) -> "Plain":
+    def begin(self, time_ms: Callable[[], int]) -> "Plain":
         """Returns itself: an exchange has a single message, and no state."""
         return self
 

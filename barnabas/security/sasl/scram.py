@@ -88,7 +88,7 @@ class Scram:
         self._credentials = credentials
         self._random_bytes = random_bytes
 
-    def begin(self, now_ms: int) -> "ScramExchange":
+    def begin(self, time_ms: Callable[[], int]) -> "ScramExchange":
         nonce = base64.b64encode(self._random_bytes(NONCE_BYTES)).decode()
         return ScramExchange(self.name, self._credentials, nonce)
 

@@ -20,7 +20,7 @@ def made(**configs):
 
 
 def lets_in(mechanisms, token):
-    return str(mechanisms["PLAIN"].mechanism.begin(0).evaluate(token)[1].principal)
+    return str(mechanisms["PLAIN"].mechanism.begin(lambda: 0).evaluate(token)[1].principal)
 
 
 def test_mechanisms_in_the_order_of_the_config():

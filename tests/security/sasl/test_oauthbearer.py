@@ -33,7 +33,7 @@ def message(token, *, header="n,,", scheme="Bearer", extensions=""):
 
 def begin(**options):
     validator = UnsecuredValidator({f"unsecuredValidator{name}": value for name, value in options.items()})
-    return OAuthBearer(validator).begin(NOW_MS)
+    return OAuthBearer(validator).begin(lambda: NOW_MS)
 
 
 ALICE = Authenticated(Principal("User", "alice"), (NOW_S + 60) * 1000)
@@ -147,3 +147,11 @@ def test_required_scopes():
 def test_options_that_are_not_valid(options):
     with pytest.raises(ValueError):
         begin(**options)
+
+
+def test_a_token_is_validated_at_the_time_of_its_arrival():
+    now = [NOW_MS]
+    exchange = OAuthBearer(UnsecuredValidator({})).begin(lambda: now[0])
+    now[0] += 2000
+    _, result = exchange.evaluate(message(unsecured(iat=NOW_S + 1)))
+    assert result == ALICE

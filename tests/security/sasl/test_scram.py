@@ -30,7 +30,7 @@ class Users:
 
 def log_in(mechanism, first, password, *, final="c=biws,r={nonce}", tamper=lambda proof: proof):
     """Runs both messages of a client; returns the result."""
-    exchange = Scram(mechanism, Users(), lambda size: b"n" * size).begin(0)
+    exchange = Scram(mechanism, Users(), lambda size: b"n" * size).begin(lambda: 0)
     answer, result = exchange.evaluate(first.encode())
     assert result is None
     fields = dict(each.split("=", 1) for each in answer.decode().split(","))
@@ -109,7 +109,7 @@ class Rfc:
     ],
 )
 def test_the_first_message_is_refused(first):
-    exchange = Scram("SCRAM-SHA-512", Users(), lambda size: b"n" * size).begin(0)
+    exchange = Scram("SCRAM-SHA-512", Users(), lambda size: b"n" * size).begin(lambda: 0)
     with pytest.raises(AuthenticationRefused):
         exchange.evaluate(first.encode())
 
@@ -143,7 +143,7 @@ def test_absurd_iterations_cost_the_broker_nothing(iterations):
     """They are the client's to make: the broker has the keys already."""
     credential = credential_of("SCRAM-SHA-256", b"secret", b"salt")._replace(iterations=iterations)
     users = SimpleNamespace(of_user=lambda name, mechanism: credential)
-    answer, _ = Scram("SCRAM-SHA-256", users, bytes).begin(0).evaluate(b"n,,n=alice,r=x")
+    answer, _ = Scram("SCRAM-SHA-256", users, bytes).begin(lambda: 0).evaluate(b"n,,n=alice,r=x")
     assert answer.endswith(b",i=%d" % iterations)
 
 
@@ -159,7 +159,7 @@ def test_absurd_iterations_cost_the_broker_nothing(iterations):
 )
 def test_a_long_message_is_refused(message):
     with pytest.raises(AuthenticationRefused):
-        Scram("SCRAM-SHA-256", Users(), bytes).begin(0).evaluate(message)
+        Scram("SCRAM-SHA-256", Users(), bytes).begin(lambda: 0).evaluate(message)
 
 
 def test_no_secret_is_shown():
