@@ -13,6 +13,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     BrokerResponseError,
+    KafkaError,
     MessageSizeTooLargeError,
     NoOffsetForPartitionError,
     OffsetOutOfRangeError,
@@ -28,6 +29,10 @@ ASSIGNORS = {
     "roundrobin": RoundRobinPartitionAssignor,
     "sticky": StickyPartitionAssignor,
 }
+
+
+SENDER_ENDED = "Unexpected error during batch delivery"
+"""What a producer says whose task that sends has ended."""
 
 
 class Loop:
@@ -311,3 +316,7 @@ def refusals() -> Any:
         raise Fenced(str(error)) from error
     except BrokerResponseError as error:
         raise Refused(error.errno, str(error)) from error
+    except KafkaError as error:
+        if SENDER_ENDED not in str(error):
+            raise
+        raise Fenced(str(error)) from error  # this producer sends nothing any more (FINDINGS)
