@@ -232,8 +232,7 @@ class Connection(asyncio.BufferedProtocol):
                     break
                 (length,) = read_size(buffer, start)
                 if not 0 <= length <= longest:
-                    limit = "sasl.server.max.receive.size" if self._responder.max_request_bytes else LARGEST_REQUEST
-                    raise MalformedMessage(f"a request of {length} bytes ({limit})")
+                    longest = self._checked_limit(length)
                 if available < length + 4:
                     break
                 self._start = start + 4 + length
@@ -254,6 +253,17 @@ class Connection(asyncio.BufferedProtocol):
             if answers:
                 self.transport.writelines(answers)
         self._make_room()
+
+    def _checked_limit(self, length: int) -> int:
+        """Returns the limit of requests as it is now: one of the frames just served may have been the last token.
+
+        :raises MalformedMessage: the length is beyond it
+        """
+        longest = self._responder.max_request_bytes or self._listener.max_request_bytes
+        if not 0 <= length <= longest:
+            limit = "sasl.server.max.receive.size" if self._responder.max_request_bytes else LARGEST_REQUEST
+            raise MalformedMessage(f"a request of {length} bytes ({limit})")
+        return longest
 
     def _deliver(self, response: Any) -> None:
         """Sends the answer that was awaited, and serves what has come since."""

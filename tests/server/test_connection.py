@@ -56,6 +56,8 @@ class Echo:
             return self.laters[-1]
         if data.startswith(b"too much"):
             return Throttled([b"<", data, b">"], 2.0)
+        if data.startswith(b"let in"):
+            self.max_request_bytes = None
         if data.startswith(b"hang up"):
             raise CloseConnection("asked to")
         if data.startswith(b"bug"):
@@ -309,3 +311,17 @@ def test_who_is_held_is_served_once_he_is_let_in(client, served):
     client.connection.let_in()
     client.send(frame(b"one"))
     assert served.frames == [b"one"]
+
+
+def test_a_large_request_may_follow_what_lets_the_client_in(client, served):
+    served.max_request_bytes = 10
+    large = b"x" * 100
+    client.send(frame(b"let in") + frame(large))
+    assert served.frames == [b"let in", large]
+
+
+def test_a_large_request_before_that_closes_the_connection(client, served):
+    served.max_request_bytes = 10
+    client.send(frame(b"one") + frame(b"x" * 11))
+    assert served.frames == [b"one"]
+    assert client.transport.is_closed
