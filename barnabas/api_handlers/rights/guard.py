@@ -5,6 +5,7 @@ allowed, and adds the refusals to its response.
 """
 
 import copy
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +28,8 @@ from barnabas.security.acls import Operation, ResourceType
 from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct
 from barnabas.wire.types import ZERO_UUID
+
+logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Response)
 
@@ -92,7 +95,11 @@ def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
     later.on_cancel = answer.cancel
 
     def deliver(outcome: Response | CloseConnection) -> None:
-        changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
+        try:
+            changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
+        except Exception:  # whoever resolves has other clients to answer
+            logger.exception("Cannot apply the rights to %s", type(outcome).__name__)
+            changed = CloseConnection("the rights cannot be applied to a response")
         if isinstance(changed, Later):
             changed.then(later.resolve)
         elif changed is not None:
