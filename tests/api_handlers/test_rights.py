@@ -213,6 +213,40 @@ def test_produce_refuses_topic_by_topic(guarded):
     assert guarded.broker.partition("t", 0).log.log_end_offset == 3, "what is allowed is written"
 
 
+def test_transactional_batches_need_a_right_on_the_transactional_id(guarded):
+    guarded.allow(Operation.WRITE)
+    batch = build_batch([(None, b"v", 1)], producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+
+    def in_transaction(transactional_id, acks=1):
+        request = produce("t", acks=acks)
+        request.transactional_id = transactional_id
+        request.topic_data[0].partition_data[0].records = batch
+        return request
+
+    for transactional_id in ("tx", None):
+        told = guarded.ask(in_transaction(transactional_id), 9)
+        assert told.responses[0].partition_responses[0].error_code == 53
+        with pytest.raises(CloseConnection):
+            guarded.ask(in_transaction(transactional_id, acks=0), 9)
+    guarded.allow(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "tx")
+    told = guarded.ask(in_transaction("tx"), 9)
+    assert told.responses[0].partition_responses[0].error_code != 53
+    assert guarded.broker.partition("t", 0).log.log_end_offset == 0, "nothing of it is written"
+
+
+def test_acls_in_version_0_are_literal(guarded):
+    created = guarded.ask(CreateAclsRequest(creations=[creation()]), 0, "root")
+    assert [each.error_code for each in created.results] == [0]
+    codes = {"resource_type_filter": 1, "operation": 1, "permission_type": 1}
+    everything = dict.fromkeys(("resource_name_filter", "principal_filter", "host_filter")) | codes
+    (found,) = guarded.ask(DescribeAclsRequest(**everything), 0, "root").resources
+    assert (found.resource_name, [each.principal for each in found.acls]) == ("t", ["User:bob"])
+    (deleted,) = guarded.ask(
+        DeleteAclsRequest(filters=[DeleteAclsRequest.DeleteAclsFilter(**everything)]), 0, "root"
+    ).filter_results
+    assert len(deleted.matching_acls) == 1
+
+
 def fetch(*topics, **fields):
     Topic = FetchRequest.FetchTopic
     rows = [Topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)]

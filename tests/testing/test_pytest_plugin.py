@@ -56,6 +56,31 @@ def test_one_after_all(kafka_broker):
     pytester.runpytest_subprocess().assert_outcomes(passed=4)
 
 
+def test_tls_users_and_acls(pytester):
+    pytester.makeconftest(
+        """
+        import pytest
+        from barnabas.testing import allow
+
+        @pytest.fixture(scope="session")
+        def kafka_broker_security():
+            return {"tls": True, "users": {"alice": "secret"}, "acls": [allow("alice", "all", topic="t")]}
+        """
+    )
+    pytester.makepyfile(
+        """
+        from kafka import KafkaProducer
+
+        def test_alice(kafka_broker):
+            producer = KafkaProducer(**kafka_broker.client_settings("kafka-python", user="alice"))
+            kafka_broker.create_topic("t")
+            assert producer.send("t", b"v").get(30).offset == 0
+            producer.close()
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
 def test_it_shows_among_the_fixtures_with_its_meaning(pytester):
     result = pytester.runpytest_subprocess("--fixtures")
     result.stdout.fnmatch_lines(["kafka_broker -- *", "*A running broker*"])

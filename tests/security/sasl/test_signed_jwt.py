@@ -3,11 +3,14 @@
 import base64
 import gc
 import hmac
+import http.server
 import itertools
 import json
+import ssl
 import threading
 
 import pytest
+import trustme
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 from joserfc.jws import JWSRegistry
@@ -164,6 +167,44 @@ def test_a_file_without_keys(file, content):
 def test_an_url_without_keys(url):
     with pytest.raises(JwksError):
         keys_at(url)
+
+
+class Provider(http.server.BaseHTTPRequestHandler):
+    """Answers each GET with the same keys, or a megabyte and more."""
+
+    def do_GET(self):
+        content = json.dumps(KeySet([RSA]).as_dict(private=False)) if self.path == "/keys" else " " * (1 << 20) + "{}"
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(content.encode())
+
+    def log_message(self, *_):
+        """Nothing."""
+
+
+@pytest.fixture
+def provider(tmp_path, monkeypatch):
+    """The address of a provider behind TLS, whose authority this process trusts."""
+    authority = trustme.CA()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"https://localhost:{server.server_port}"
+        server.shutdown()
+
+
+def test_keys_at_an_https_url(provider, monkeypatch, tmp_path):
+    assert [key.kid for key in keys_at(f"{provider}/keys")] == ["rsa"]
+    with pytest.raises(JwksError, match="more than a megabyte"):
+        keys_at(f"{provider}/more")
+    trustme.CA().cert_pem.write_to_path(tmp_path / "other.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "other.pem"))
+    with pytest.raises(JwksError, match="CERTIFICATE_VERIFY_FAILED"):
+        keys_at(f"{provider}/keys")
 
 
 class Reader:
