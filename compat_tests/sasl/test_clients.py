@@ -3,7 +3,6 @@
 Only the right user may: the broker has an authorizer, which lets nobody else do anything.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,15 +10,14 @@ from typing import Any, NamedTuple
 
 import pytest
 import trustme
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.helpers import create_ssl_context
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
-from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
 from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, free_port, jars, run_java
 from compat_tests.running import BarnabasProcess
+from compat_tests.whole_round import CLIENTS
 from tests.security.tls.stores import chain_pem, key_pem
 
 MODULES = "org.apache.kafka.common.security"
@@ -124,68 +122,24 @@ def of_librdkafka(way: Way, user: str = USER) -> dict[str, Any]:
     }
 
 
-def with_kafka_python(way: Way, topic: str) -> list[bytes]:
-    producer = KafkaProducer(**of_kafka_python(way), transactional_id=topic)
-    producer.init_transactions()
-    producer.begin_transaction()
-    for value in VALUES:
-        producer.send(topic, value)
-    producer.commit_transaction()
-    producer.close()
-    reading = {"group_id": topic, "auto_offset_reset": "earliest", "consumer_timeout_ms": 30_000}
-    consumer = KafkaConsumer(topic, **of_kafka_python(way), **reading)
-    read = [record.value for _, record in zip(VALUES, consumer, strict=False)]
-    consumer.commit()
-    consumer.close()
-    return read
+def of_aiokafka(way: Way) -> dict[str, Any]:
+    settings = of_kafka_python(way)
+    return settings | {"ssl_context": create_ssl_context(cafile=settings.pop("ssl_cafile"))}
 
 
-def with_confluent_kafka(way: Way, topic: str) -> list[bytes]:
-    producer = Producer({**of_librdkafka(way), "transactional.id": topic})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    for value in VALUES:
-        producer.produce(topic, value)
-    producer.commit_transaction(30)
-    consumer = Consumer({**of_librdkafka(way), "group.id": topic, "auto.offset.reset": "earliest"})
-    consumer.subscribe([topic])
-    read: list[bytes] = []
-    deadline = time.monotonic() + 30
-    while len(read) < COUNT and time.monotonic() < deadline:
-        message = consumer.poll(0.2)
-        if message is not None and not message.error():
-            read.append(message.value() or b"")
-    consumer.commit(asynchronous=False)
-    consumer.close()
-    return read
-
-
-def with_aiokafka(way: Way, topic: str) -> list[bytes]:
-    async def run() -> list[bytes]:
-        told = of_kafka_python(way)
-        told["ssl_context"] = create_ssl_context(cafile=told.pop("ssl_cafile"))
-        async with AIOKafkaProducer(**told, transactional_id=topic) as producer, producer.transaction():
-            for value in VALUES:
-                await producer.send(topic, value)
-        consumer = AIOKafkaConsumer(topic, **told, group_id=topic, auto_offset_reset="earliest")
-        async with consumer, asyncio.timeout(30):
-            read = [(await consumer.getone()).value for _ in VALUES]
-            await consumer.commit()
-            return read
-
-    return asyncio.run(run())
-
-
-Client = Callable[[Way, str], list[bytes]]
-CLIENTS: list[Client] = [with_kafka_python, with_confluent_kafka, with_aiokafka]
+SETTINGS: dict[str, Callable[[Way], dict[str, Any]]] = {
+    "kafka-python": of_kafka_python,
+    "confluent-kafka": of_librdkafka,
+    "aiokafka": of_aiokafka,
+}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.__name__)
-def test_python(secured: Secured, client: Client, mechanism: str, protocol: str) -> None:
+@pytest.mark.parametrize("client", CLIENTS)
+def test_python(secured: Secured, client: str, mechanism: str, protocol: str) -> None:
     way = secured.way(protocol, mechanism)
-    assert client(way, f"{client.__name__}-{way.topic}") == VALUES
+    assert CLIENTS[client](SETTINGS[client](way), f"{client}-{way.topic}", VALUES) == VALUES
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

@@ -3,23 +3,19 @@
 Half of a megabyte each way, so that answers and requests are many records of TLS.
 """
 
-import asyncio
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import trustme
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.helpers import create_ssl_context
-from confluent_kafka import Consumer, Producer
-from kafka import KafkaConsumer, KafkaProducer
 
 from compat_tests.apache_kafka.apache import CURRENT, PREVIOUS, KafkaUnavailable, free_port, jars, run_java
 from compat_tests.running import BarnabasProcess
+from compat_tests.whole_round import CLIENTS
 from tests.security.tls.stores import PASSWORD, chain_pem, key_pem
 
 COUNT, SIZE = 50, 10_000
@@ -105,114 +101,42 @@ def of_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     yield from secured_broker(home, stores, authority)
 
 
-def with_kafka_python(secured: Secured, topic: str) -> list[bytes]:
-    settings = {
+def of_kafka_python(secured: Secured) -> dict[str, Any]:
+    return {
         "bootstrap_servers": secured.bootstrap,
         "security_protocol": "SSL",
         "ssl_cafile": secured.authority,
         "ssl_certfile": secured.certificate,
         "ssl_keyfile": secured.key,
     }
-    producer = KafkaProducer(**settings, transactional_id=topic)
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.send(topic, b"aborted")
-    producer.flush()
-    producer.abort_transaction()
-    producer.begin_transaction()
-    for value in VALUES:
-        producer.send(topic, value)
-    producer.commit_transaction()
-    producer.close()
-    consumer = KafkaConsumer(
-        topic,
-        **settings,
-        group_id=topic,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-        consumer_timeout_ms=30_000,
-    )
-    read = []
-    for record in consumer:
-        read.append(record.value)
-        if len(read) == COUNT:
-            break
-    consumer.commit()
-    consumer.close()
-    return read
 
 
-def with_confluent_kafka(secured: Secured, topic: str) -> list[bytes]:
-    settings = {
+def of_librdkafka(secured: Secured) -> dict[str, Any]:
+    return {
         "bootstrap.servers": secured.bootstrap,
         "security.protocol": "SSL",
         "ssl.ca.location": secured.authority,
         "ssl.certificate.location": secured.certificate,
         "ssl.key.location": secured.key,
     }
-    producer = Producer({**settings, "transactional.id": topic})
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    producer.produce(topic, b"aborted")
-    producer.flush(30)
-    producer.abort_transaction(30)
-    producer.begin_transaction()
-    for value in VALUES:
-        producer.produce(topic, value)
-    producer.commit_transaction(30)
-    consumer = Consumer(
-        {**settings, "group.id": topic, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
-    )
-    consumer.subscribe([topic])
-    read: list[bytes] = []
-    deadline = time.monotonic() + 30
-    while len(read) < COUNT and time.monotonic() < deadline:
-        message = consumer.poll(0.2)
-        if message is not None and not message.error():
-            read.append(message.value() or b"")
-    consumer.commit(asynchronous=False)
-    consumer.close()
-    return read
 
 
-def with_aiokafka(secured: Secured, topic: str) -> list[bytes]:
-    async def run() -> list[bytes]:
-        context = create_ssl_context(cafile=secured.authority, certfile=secured.certificate, keyfile=secured.key)
-        settings = {
-            "bootstrap_servers": secured.bootstrap,
-            "security_protocol": "SSL",
-            "ssl_context": context,
-        }
-        async with AIOKafkaProducer(**settings, transactional_id=topic) as producer:
-            await producer.begin_transaction()
-            await producer.send_and_wait(topic, b"aborted")
-            await producer.abort_transaction()
-            async with producer.transaction():
-                for value in VALUES:
-                    await producer.send(topic, value)
-        consumer = AIOKafkaConsumer(
-            topic, **settings, group_id=topic, auto_offset_reset="earliest", isolation_level="read_committed"
-        )
-        async with consumer, asyncio.timeout(30):
-            read = [(await consumer.getone()).value for _ in VALUES]
-            await consumer.commit()
-            return read
-
-    return asyncio.run(run())
+def of_aiokafka(secured: Secured) -> dict[str, Any]:
+    context = create_ssl_context(cafile=secured.authority, certfile=secured.certificate, keyfile=secured.key)
+    return {"bootstrap_servers": secured.bootstrap, "security_protocol": "SSL", "ssl_context": context}
 
 
-Client = Callable[[Secured, str], list[bytes]]
-CLIENTS: list[Client] = [with_kafka_python, with_confluent_kafka, with_aiokafka]
+SETTINGS = {"kafka-python": of_kafka_python, "confluent-kafka": of_librdkafka, "aiokafka": of_aiokafka}
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.__name__)
-def test_python(secured: Secured, client: Client) -> None:
-    assert client(secured, client.__name__) == VALUES
+@pytest.mark.parametrize("client", CLIENTS)
+def test_python(secured: Secured, client: str) -> None:
+    assert CLIENTS[client](SETTINGS[client](secured), client, VALUES) == VALUES
 
 
-@pytest.mark.parametrize("client", CLIENTS, ids=lambda each: each.__name__)
-def test_with_stores_of_java(of_java: Secured, client: Client) -> None:
-    assert client(of_java, client.__name__) == VALUES
+@pytest.mark.parametrize("client", CLIENTS)
+def test_with_stores_of_java(of_java: Secured, client: str) -> None:
+    assert CLIENTS[client](SETTINGS[client](of_java), client, VALUES) == VALUES
 
 
 @pytest.mark.parametrize("version", [CURRENT, PREVIOUS])
