@@ -86,8 +86,8 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_connection", "_deadline", "_early", "_engine", "_first_byte", "_handshakes", "_incoming", "_is_delivering",
-        "_is_reading", "_is_working", "_listener", "_outgoing", "_raw", "_received", "_tells_principal", "_tls",
-        "is_closing", "last_active", "peer",
+        "_is_full", "_is_reading", "_is_working", "_listener", "_outgoing", "_raw", "_tells_principal", "_tls",
+        "_tried", "is_closing", "last_active", "peer",
     )  # fmt: skip
 
     _raw: asyncio.Transport
@@ -99,7 +99,8 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._tls = engine.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._connection: Connection | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self._received = 0
+        self._tried = 0  # bytes that the handshake was tried with
+        self._is_full = False  # waits for the background before it receives more
         self._first_byte = _HANDSHAKE_RECORD
         self._is_reading = True
         self._is_delivering = False
@@ -142,15 +143,15 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._incoming.write(received)
             self._deliver()
             return
-        if not self._received:
+        if not self._tried:
             self._first_byte = received[0]
-        self._received += nbytes
-        if self._received > MOST_HANDSHAKE_BYTES:
-            self.fail(f"it sent more than {MOST_HANDSHAKE_BYTES} bytes")
-        else:
-            self._early += received
-            if not self._is_working:
-                self._advance()
+        self._early += received
+        if not self._is_working:
+            self._advance()
+        elif len(self._early) >= MOST_HANDSHAKE_BYTES and not self._is_full:
+            # For the client the handshake may be finished, and these may be its first requests.
+            self._is_full = True
+            self._raw.pause_reading()
 
     def eof_received(self) -> bool:
         return False
@@ -176,6 +177,7 @@ class TlsTransport(asyncio.BufferedProtocol):
     def _advance(self) -> None:
         """Goes on with the handshake, in the background, as far as what was received goes."""
         self._incoming.write(self._early)
+        self._tried += len(self._early)
         self._early.clear()
         self._is_working = True
         self._handshakes.background.run(self._tls.do_handshake, self._advanced)
@@ -184,8 +186,13 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._is_working = False
         if self.is_closing:
             return
+        if self._is_full:
+            self._is_full = False
+            self._raw.resume_reading()
         if error is None:
             self._finish()
+        elif isinstance(error, ssl.SSLWantReadError) and self._tried > MOST_HANDSHAKE_BYTES:
+            self.fail(f"it sent more than {MOST_HANDSHAKE_BYTES} bytes")
         elif isinstance(error, ssl.SSLWantReadError):
             self._flush()
             if self._early:

@@ -8,16 +8,19 @@ import ssl
 import struct
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 import trustme
 
 from barnabas.records.builder import build_batch
 from barnabas.server import tls as tls_module
+from barnabas.server.tls import TlsTransport
 from barnabas.testing import Broker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.fetch import FetchRequest
-from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.raw import Client, framed
@@ -83,6 +86,53 @@ def test_what_is_written_is_read_again(broker, authority, size):
         assert client.ask(produce, 9).responses[0].partition_responses[0].error_code == 0
         records = client.ask(fetch, 11).responses[0].partitions[0].records
         assert value in bytes(records)
+
+
+class Late:
+    """Lets the second step of each handshake wait: for the client the handshake is finished by then."""
+
+    def __init__(self, background):
+        self.background, self.steps, self.may_go_on = background, 0, threading.Event()
+
+    def run(self, work, done):
+        self.steps += 1
+        is_late = self.steps > 1
+        self.background.run(lambda: ((not is_late or self.may_go_on.wait(10)), work()), done)
+
+
+def test_a_large_request_may_arrive_before_the_handshake_is_worked_on(broker, authority):
+    broker.create_topic("early", configs={"max.message.bytes": 10_000_000})
+    batch = build_batch([(None, bytes(3_000_000), 1_700_000_000_000)])
+    topic_data = ProduceRequest.TopicProduceData
+    rows = [topic_data.PartitionProduceData(index=0, records=batch)]
+    produce = ProduceRequest(acks=-1, timeout_ms=5000, topic_data=[topic_data(name="early", partition_data=rows)])
+    listener = next(each for each in broker._server.listeners if each.endpoint.name == "SSL")
+
+    def unfinished():
+        return broker._call(lambda: [each for each in listener.connections if isinstance(each, TlsTransport)])
+
+    with Client(listener.port):
+        eventually(unfinished)
+        handshakes = unfinished()[0]._handshakes
+    late = handshakes.background = Late(handshakes.background)
+    try:
+        with TlsClient(listener.port, authority) as client:
+            sending = threading.Thread(target=client.send, args=(framed(produce, 9),))
+            sending.start()
+            eventually(lambda: any(each._is_full for each in unfinished()))
+            late.may_go_on.set()
+            sending.join()
+            answer = ProduceResponse.decode(client.receive(), version=9, at=5)
+            assert answer.responses[0].partition_responses[0].error_code == 0
+    finally:
+        late.may_go_on.set()
+        handshakes.background = late.background
+
+
+def eventually(is_so):
+    deadline = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < deadline
 
 
 def test_requests_byte_by_byte_and_many_at_once(broker, authority):
