@@ -179,12 +179,8 @@ class SaslGate:
         if _api_key(frame) != SaslAuthenticateRequest.api_key:
             return self._illegal(frame)
         request, version, correlation_id = _decoded(SaslAuthenticateRequest, frame)
-        if self._exchange is None:
-            raise CloseConnection("the client authenticates again by another mechanism")
         try:
-            token, result = self._exchange.evaluate(bytes(request.auth_bytes))
-            if result is not None:
-                self._check_principal(result)
+            token, result = self._evaluate(request.auth_bytes)
         except AuthenticationRefused as refusal:
             text = str(refusal) or self._general_text()
             response = SaslAuthenticateResponse(
@@ -197,9 +193,8 @@ class SaslGate:
 
     def _bare_token(self, frame: memoryview) -> Answer:
         """Takes a token of the client without a header, and answers with one (SaslHandshake 0)."""
-        assert self._exchange is not None
         try:
-            token, result = self._exchange.evaluate(bytes(frame))
+            token, result = self._evaluate(frame)
         except AuthenticationRefused as refusal:
             return self._failed(str(refusal) or self._general_text(), [])
         if result is not None:
@@ -248,13 +243,23 @@ class SaslGate:
         self._ends_at_ms = now_ms + lifetime_ms if has_end else None
         return lifetime_ms
 
-    def _check_principal(self, result: Authenticated) -> None:
-        before, now = self._dispatcher.session.principal, result.principal
-        if self._is_in and now != before:
+    def _evaluate(self, token: "Buffer") -> tuple[bytes, Authenticated | None]:
+        """Has the exchange take a token of the client.
+
+        :raises AuthenticationRefused: the exchange refuses it, or it proves another user than before
+        :raises CloseConnection: the client authenticates again by another mechanism
+        """
+        if self._exchange is None:
+            raise CloseConnection("the client authenticates again by another mechanism")
+        answer, result = self._exchange.evaluate(bytes(token))
+        before = self._dispatcher.session.principal
+        if result is not None and self._is_in and result.principal != before:
+            now = result.principal
             raise AuthenticationRefused(
                 f"Cannot change principals during re-authentication from {before.type}.{before.name}: "
                 f"{now.type}.{now.name}"
             )
+        return answer, result
 
     def _illegal(self, frame: memoryview) -> Answer:
         """Answers a request that is no token in its own format, and closes the connection.

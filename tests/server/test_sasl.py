@@ -255,6 +255,21 @@ def test_not_by_a_mechanism_that_is_not_enabled():
     assert peer.handshake("nope") == (None, True)
 
 
+def test_not_as_another_user_with_bare_tokens():
+    peer = Peer(max_reauth_ms=1000)
+    peer.log_in()
+    peer.handshake(version=0)
+    assert peer.bytes_of(BOB) == (b"", True)
+    assert peer.session.principal.name == "alice"
+
+
+def test_not_by_another_mechanism_with_bare_tokens():
+    peer = Peer(max_reauth_ms=1000)
+    peer.log_in()
+    peer.handshake("EXPIRING", version=0)
+    assert peer.bytes_of(ALICE) == (b"", True)
+
+
 def test_no_request_amid_the_exchange():
     peer = Peer(max_reauth_ms=1000)
     peer.log_in()
