@@ -205,6 +205,9 @@ class Reading:
 
     def hide(self, access: "Access") -> None:
         """Refuses the partitions that the sender may not read, a follower all of them without CLUSTER_ACTION."""
+        for want in self.wanted.values():
+            if not want.topic:  # the session began before this node knew the topic id
+                want.topic = self.broker.topic_name(want.topic_id) or ""
         if self._is_follower:
             allowed = access.on_cluster(Operation.CLUSTER_ACTION)
             names = frozenset(want.topic for want in self.wanted.values()) if allowed else frozenset()

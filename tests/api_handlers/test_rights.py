@@ -268,6 +268,21 @@ def test_a_right_counts_in_an_open_fetch_session(guarded):
     assert len(granted.responses[0].partitions[0].records) > 0
 
 
+def test_a_topic_that_the_node_learns_of_later_is_hidden_all_the_same(guarded, monkeypatch):
+    broker = guarded.broker
+    topic_id = broker.image.topics_by_name["t"].id
+    Topic = FetchRequest.FetchTopic
+    rows = [Topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)]
+    request = fetch(session_id=0, session_epoch=0)
+    request.topics = [Topic(topic_id=topic_id, partitions=rows)]
+    guarded.ask(produce("t"), 9, "root")
+    with monkeypatch.context() as before:
+        before.setattr(broker, "topic_name", lambda topic_id: None)
+        first = guarded.ask(request, 13)
+    (told,) = guarded.ask(fetch(session_id=first.session_id, session_epoch=1), 13).responses
+    assert (told.partitions[0].error_code, bytes(told.partitions[0].records or b"")) == (29, b"")
+
+
 def test_topics_are_created_by_a_right_on_the_cluster_or_on_the_topic(guarded):
     def create(*names):
         Topic = CreateTopicsRequest.CreatableTopic
