@@ -6,6 +6,7 @@ Knows nothing of how replicas fetch. This node is the leader and the only voter.
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
 from barnabas.broker import Broker
+from barnabas.cluster.quorum.sole_voter import SoleVoter
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.errors import UnknownTopicOrPartition
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
@@ -34,6 +35,7 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
 
 def metadata_partition(broker: Broker) -> Partition:
     quorum, now_ms = broker.quorum, broker.clock.time_ms()
+    assert isinstance(quorum, SoleVoter)
     voter = DescribeQuorumResponse.ReplicaState(
         replica_id=quorum.node_id,
         replica_directory_id=quorum.voter_directory_id,

@@ -1,4 +1,4 @@
-"""The metadata of one node, put together: quorum, loader, controller and snapshots.
+"""The metadata of one node, put together: quorum, loader and snapshots, and the controller where the node is one.
 
 Knows nothing of the broker that it is part of, beyond its configs.
 """
@@ -17,22 +17,51 @@ from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.loader import MetadataLoader
 from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS, SnapshotGenerator, SnapshotLimits
+from barnabas.cluster.quorum.client import Quorum
 from barnabas.cluster.quorum.metadata_log import DIRECTORY, MetadataLog, MetadataLogError
-from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
 from barnabas.log.files import Files
 
 logger = logging.getLogger(__name__)
 
 
 class NodeMetadata:
-    """The committed image is :attr:`loader`'s, changes go to :attr:`controller`."""
+    """The committed image is :attr:`loader`'s. A node that is a controller has :class:`ControllerMetadata`."""
+
+    controller: Controller | None = None  #: to which changes go, if the node is a controller
+
+    def __init__(
+        self, metadata_log: MetadataLog, quorum: Quorum, clock: Clock, *, limits: SnapshotLimits = DEFAULT_LIMITS
+    ) -> None:
+        self.log = metadata_log.log
+        self.quorum = quorum
+        self.loader = MetadataLoader()
+        self.snapshots = SnapshotGenerator(metadata_log, self.loader, lambda: self.quorum.kraft, clock, limits)
+        self.quorum.listeners += [self.loader, self.snapshots]
+
+    def open(self) -> None:
+        """Loads what is on the disk, and begins to follow the quorum. The image is empty until it has caught up.
+
+        :raises MetadataLogError: the log cannot be read
+        """
+        self.quorum.load()
+        self.quorum.start()
+
+    def stop(self) -> None:
+        """Stops following the quorum."""
+        self.quorum.stop()
+
+
+class ControllerMetadata(NodeMetadata):
+    """The metadata of a controller. ``features`` are levels that a new cluster gets, and an existing one must have."""
+
+    controller: Controller
 
     def __init__(
         self,
         metadata_log: MetadataLog,
-        files: Files,
+        quorum: Quorum,
         clock: Clock,
-        voter: Voter,
+        files: Files,
         *,
         settings: Callable[[], BrokerSettings],
         rules: ConfigRules,
@@ -40,13 +69,9 @@ class NodeMetadata:
         limits: SnapshotLimits = DEFAULT_LIMITS,
         features: Mapping[str, int] | None = None,
     ) -> None:
-        """``features`` are levels that a new cluster gets, and that an existing one must have."""
-        self.log = metadata_log.log
-        self.quorum = SoleVoter(metadata_log, files, clock, voter)
-        self.loader = MetadataLoader()
-        self.snapshots = SnapshotGenerator(metadata_log, self.loader, lambda: self.quorum.kraft, clock, limits)
+        super().__init__(metadata_log, quorum, clock, limits=limits)
         self.controller = Controller(
-            self.quorum,
+            quorum,
             committed_image=lambda: self.loader.image,
             activation_records=self._activation_records,
             settings=settings,
@@ -54,7 +79,7 @@ class NodeMetadata:
             random=random,
             clock=clock,
         )
-        self.quorum.listeners += [self.loader, self.snapshots, self.controller]
+        quorum.listeners.append(self.controller)
         self._metadata_log = metadata_log
         self._files = files
         self._clock = clock
@@ -75,7 +100,7 @@ class NodeMetadata:
             self._bootstrap = bootstrap.read_or_format(self._files, path, self._wanted_levels, self._clock.time_ms())
             levels = bootstrap.levels_of(self._bootstrap)
         self._check_levels(levels)
-        self.quorum.elect()
+        self.quorum.start()
 
     def _check_levels(self, levels: Mapping[str, int]) -> None:
         """Refuses to serve at levels that this node does not know, or that differ from the given ones.

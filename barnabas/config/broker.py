@@ -146,6 +146,16 @@ class BrokerConfig:
         return int(self["node.id"])
 
     @property
+    def is_broker(self) -> bool:
+        """Whether the node has the role of a broker."""
+        return "broker" in self["process.roles"]
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether the node has the role of a controller."""
+        return "controller" in self["process.roles"]
+
+    @property
     def log_dirs(self) -> list[str]:
         """The data directories: ``log.dirs``, or else ``log.dir``."""
         return list(self["log.dirs"] or self["log.dir"])

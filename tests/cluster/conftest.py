@@ -13,10 +13,10 @@ from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS
-from barnabas.cluster.node_metadata import NodeMetadata
+from barnabas.cluster.node_metadata import ControllerMetadata
 from barnabas.cluster.quorum.metadata_log import DEFAULT_RETENTION, MetadataLog, topic_config
 from barnabas.cluster.quorum.record_batches import decode_batches
-from barnabas.cluster.quorum.sole_voter import Voter
+from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
 from barnabas.config.endpoints import Endpoint
@@ -107,7 +107,7 @@ class FlushingServices(LogServices):
         log.flush(up_to)
 
 
-class Metadata(NodeMetadata):
+class Metadata(ControllerMetadata):
     """What tests ask of a node's metadata."""
 
     def submit(self, command):
@@ -158,9 +158,9 @@ class Opener:
         )
         metadata = Metadata(
             metadata_log,
-            self.files,
+            SoleVoter(metadata_log, self.files, self.clock, Voter(node_id, directory_id)),
             self.clock,
-            Voter(node_id, directory_id),
+            self.files,
             settings=lambda: config,
             rules=ConfigRules(lambda: config),
             random=Random(0),

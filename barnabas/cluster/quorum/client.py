@@ -3,7 +3,7 @@
 Knows nothing of how a quorum agrees. Apache Kafka's ``RaftClient`` and ``RaftClient.Listener`` (KIP-595).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from barnabas.cluster.quorum.record_batches import EncodedBatch
@@ -78,4 +78,36 @@ class QuorumClient(Protocol):
 
     def upgrade_kraft_version(self) -> None:
         """Appends the control records that raise ``kraft.version`` (KIP-853). Errors as of :meth:`append`."""
+        ...
+
+    def endpoint_of(self, node_id: int) -> Endpoint | None:
+        """Returns where that controller listens, as far as this node knows."""
+        ...
+
+
+class Quorum(QuorumClient, Protocol):
+    """A quorum client as the node sees it that starts and stops it."""
+
+    listeners: list[QuorumListener]
+
+    def load(self) -> None:
+        """Reads the newest snapshot and the log after it, and passes to the listeners what is known to be committed.
+
+        :raises MetadataLogError: the log cannot be read
+        """
+        ...
+
+    def start(self) -> None:
+        """Begins to follow the leader, or to lead.
+
+        :raises MetadataLogError: this node cannot be part of the quorum
+        """
+        ...
+
+    def stop(self) -> None:
+        """Stops following."""
+        ...
+
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        """Calls ``done`` once the listeners have everything that was committed when the leader was first heard."""
         ...

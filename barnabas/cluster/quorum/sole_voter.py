@@ -6,7 +6,7 @@ implementation of the same contract.
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from barnabas.clock import Clock
@@ -44,7 +44,7 @@ class Voter(NamedTuple):
 class SoleVoter:
     """A :class:`~barnabas.cluster.quorum.client.QuorumClient` for a quorum of this node alone.
 
-    :meth:`load` reads what is there, :meth:`elect` begins to write. In between the caller may still refuse to serve.
+    :meth:`load` reads what is there, :meth:`start` begins to write. In between the caller may still refuse to serve.
     """
 
     def __init__(self, metadata_log: MetadataLog, files: Files, clock: Clock, voter: Voter) -> None:
@@ -100,7 +100,7 @@ class SoleVoter:
 
     # ------------------------------------------------------------ leading
 
-    def elect(self) -> None:
+    def start(self) -> None:
         """Makes this node the leader of a new epoch, which is on the disk before anything is appended in it.
 
         :raises MetadataLogError: other nodes have a vote, or the last epoch cannot be known
@@ -124,6 +124,15 @@ class SoleVoter:
         self._append_control(self._first_of_epoch())
         for listener in self.listeners:
             listener.leadership_changed(self.leadership)
+
+    def stop(self) -> None:
+        """Has nothing to stop: the quorum ends with its log."""
+
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        done()
+
+    def endpoint_of(self, node_id: int) -> Endpoint | None:
+        return self.voter_endpoints[0] if node_id == self.node_id and self.voter_endpoints else None
 
     def _refuse(self, where: str, voters: Sequence[int]) -> None:
         raise MetadataLogError(f"{where}: nodes {voters} have a vote, and this one is {self.node_id}")

@@ -1,0 +1,313 @@
+"""One node of a cluster: its configs, its directories, its metadata, and whom it lets do what.
+
+Knows nothing of partitions, requests or sockets. A process that is only a controller has a :class:`Node`; one that
+serves clients has a :class:`~barnabas.broker.broker.Broker`.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import TYPE_CHECKING, Protocol
+
+from barnabas.broker import authorizing
+from barnabas.broker.names import Names
+from barnabas.clock import Clock, Scheduler
+from barnabas.cluster.controller.commands import FeatureUpdate, RegisterController, UpdateFeatures
+from barnabas.cluster.controller.controller import Controller, logged
+from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from barnabas.cluster.image.image import MetadataDelta, MetadataImage
+from barnabas.cluster.image.snapshot_generator import SnapshotLimits
+from barnabas.cluster.internal_topics import is_single_node
+from barnabas.cluster.node_metadata import ControllerMetadata, NodeMetadata
+from barnabas.cluster.quorum.client import Quorum
+from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog, MetadataLogError, Retention, topic_config
+from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.config import BrokerConfig
+from barnabas.config.dynamic import BROKER_RESOURCE, ConfigRules
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import NotController
+from barnabas.log.background import Background, Inline
+from barnabas.log.cleaner import CleanerSettings
+from barnabas.log.cleaner_workers import CleanerWorker
+from barnabas.log.files import Files
+from barnabas.log.housekeeping import LogSettings
+from barnabas.log.log_directory import LogDirectory
+from barnabas.log.log_manager import LogManager
+from barnabas.peers.peers import Peers
+from barnabas.uuids import random_uuid
+from barnabas.wire.schema import Versions
+
+if TYPE_CHECKING:
+    from barnabas.broker.quotas import AddressQuotas
+    from barnabas.broker.token_expiry import TokenExpiry
+    from barnabas.security.authorizer import Authorizer
+    from barnabas.security.quotas.client_quotas import ClientQuotas
+    from barnabas.security.quotas.connections import ConnectionRates
+
+logger = logging.getLogger(__name__)
+
+
+class Reconfigurable(Protocol):
+    """A service that follows changes of the node's settings."""
+
+    def check(self, proposed: BrokerConfig) -> None:
+        """Checks settings that are to be set.
+
+        :raises ConfigError: the service cannot go on with them
+        """
+
+    def reconfigure(self) -> None:
+        """Goes on with the node's settings, which have changed."""
+
+
+class Node:
+    """A node with the roles that ``process.roles`` says. Call :meth:`open` and finally :meth:`close`.
+
+    :param peers: reaches the brokers of the cluster, this one among them
+    :param controller_peers: reaches the controllers; by default what reaches the brokers
+    :param reader: runs reads of cold data; ``resolver`` looks up the names of clients
+    :param features: levels that a new cluster gets, and that an existing one must have
+    """
+
+    supported_features: Mapping[str, Versions] = {
+        name: Versions(feature.first, feature.last) for name, feature in SUPPORTED.items()
+    }
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        files: Files,
+        clock: Clock,
+        scheduler: Scheduler,
+        random: Random,
+        background: Background,
+        peers: Peers,
+        controller_peers: Peers | None = None,
+        reader: Background | None = None,
+        resolver: Background | None = None,
+        new_cleaner_worker: Callable[[], CleanerWorker] | None = None,
+        features: Mapping[str, int] | None = None,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.scheduler = scheduler
+        self.random = random
+        self.peers = peers
+        self.controller_peers = controller_peers or peers
+        self.node_id = config.node_id
+        self.cluster_id = ""
+        self._features = features or {}
+        self._files = files
+        self._background = background
+        self.log_manager = LogManager(
+            files,
+            config.log_dirs,
+            clock=clock,
+            scheduler=scheduler,
+            background=background,
+            reader=reader,
+            settings=LogSettings.from_config(config),
+            cleaner_settings=CleanerSettings.from_config(config),
+            new_cleaner_worker=new_cleaner_worker,
+            random_bytes=random.randbytes,
+            on_directory_failure=self._directory_failed,
+        )
+        self.metadata: NodeMetadata
+        self.authorizer: Authorizer | None = None  #: None if every client may do everything
+        self.names = Names(resolver or Inline())
+        self.connection_numbers = itertools.count(1)  #: numbers the connections of all listeners
+        self.quotas: ClientQuotas | None = None  #: of users and client ids; None while none is set
+        self.connection_rates: ConnectionRates | None = None  #: None while nothing limits them
+        self._address_quotas: AddressQuotas | None = None
+        self._token_expiry: TokenExpiry | None = None  #: None while there are no delegation tokens
+        self.on_fatal: Callable[[str], object] = lambda reason: None  #: called with the reason when the node must stop
+        self.reconfigurables: list[Reconfigurable] = []
+        self._as_controller: RegisterController | None = None
+
+    # ------------------------------------------------------------ life
+
+    def open(self) -> None:
+        """Opens the directories and the metadata. A voter that is the whole quorum leads it on return.
+
+        :raises LogDirectoryError: a directory is in use, belongs to another node, or has to be formatted first
+        :raises MetadataLogError: the metadata log cannot be read, or belongs to another quorum
+        """
+        self.cluster_id = self.log_manager.start(self.node_id)
+        try:
+            self.metadata = self._open_metadata()
+            self._opened()
+        except BaseException:
+            self.log_manager.close()
+            raise
+
+    def _opened(self) -> None:
+        """Goes on from the first image: the whole one on a controller, an empty one on other nodes."""
+        self._apply_dynamic_configs()
+        self.authorizer = authorizing.new_authorizer(self.config, self.image)
+        self._apply_quotas()
+        self.metadata.loader.publishers.append(self._follow)
+
+    def register_controller(self, endpoints: list[Endpoint]) -> None:
+        """Registers this node as a controller, and starts what a controller does from time to time.
+
+        :param endpoints: where other nodes reach it
+        """
+        self._as_controller = RegisterController(self.node_id, random_uuid(self.random.randbytes), endpoints)
+        self.controller.submit(self._as_controller, logged("the registration of this controller"))
+        self.quorum.voter_endpoints = endpoints
+        kraft_version = self._features.get(KRAFT_VERSION, 0)
+        if kraft_version > self.quorum.kraft.version:  # a new cluster: an existing one would not have opened
+            update = UpdateFeatures([FeatureUpdate(KRAFT_VERSION, kraft_version)])
+            self.controller.submit(update, logged(f"the level of {KRAFT_VERSION}"))
+        self._start_token_expiry()
+
+    def _start_token_expiry(self) -> None:
+        if self.config["delegation.token.secret.key"] is not None:
+            from barnabas.broker.token_expiry import TokenExpiry
+
+            interval_ms = self.config["delegation.token.expiry.check.interval.ms"]
+            self._token_expiry = TokenExpiry(self.controller, self.scheduler, interval_ms)
+            self._token_expiry.start()
+
+    def close(self) -> None:
+        """Flushes and closes the logs, and marks the shutdown as clean."""
+        self._stop()
+        self.log_manager.close()
+
+    def _stop(self) -> None:
+        """Stops what runs from time to time."""
+        self.names.close()
+        if self._token_expiry is not None:
+            self._token_expiry.stop()
+        self.metadata.stop()
+
+    def _open_metadata(self) -> NodeMetadata:
+        config = self.config
+        log_config = topic_config(config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"])
+        log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
+        if log is None:
+            for directory in self.log_manager.directories:
+                if directory.offline is not None:
+                    raise MetadataLogError(f"the metadata log may be in {directory.path}: {directory.offline}")
+            first = self.log_manager.online_directories[0].directory_id
+            log = self.log_manager.create(CLUSTER_METADATA, 0, TOPIC_ID, log_config, directory_id=first)
+        metadata_log = MetadataLog(
+            log,
+            log.directory,
+            self._files,
+            clock=self.clock,
+            background=self._background,
+            retention=Retention(config["metadata.max.retention.bytes"], config["metadata.max.retention.ms"]),
+        )
+        limits = SnapshotLimits(
+            config["metadata.log.max.record.bytes.between.snapshots"], config["metadata.log.max.snapshot.interval.ms"]
+        )
+        metadata = self._as_voter(metadata_log, limits)
+        metadata.open()
+        return metadata
+
+    def _as_voter(self, metadata_log: MetadataLog, limits: SnapshotLimits) -> ControllerMetadata:
+        voter = Voter(self.node_id, metadata_log.log.log_directory.directory_id)
+        return ControllerMetadata(
+            metadata_log,
+            SoleVoter(metadata_log, self._files, self.clock, voter),
+            self.clock,
+            self._files,
+            settings=lambda: self.config,
+            rules=ConfigRules(lambda: self.config, self._check_services),
+            random=self.random,
+            limits=limits,
+            features=self._features,
+        )
+
+    # ------------------------------------------------------------ following the metadata
+
+    def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Applies a new committed image to this node."""
+        if changes_brokers(delta) or self.config.single_node != is_single_node(image, self.node_id):
+            self._apply_dynamic_configs()
+        if delta.quotas or changes_brokers(delta):
+            self._apply_quotas()
+        if self.authorizer is not None:
+            authorizing.follow(self.authorizer, image, delta)
+        if METADATA_VERSION in delta.features and self._as_controller and self.node_id not in image.controllers:
+            self.controller.submit(self._as_controller, logged("the registration of this controller"))
+
+    def _directory_failed(self, directory: LogDirectory) -> None:
+        # Later, since this may be called during a change of the metadata.
+        self.scheduler.call_later(0, self._handle_offline, directory)
+
+    def _handle_offline(self, directory: LogDirectory) -> None:
+        """Stops the node if the directory was the last one, or has the metadata log."""
+        if not self.log_manager.online_directories:
+            self.on_fatal(f"the last log directory, {directory.path}, is offline")
+        elif self.metadata.log.is_offline:
+            self.on_fatal(f"{directory.path}, the log directory with the metadata log, is offline")
+
+    def _check_services(self, proposed: BrokerConfig) -> None:
+        for service in self.reconfigurables:
+            service.check(proposed)
+
+    def _apply_dynamic_configs(self) -> None:
+        """Applies the dynamic configs: those of this broker, then those of all brokers, then the static ones."""
+        image = self.image
+        of_all, of_this = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
+        single_node = is_single_node(image, self.node_id)
+        self.config = self.config.with_single_node(single_node).with_dynamic(of_all, of_this)
+        self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
+        self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
+        self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
+        self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
+        for service in self.reconfigurables:
+            service.reconfigure()
+
+    def _apply_quotas(self) -> None:
+        """Applies the quotas of clients and addresses, and the limits of new connections."""
+        if (
+            self._address_quotas is None
+            and not self.image.quotas
+            and not self.config.sets_any("connection.creation.rate")
+        ):
+            return  # as on most brokers, which need not import what limits
+        from barnabas.broker import quotas
+
+        if self._address_quotas is None:
+            self._address_quotas = quotas.AddressQuotas(self.names, self._apply_quotas)
+        self.quotas = quotas.client_quotas(self.quotas, self.image, self.config, self.clock)
+        addresses = self._address_quotas.of(self.image)
+        self.connection_rates = quotas.connection_rates(self.connection_rates, addresses, self.config, self.clock)
+
+    # ------------------------------------------------------------ for handlers
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed state of the cluster."""
+        return self.metadata.loader.image
+
+    @property
+    def controller(self) -> Controller:
+        """The controller of this node, which may not be the active one.
+
+        :raises NotController: this node has not the role
+        """
+        if self.metadata.controller is None:
+            raise NotController
+        return self.metadata.controller
+
+    @property
+    def quorum(self) -> Quorum:
+        return self.metadata.quorum
+
+    @property
+    def finalized_features(self) -> Mapping[str, int]:
+        """The finalized features and their levels, with ``kraft.version`` if its level is not 0."""
+        raised = self.quorum.kraft.version
+        return {**self.image.features, KRAFT_VERSION: raised} if raised else self.image.features
+
+
+def changes_brokers(delta: MetadataDelta) -> bool:
+    """Returns whether a dynamic config of brokers has changed."""
+    return any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.configs)
