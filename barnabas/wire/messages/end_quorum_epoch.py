@@ -1,0 +1,58 @@
+"""EndQuorumEpoch (API key 54): a leader of the metadata log resigns, and says who should follow it (KIP-595).
+
+v1 flexible, directory ids and endpoints (KIP-853)
+"""
+
+from barnabas.wire.message import Request, Response
+from barnabas.wire.schema import Struct, field
+from barnabas.wire.types import ZERO_UUID, int16, int32, string, uint16, uuid
+
+
+class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
+    class TopicData(Struct):
+        class PartitionData(Struct):
+            class ReplicaInfo(Struct):
+                candidate_id: int32
+                candidate_directory_id: uuid = ZERO_UUID
+
+            partition_index: int32
+            leader_id: int32
+            leader_epoch: int32
+            #: voters, the one with the longest log first
+            preferred_successors: list[int32] = field("0", default=())
+            #: replace ``preferred_successors``
+            preferred_candidates: list[ReplicaInfo] = field("1+", default=())
+
+        topic_name: string
+        partitions: list[PartitionData]
+
+    class LeaderEndpoint(Struct):
+        name: string
+        host: string
+        port: uint16
+
+    cluster_id: string | None = None
+    topics: list[TopicData]
+    leader_endpoints: list[LeaderEndpoint] = field("1+", default=())
+
+
+class EndQuorumEpochResponse(Response, to=EndQuorumEpochRequest):
+    class TopicData(Struct):
+        class PartitionData(Struct):
+            partition_index: int32
+            error_code: int16 = 0
+            leader_id: int32  #: -1: the voter knows of no leader
+            leader_epoch: int32
+
+        topic_name: string
+        partitions: list[PartitionData]
+
+    class NodeEndpoint(Struct):
+        node_id: int32
+        host: string
+        port: uint16
+
+    error_code: int16 = 0
+    topics: list[TopicData]
+    #: of the leaders
+    node_endpoints: list[NodeEndpoint] = field("1+", tag=0, default=())
