@@ -4,12 +4,12 @@ Knows nothing of sockets: dispatch fills it in. A connection serves one request 
 for each. It is valid until the response to that request, even a later one.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from barnabas.api_handlers.session import Session
 
 if TYPE_CHECKING:
-    from barnabas.broker import Broker
+    from barnabas.broker import Broker, Node
     from barnabas.security.quotas.client_quotas import Meter
 
 
@@ -20,7 +20,7 @@ class Context:
 
     def __init__(
         self,
-        broker: "Broker",
+        node: "Node",
         session: Session,
         *,
         api_version: int = 0,
@@ -28,7 +28,7 @@ class Context:
         correlation_id: int = 0,
         time_ms: int = 0,
     ) -> None:
-        self.broker = broker
+        self.broker = cast("Broker", node)  #: on a controller's listener only what every node has is there
         self.session = session
         self.api_version = api_version
         self.client_id = client_id

@@ -11,7 +11,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import APIS
 from barnabas.api_handlers.session import Session
-from barnabas.broker import Broker
+from barnabas.broker import Node as ClusterNode
 from barnabas.errors import CloseConnection, KafkaError, NetworkException, UnknownServerError
 from barnabas.peers.in_process import InProcessPeers, Node
 from barnabas.peers.peers import Done
@@ -20,13 +20,14 @@ from barnabas.wire.message import Request
 logger = logging.getLogger(__name__)
 
 
-def join(peers: InProcessPeers, broker: Broker) -> None:
-    """Connects the broker to its peers. Their requests have the inter-broker listener, or else the first listener."""
-    listeners = [endpoint.name for endpoint in broker.config.advertised_listeners]
-    wanted = broker.config.inter_broker_listener_name
+def join(peers: InProcessPeers, node: ClusterNode) -> None:
+    """Connects the node to its peers. Their requests have the inter-broker listener, or else the first listener."""
+    config = node.config
+    listeners = [endpoint.name for endpoint in (*config.advertised_listeners, *config.controller_listeners)]
+    wanted = config.inter_broker_listener_name
     listener = wanted if wanted in listeners else listeners[0]
     session = Session(listener=listener, client_host="127.0.0.1")
-    peers.join(broker.node_id, Node(partial(answer, broker, session), newest_version))
+    peers.join(node.node_id, Node(partial(answer, node, session), newest_version))
 
 
 def newest_version(request: Request) -> int:
@@ -34,9 +35,9 @@ def newest_version(request: Request) -> int:
     return APIS[request.api_key].versions.last
 
 
-def answer(broker: Broker, session: Session, request: Request, version: int, done: Done) -> None:
+def answer(node: ClusterNode, session: Session, request: Request, version: int, done: Done) -> None:
     """Handles a request. The error is NETWORK_EXCEPTION where a client's connection would be closed."""
-    context = Context(broker, session, api_version=version, time_ms=broker.clock.time_ms())
+    context = Context(node, session, api_version=version, time_ms=node.clock.time_ms())
     try:
         response = APIS[request.api_key].handle(request, context)
     except KafkaError as error:

@@ -4,5 +4,6 @@ Knows nothing of requests, responses or sockets.
 """
 
 from barnabas.broker.broker import Broker
+from barnabas.broker.node import Node
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "Node"]

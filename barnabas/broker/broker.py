@@ -5,7 +5,6 @@ partitions follow it.
 """
 
 import logging
-import socket
 from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,6 @@ from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.internal_topics import log_single_node_defaults
 from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig
-from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartition
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
@@ -126,23 +124,16 @@ class Broker(Node):
         :param ports: the bound ports by listener name
         :param done: called when the registration is committed and the coordinators have started
         """
-        endpoints = [
-            Endpoint(
-                each.name,
-                each.host or socket.getfqdn(),
-                each.port or ports.get(each.name, 0),
-                each.security_protocol,
-            )
-            for each in self.config.advertised_listeners
-        ]
+        endpoints = self.bound(self.config.advertised_listeners, ports)
         directories = self.log_manager.online_directories
         if not directories:
             raise LogDirectoryError("None of the log directories can be used any more")
-        if self.metadata.controller is not None:
-            # Without a controller listener, the controller has the address of the broker.
-            self.register_controller(
-                list(self.config.controller_listeners)
-                or [endpoints[0]._replace(name=self.config.controller_listener_name)]
+        if self.config.is_controller:
+            # Without a listener of its own, the controller has the address of the broker.
+            self._register_controller(
+                self.bound(self.config.advertised_controller_listeners, ports)
+                or [endpoints[0]._replace(name=self.config.controller_listener_name)],
+                logged("the registration of this controller"),
             )
         registration = RegisterBroker(
             self.node_id,

@@ -6,7 +6,8 @@ serves clients has a :class:`~barnabas.broker.broker.Broker`.
 
 import itertools
 import logging
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +15,7 @@ from barnabas.broker import authorizing
 from barnabas.broker.names import Names
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.controller.commands import FeatureUpdate, RegisterController, UpdateFeatures
-from barnabas.cluster.controller.controller import Controller, logged
+from barnabas.cluster.controller.controller import Controller, Done, logged
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.image.snapshot_generator import SnapshotLimits
@@ -150,13 +151,25 @@ class Node:
         self._apply_quotas()
         self.metadata.loader.publishers.append(self._follow)
 
-    def register_controller(self, endpoints: list[Endpoint]) -> None:
-        """Registers this node as a controller, and starts what a controller does from time to time.
+    def register(self, ports: Mapping[str, int], done: Done) -> None:
+        """Registers this node in its roles, and starts what it does from time to time.
 
-        :param endpoints: where other nodes reach it
+        :param ports: the bound ports by listener name
+        :param done: called when the registration is committed
         """
+        if self.config.is_controller:
+            self._register_controller(self.bound(self.config.advertised_controller_listeners, ports), done)
+
+    def bound(self, endpoints: Iterable[Endpoint], ports: Mapping[str, int]) -> list[Endpoint]:
+        """Returns the endpoints with the host of this machine and the bound ports, where they have none."""
+        return [
+            each._replace(host=each.host or socket.getfqdn(), port=each.port or ports.get(each.name, 0))
+            for each in endpoints
+        ]
+
+    def _register_controller(self, endpoints: list[Endpoint], done: Done) -> None:
         self._as_controller = RegisterController(self.node_id, random_uuid(self.random.randbytes), endpoints)
-        self.controller.submit(self._as_controller, logged("the registration of this controller"))
+        self.controller.submit(self._as_controller, done)
         self.quorum.voter_endpoints = endpoints
         kraft_version = self._features.get(KRAFT_VERSION, 0)
         if kraft_version > self.quorum.kraft.version:  # a new cluster: an existing one would not have opened

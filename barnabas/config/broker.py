@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Self
 
-from barnabas.config import authorization, profile
+from barnabas.config import authorization, profile, roles
 from barnabas.config.bounds import check_bounds
 from barnabas.config.definition import ConfigDef
 from barnabas.config.definitions import BROKER, FAMILY_OF, TOPIC
@@ -148,12 +148,12 @@ class BrokerConfig:
     @property
     def is_broker(self) -> bool:
         """Whether the node has the role of a broker."""
-        return "broker" in self["process.roles"]
+        return roles.BROKER in self["process.roles"]
 
     @property
     def is_controller(self) -> bool:
         """Whether the node has the role of a controller."""
-        return "controller" in self["process.roles"]
+        return roles.CONTROLLER in self["process.roles"]
 
     @property
     def log_dirs(self) -> list[str]:
@@ -162,7 +162,7 @@ class BrokerConfig:
 
     @property
     def listeners(self) -> tuple[Endpoint, ...]:
-        """Where to listen for clients. Controller listeners are left out: this version has none of their own."""
+        """Where to listen for clients. A controller's listeners are apart (:attr:`controller_listeners`)."""
         return tuple(endpoint for endpoint in self._endpoints("listeners") if not self._is_controllers(endpoint))
 
     @property
@@ -175,8 +175,15 @@ class BrokerConfig:
 
     @property
     def controller_listeners(self) -> tuple[Endpoint, ...]:
-        """The listeners for other controllers; may be empty."""
+        """Where the controller listens; a lone combined node need not have such a listener."""
         return tuple(endpoint for endpoint in self._endpoints("listeners") if self._is_controllers(endpoint))
+
+    @property
+    def advertised_controller_listeners(self) -> tuple[Endpoint, ...]:
+        """The addresses of the controller; by default its listeners, with hosts and ports still to be filled in."""
+        named = self._endpoints("advertised.listeners") if self["advertised.listeners"] else ()
+        advertised = {endpoint.name: endpoint for endpoint in named}
+        return tuple(advertised.get(endpoint.name, endpoint) for endpoint in self.controller_listeners)
 
     @property
     def controller_listener_name(self) -> str:
@@ -251,15 +258,8 @@ class BrokerConfig:
         if elsewhere:
             text = f"must be present in log.dirs or log.dir. Missing entries : {','.join(elsewhere)}"
             raise InvalidValue("cordoned.log.dirs", f"All entries in cordoned.log.dirs {text}")
-        if "broker" not in self["process.roles"]:
-            raise ConfigError("process.roles", ",".join(self["process.roles"]), "broker, or broker,controller")
         if self["broker.id"] != self["node.id"]:
             raise InvalidValue("broker.id", "You must set `node.id` to the same value as `broker.id`.")
-        voters = self["controller.quorum.voters"]
-        if any(voter.partition("@")[0] != str(self.node_id) for voter in voters):
-            # Alone, this node would make decisions that the other voters do not have.
-            rule = f"this node's own {self.node_id}@host:port only; this version has no quorum of several nodes"
-            raise ConfigError("controller.quorum.voters", ",".join(voters), rule)
 
     def _check_cleaner(self) -> None:
         threads, size = self["log.cleaner.threads"], self["log.cleaner.dedupe.buffer.size"]
@@ -272,9 +272,8 @@ class BrokerConfig:
     def _check_listeners(self) -> None:
         text = ",".join(self["listeners"])
         check_ports(self._endpoints("listeners"), text)
-        if not self.listeners:
-            raise ConfigError("listeners", text, "at least one listener that is not a controller's")
-        for endpoint in self.listeners:
+        roles.check_roles(self, [endpoint.name for endpoint in self._endpoints("listeners")])
+        for endpoint in (*self.listeners, *self.controller_listeners):
             ListenerConfigs(self, endpoint.name).check()
         advertised = ",".join(map(str, self.advertised_listeners))
         names = {endpoint.name for endpoint in self.listeners}
@@ -285,10 +284,15 @@ class BrokerConfig:
                 rule = f"an address that clients can reach; set advertised.listeners beside {endpoint}"
                 raise ConfigError("advertised.listeners", advertised, rule)
         check_early_start(self, {*names, *(name.upper() for name in self["controller.listener.names"])})
-        if self["inter.broker.listener.name"] is not None and "security.inter.broker.protocol" in self.originals:
+        name = self["inter.broker.listener.name"]
+        if name is not None and "security.inter.broker.protocol" in self.originals:
             text = "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
             raise InvalidValue("inter.broker.listener.name", text)
-        if self["inter.broker.listener.name"] is not None and self.inter_broker_listener_name not in names:
+        if (
+            self.is_broker
+            and self["inter.broker.listener.name"] is not None
+            and self.inter_broker_listener_name not in names
+        ):
             name = self["inter.broker.listener.name"]
             raise ConfigError("inter.broker.listener.name", name, f"one of listeners: {', '.join(names)}")
 

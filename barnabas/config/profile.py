@@ -49,9 +49,6 @@ def completed(properties: Mapping[str, str], *, dev: bool) -> dict[str, str]:
 
 def notices(properties: Mapping[str, str], values: Settings) -> Iterator[str]:
     """Yields one sentence for each property without effect, in the order given."""
-    for item in properties.get("listeners", "").split(","):
-        if item.partition("://")[0].strip().upper() in map(str.upper, values["controller.listener.names"]):
-            yield f"{item.strip()} is ignored: the controller is in this process, and has no listener"
     for name in properties:
         config = BROKER.get(name)
         if config is None:

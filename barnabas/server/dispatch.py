@@ -22,7 +22,7 @@ from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.types import Buffer
 
 if TYPE_CHECKING:
-    from barnabas.broker import Broker
+    from barnabas.broker import Node
     from barnabas.security.quotas.client_quotas import Meter
 
 logger = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ class Dispatcher:
 
     __slots__ = ("_apis", "_time_ms", "context", "max_request_bytes", "session")
 
-    def __init__(self, broker: "Broker", session: Session) -> None:
+    def __init__(self, node: "Node", session: Session) -> None:
         self.session = session
         self.max_request_bytes: int | None = None
-        self.context = Context(broker, session)
+        self.context = Context(node, session)
         self._apis = session.promise.apis
-        self._time_ms = broker.clock.time_ms
+        self._time_ms = node.clock.time_ms
 
     def respond(self, frame: memoryview) -> "Buffers | Throttled | Later[Response] | None":
         """Returns the answer to the request in ``frame`` as pieces to send; a later answer; or None if there is none.

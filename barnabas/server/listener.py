@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from barnabas.api_handlers.registry import Promise
 from barnabas.api_handlers.session import Session
-from barnabas.broker import Broker
+from barnabas.broker import Node
 from barnabas.config import BrokerConfig
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.listener_configs import ListenerConfigs
@@ -122,16 +122,14 @@ class Watch(Protocol):
 class Listener:
     """One entry of ``listeners``: a service that is bound when it has started. It accepts after :meth:`accept`."""
 
-    def __init__(
-        self, endpoint: Endpoint, broker: Broker, buffers: BufferPool, census: "Census", promise: Promise
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, node: Node, buffers: BufferPool, census: "Census", promise: Promise) -> None:
         self.endpoint = endpoint  #: with the port that it is bound to, once it has started
         self.name = f"listener {endpoint.name}"
         self.buffers = buffers
         self.census = census
-        self._broker = broker
+        self._node = node
         self._promise = promise
-        config = broker.config
+        config = node.config
         self.max_request_bytes: int = config["socket.request.max.bytes"]
         self._send_buffer: int = config["socket.send.buffer.bytes"]
         self._receive_buffer: int = config["socket.receive.buffer.bytes"]
@@ -162,16 +160,16 @@ class Listener:
         if self.endpoint.security_protocol in AUTHENTICATING:
             from barnabas.server.sasl import Gates
 
-            self._gates = Gates(self._broker, self.endpoint.name)
+            self._gates = Gates(self._node, self.endpoint.name)
         self._sockets = bind(self.endpoint.host, self.endpoint.port, self._backlog)
         if self._engine is not None:
-            self._broker.reconfigurables.append(self)
+            self._node.reconfigurables.append(self)
         self.endpoint = self.endpoint._replace(port=self._sockets[0].getsockname()[1])
 
     def _new_engine(self) -> "Engine":
         from barnabas.security.tls.engine import Engine, weaker_than_asked
 
-        config = self._broker.config
+        config = self._node.config
         configs = ListenerConfigs(config, self.endpoint.name)
         is_inter_broker = self.endpoint.name == config.inter_broker_listener_name
         engine = Engine(configs, read_store, is_inter_broker=is_inter_broker)
@@ -205,7 +203,7 @@ class Listener:
         if self._engine is None:
             return
         try:
-            engine = self._engine.exchanged(ListenerConfigs(self._broker.config, self.endpoint.name))
+            engine = self._engine.exchanged(ListenerConfigs(self._node.config, self.endpoint.name))
         except ConfigError as error:  # a file has changed since the settings were checked
             logger.error("The %s keeps its certificates: %s", self.name, error)
             return
@@ -266,7 +264,7 @@ class Listener:
             return True
         if self._is_stopping:  # it was accepted before the listener stopped, and nobody would close it
             return False
-        rates = self._broker.connection_rates
+        rates = self._node.connection_rates
         if rates is None and not self._arriving:
             return self._let_in(connection)
         if not self._arriving:
@@ -281,7 +279,7 @@ class Listener:
         return True
 
     def _wait(self, milliseconds: int) -> None:
-        self._broker.scheduler.call_later(milliseconds / 1000, self._let_next_in)
+        self._node.scheduler.call_later(milliseconds / 1000, self._let_next_in)
 
     def _let_next_in(self) -> None:
         """Lets those in that have waited long enough: as Kafka's acceptor, one after the other."""
@@ -292,19 +290,19 @@ class Listener:
                     connection.abort()
                 elif connection in self.connections:
                     connection.let_in()
-            rates = self._broker.connection_rates
+            rates = self._node.connection_rates
             if self._arriving and rates is not None and (wait_ms := rates.arrives(self.endpoint.name)):
                 self._wait(wait_ms)
                 return
 
     def _let_in(self, connection: Guest) -> bool:
         """Returns whether the connection may stay: by the quota of its address, and by the numbers of connections."""
-        host, rates = connection.peer[0], self._broker.connection_rates
+        host, rates = connection.peer[0], self._node.connection_rates
         if rates is not None and (throttle_ms := rates.refuses(self.endpoint.name, host)):
             connection.hold()
-            self._broker.scheduler.call_later(throttle_ms / 1000, connection.abort)
+            self._node.scheduler.call_later(throttle_ms / 1000, connection.abort)
             return True
-        if refusal := self.census.refuses(host, self._broker, self.endpoint.name):
+        if refusal := self.census.refuses(host, self._node, self.endpoint.name):
             logger.warning("Refusing a connection from %s: %s", host, refusal)
             return False
         self.census.enter(host, self.endpoint.name)
@@ -330,9 +328,9 @@ class Listener:
             client_host=client_host,
             principal=principal,
             promise=self._promise,
-            number=next(self._broker.connection_numbers),
+            number=next(self._node.connection_numbers),
         )
-        dispatcher = Dispatcher(self._broker, session)
+        dispatcher = Dispatcher(self._node, session)
         return dispatcher if self._gates is None else self._gates.new_gate(dispatcher)
 
     # ------------------------------------------------------------ the idle sweeper calls
@@ -355,9 +353,9 @@ class Census:
     def total(self) -> int:
         return self._by_host.total()
 
-    def refuses(self, host: str, broker: Broker, listener: str) -> str | None:
+    def refuses(self, host: str, node: Node, listener: str) -> str | None:
         """Returns why no other connection from that host is allowed; None if it is."""
-        config = broker.config
+        config = node.config
         if self.total >= config["max.connections"]:
             return f"{self.total} are connected (max.connections)"
         if self._by_listener[listener] >= ListenerConfigs(config, listener)["max.connections"]:

@@ -36,7 +36,7 @@ from barnabas.wire.schema import Versions
 from barnabas.wire.types import Buffer
 
 if TYPE_CHECKING:
-    from barnabas.broker import Broker
+    from barnabas.broker import Node
 
 logger = logging.getLogger(__name__)
 
@@ -59,29 +59,29 @@ class Gates:
     :raises ConfigError: a mechanism is unknown, or has no valid login module
     """
 
-    def __init__(self, broker: "Broker", listener_name: str) -> None:
-        self._broker = broker
+    def __init__(self, node: "Node", listener_name: str) -> None:
+        self._node = node
         self._listener_name = listener_name
-        random_bytes, secret_key = broker.random.randbytes, broker.config[SECRET_KEY]
-        credentials = ImageCredentials(lambda: broker.image, broker.clock, random_bytes, secret_key)
+        random_bytes, secret_key = node.random.randbytes, node.config[SECRET_KEY]
+        credentials = ImageCredentials(lambda: node.image, node.clock, random_bytes, secret_key)
         self._around = Surroundings(credentials, random_bytes)
-        self._config = broker.config
+        self._config = node.config
         self._settings = self._read()
 
     def _read(self) -> "SaslSettings":
-        broker, configs = self._broker, ListenerConfigs(self._config, self._listener_name)
+        node, configs = self._node, ListenerConfigs(self._config, self._listener_name)
         return SaslSettings(
             enabled(configs, self._around),
-            broker.clock,
-            broker.scheduler,
+            node.clock,
+            node.scheduler,
             configs["connection.failed.authentication.delay.ms"] / 1000,
             configs["sasl.server.max.receive.size"],
         )
 
     def new_gate(self, dispatcher: Dispatcher) -> "SaslGate":
         """Returns the gate of a new connection. Dynamic configs that are not valid leave the old ones in effect."""
-        if self._broker.config is not self._config:
-            self._config = self._broker.config
+        if self._node.config is not self._config:
+            self._config = self._node.config
             try:
                 self._settings = self._read()
             except ConfigError as error:

@@ -1,4 +1,4 @@
-"""A broker and its listeners as a list of services, started and stopped in order.
+"""A node and its listeners as a list of services, started and stopped in order.
 
 Knows nothing of processes and signals. Whoever runs a server owns the event loop.
 """
@@ -6,13 +6,15 @@ Knows nothing of processes and signals. Whoever runs a server owns the event loo
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random, SystemRandom
 
 from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import Promise
-from barnabas.broker import Broker
+from barnabas.broker import Broker, Node
 from barnabas.clock import Clock, Scheduler, SystemClock
 from barnabas.config import BrokerConfig
+from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
 from barnabas.log.background import BackgroundThread
 from barnabas.log.cleaner_workers import ThreadWorker
@@ -57,9 +59,16 @@ class Server:
         self._scheduler = scheduler
         self._random = random or SystemRandom()  # nonces and ids that nobody guesses
         self._services = Services()
-        self.listeners: list[Listener] = []
-        self.broker: Broker
+        self.listeners: list[Listener] = []  #: for clients; a process that is only a controller has none
+        self.controller_listeners: list[Listener] = []
+        self.node: Node
         self.background: BackgroundThread
+
+    @property
+    def broker(self) -> Broker:
+        """The node, which is a broker."""
+        assert isinstance(self.node, Broker)
+        return self.node
 
     async def start(self) -> None:
         """Opens the data, binds the listeners, registers the broker, and lets clients in.
@@ -68,11 +77,16 @@ class Server:
         :raises LogDirectoryError: a log directory is in use, or is another node's
         :raises MetadataLogError: the metadata log cannot be read
         """
-        self.broker = self._new_broker()
+        self.node = self._new_node()
         buffers, census = BufferPool(), Census()
-        self.listeners = [
-            Listener(endpoint, self.broker, buffers, census, self._promise) for endpoint in self.config.listeners
-        ]
+
+        def new_listener(endpoint: Endpoint) -> Listener:
+            return Listener(endpoint, self.node, buffers, census, self._promise)
+
+        if self.config.is_broker:
+            self.listeners = list(map(new_listener, self.config.listeners))
+        if self.config.is_controller:
+            self.controller_listeners = list(map(new_listener, self.config.controller_listeners))
         await self._services.start(self._in_order())
 
     async def stop(self) -> None:
@@ -82,22 +96,28 @@ class Server:
     def _in_order(self) -> list[Service]:
         """Returns the services in the order in which they are started.
 
-        The broker registers under the ports that its listeners are bound to, and clients are let in once it has
-        registered.
+        The node registers under the ports that its listeners are bound to. A controller lets other nodes in before
+        that, a broker lets clients in once it has registered.
         """
+        every = [*self.controller_listeners, *self.listeners]
         return [
-            Step("broker", start=self._open, stop=self._close),
-            *self.listeners,
+            Step("node", start=self._open, stop=self._close),
+            *every,
+            Step(
+                "controller's acceptors",
+                start=partial(_accept, self.controller_listeners),
+                stop=partial(_stop_accepting, self.controller_listeners),
+            ),
             Step("registration", start=self._register),
-            Step("acceptors", start=self._accept, stop=self._stop_accepting),
-            IdleSweeper(self.listeners, self.config["connections.max.idle.ms"] / 1000),
+            Step("acceptors", start=partial(_accept, self.listeners), stop=partial(_stop_accepting, self.listeners)),
+            IdleSweeper(every, self.config["connections.max.idle.ms"] / 1000),
         ]
 
-    def _new_broker(self) -> Broker:
+    def _new_node(self) -> Node:
         loop = asyncio.get_running_loop()
         peers = InProcessPeers()
         self.background = BackgroundThread(loop.call_soon_threadsafe)
-        broker = Broker(
+        node = (Broker if self.config.is_broker else Node)(
             self.config,
             files=self._files,
             clock=self._clock,
@@ -113,17 +133,17 @@ class Server:
             peers=peers,
             features=self._features,
         )
-        join(peers, broker)
-        broker.on_fatal = self._on_fatal
-        return broker
+        join(peers, node)
+        node.on_fatal = self._on_fatal
+        return node
 
     # ------------------------------------------------------------ steps
 
     async def _open(self) -> None:
-        self.broker.open()
+        self.node.open()
 
     async def _close(self) -> None:
-        self.broker.close()
+        self.node.close()
 
     async def _register(self) -> None:
         """Waits until the registration is committed.
@@ -136,21 +156,24 @@ class Server:
             if not registered.done():
                 registered.set_result(None) if error is None else registered.set_exception(error)
 
-        self.broker.register({listener.endpoint.name: listener.port for listener in self.listeners}, done)
+        listeners = (*self.controller_listeners, *self.listeners)
+        self.node.register({listener.endpoint.name: listener.port for listener in listeners}, done)
         await registered
 
-    async def _accept(self) -> None:
-        try:
-            for listener in self.listeners:
-                await listener.accept()
-        except BaseException:
-            await self._stop_accepting()
-            raise
 
-    async def _stop_accepting(self) -> None:
-        """Closes the connections of all listeners at once. Each listener then waits for its own."""
-        for listener in self.listeners:
-            listener.stop_accepting()
+async def _accept(listeners: list[Listener]) -> None:
+    try:
+        for listener in listeners:
+            await listener.accept()
+    except BaseException:
+        await _stop_accepting(listeners)
+        raise
+
+
+async def _stop_accepting(listeners: list[Listener]) -> None:
+    """Closes the connections of all listeners at once. Each listener then waits for its own."""
+    for listener in listeners:
+        listener.stop_accepting()
 
 
 def promise(release: str | None) -> Promise:

@@ -49,7 +49,6 @@ def test_node_id_and_broker_id_are_one(properties, node_id):
     ("properties", "culprit"),
     [
         ({"node.id": "1", "broker.id": "2"}, "broker.id"),
-        ({"process.roles": "controller"}, "process.roles"),
         ({"log.retention.hours": "0"}, "log.retention.hours"),
         ({"log.cleaner.threads": "0"}, "log.cleaner.threads"),
         ({"log.cleaner.dedupe.buffer.size": "1048576"}, "log.cleaner.dedupe.buffer.size"),
@@ -67,7 +66,6 @@ def test_node_id_and_broker_id_are_one(properties, node_id):
             "inter.broker.listener.name",
         ),
         ({"controller.quorum.voters": "1@a:9093,2@b:9093"}, "controller.quorum.voters"),
-        ({"controller.quorum.voters": "2@b:9093", "node.id": "1"}, "controller.quorum.voters"),
     ],
 )
 def test_what_stops_the_start(properties, culprit):
@@ -77,7 +75,7 @@ def test_what_stops_the_start(properties, culprit):
     assert culprit in str(caught.value)
 
 
-def test_a_file_of_a_combined_node_is_taken_and_its_controller_listener_left_out():
+def test_a_file_of_a_combined_node_is_taken():
     given = config(
         process_roles="broker,controller",
         node_id="1",
@@ -89,6 +87,8 @@ def test_a_file_of_a_combined_node_is_taken_and_its_controller_listener_left_out
     )
     assert given.listeners == (Endpoint("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT"),)
     assert given.advertised_listeners == (Endpoint("PLAINTEXT", "localhost", 9092, "PLAINTEXT"),)
+    assert given.controller_listeners == (Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT"),)
+    assert given.advertised_controller_listeners == (Endpoint("CONTROLLER", "localhost", 9093, "PLAINTEXT"),)
     assert given.inter_broker_listener_name == "PLAINTEXT"
 
 
@@ -210,12 +210,6 @@ class TestNotices:
 
     def test_a_listeners_prefix_is_known(self):
         assert not any("not a config" in text for text in self.said(listener_name_plaintext_max_connections="5"))
-
-    def test_a_controllers_listener_is_said_not_to_be_listened_on(self):
-        said = self.said(listeners="PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093")
-        assert said == [
-            "CONTROLLER://127.0.0.1:9093 is ignored: the controller is in this process, and has no listener"
-        ]
 
     def test_what_is_gone_by_is_no_news(self):
         assert self.said(num_partitions="3", log_retention_ms="5", auto_create_topics_enable="false") == []

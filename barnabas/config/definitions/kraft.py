@@ -177,7 +177,7 @@ CONFIGS = (
         [],
         voters,
         HIGH,
-        "The controllers of a static quorum: id@host:port, separated by commas. Only this node is supported.",
+        "The controllers of a static quorum: id@host:port, separated by commas.",
         in_effect=True,
     ),
     ConfigDef(
@@ -187,6 +187,7 @@ CONFIGS = (
         hosts_and_ports,
         HIGH,
         "Where a node finds the controllers of a dynamic quorum: host:port, separated by commas.",
+        in_effect=True,
     ),
     ConfigDef(
         "controller.quorum.election.timeout.ms",
