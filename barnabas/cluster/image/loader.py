@@ -6,6 +6,7 @@ Knows nothing of who writes the log, or of what the publishers do. Apache Kafka'
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from barnabas.cluster.image.difference import difference
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.quorum.client import CommittedBatch, Leadership
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
@@ -38,8 +39,10 @@ class MetadataLoader:
         offset, epoch = snapshot_id.end_offset - 1, snapshot_id.epoch
         self._transaction = None
         self.last_timestamp = timestamp
+        before = self.image
         self.image, delta = MetadataImage().apply(records, offset=offset, epoch=epoch)
-        self._publish(delta)
+        # A node that was far behind has publishers that know an older image.
+        self._publish(delta if before.offset < 0 else difference(before, self.image))
 
     def committed(self, batches: Sequence[CommittedBatch]) -> None:
         """Applies the batches and publishes the result once.

@@ -70,3 +70,11 @@ def test_a_snapshot_replaces_everything(loader):
 def test_records_that_contradict_each_other_are_refused(loader):
     with pytest.raises(MetadataLogError, match="between offsets 7 and 8"):
         loader.committed([batch(7, topic("a"), RemoveTopicRecord(topic_id=bytes(16)))])
+
+
+def test_a_snapshot_on_a_running_node_is_published_as_what_has_changed(loader):
+    loader.committed([batch(0, topic("a"), topic("b"))])
+    seen = []
+    loader.publishers.append(lambda image, delta: seen.append((names(delta.new_topics), names(delta.deleted_topics))))
+    loader.snapshot_loaded(SnapshotId(9, 2), [topic("b"), topic("c")], 1000)
+    assert seen == [(["c"], ["a"])]
