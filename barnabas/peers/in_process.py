@@ -39,7 +39,10 @@ class InProcessPeers:
         """Lets no request reach the node any more."""
         self._nodes.pop(node_id, None)
 
-    def send(self, node_id: int, request: Request, done: Done) -> None:
+    def send(
+        self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
+    ) -> None:
+        """Has the node answer. There are no lanes, since nothing waits, and the handlers' own time-outs suffice."""
         node = self._nodes.get(node_id)
         if node is None:
             done(None, NetworkException())

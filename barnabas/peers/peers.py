@@ -21,8 +21,15 @@ the node may have done what the request asks for.
 class Peers(Protocol):
     """The nodes of a cluster, this one among them."""
 
-    def send(self, node_id: int, request: Request, done: Done) -> None:
-        """Sends the request, in the newest version that both nodes know; ``done`` is called at once, or later."""
+    def send(
+        self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
+    ) -> None:
+        """Sends the request, in the newest version that both nodes know; ``done`` is called at once, or later.
+
+        :param lane: the requests to a node in one lane go over one connection, and are answered one after the other;
+            what may wait for long on the other side, as a fetch does, has a lane of its own
+        :param timeout_ms: how long to wait for the answer; by default ``request.timeout.ms``
+        """
 
 
 def error_of(code: int, message: str | None = None) -> KafkaError | None:

@@ -42,18 +42,21 @@ class UnreliablePeers:
         self.sent: list[tuple[int, Request]] = []  #: all requests so far, with the node that each was for
         self.lost = 0  #: how many requests and responses have been lost
 
-    def send(self, node_id: int, request: Request, done: Done) -> None:
+    def send(
+        self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
+    ) -> None:
         self.sent.append((node_id, request))
         if self._is_lost(node_id):
             self._fail(done)
         else:
-            self._later(partial(self._arrived, node_id, request, done))
+            self._later(partial(self._arrived, node_id, request, done, lane, timeout_ms))
 
-    def _arrived(self, node_id: int, request: Request, done: Done) -> None:
+    def _arrived(self, node_id: int, request: Request, done: Done, lane: str, timeout_ms: int | None) -> None:
         if node_id in self.unreachable:
             self._fail(done)
         else:
-            self._peers.send(node_id, request, partial(self._answered, node_id, done))
+            answered = partial(self._answered, node_id, done)
+            self._peers.send(node_id, request, answered, lane=lane, timeout_ms=timeout_ms)
 
     def _answered(self, node_id: int, done: Done, response: Any, error: KafkaError | None) -> None:
         if self._is_lost(node_id):

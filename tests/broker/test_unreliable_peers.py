@@ -106,7 +106,7 @@ def test_each_leader_answers_for_its_partitions(error):
     life, told, sent = Life(), [], []
 
     class Peers:
-        def send(self, node_id, request, done):
+        def send(self, node_id, request, done, *, lane="", timeout_ms=None):
             sent.append(node_id)
             done(None, error())
 
