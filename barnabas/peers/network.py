@@ -1,0 +1,234 @@
+"""Nodes on the network: a connection for each node and lane, made when it is first needed.
+
+Knows nothing of what requests mean, nor of how a connection is made secure. Apache Kafka's ``NetworkClient`` and
+``InterBrokerSendThread``.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from barnabas.clock import Clock, Scheduler, Timer
+from barnabas.config.endpoints import Endpoint
+from barnabas.config.settings import Settings
+from barnabas.errors import KafkaError, NetworkException, RequestTimedOut, UnsupportedVersion
+from barnabas.peers.connection import PeerConnection
+from barnabas.peers.peers import Done, Peers
+from barnabas.wire.message import Request
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+logger = logging.getLogger(__name__)
+
+LARGEST_RESPONSE = 0x7FFFFFFF
+RECONNECT_BACKOFF_S = 0.05
+"""How long no other connection is tried after one that failed (``reconnect.backoff.ms``)."""
+
+CONNECT_S = 10.0
+"""How long a connection may take until it can be used (``socket.connection.setup.timeout.ms``)."""
+
+VERSION = 3
+"""Of ApiVersions: every broker since Apache Kafka 2.4 answers it."""
+SOFTWARE = "barnabas"
+
+
+Connect = Callable[[Endpoint, Callable[[], PeerConnection]], Coroutine[Any, Any, PeerConnection]]
+"""Makes a connection, and authenticates over it where the listener wants that.
+
+:raises OSError: it cannot be made
+:raises KafkaError: the other side refuses it
+"""
+
+
+async def connect_plainly(endpoint: Endpoint, new: Callable[[], PeerConnection]) -> PeerConnection:
+    """Makes a connection without TLS and SASL."""
+    _, connection = await asyncio.get_running_loop().create_connection(new, endpoint.host, endpoint.port)
+    return connection
+
+
+class Surroundings(Protocol):
+    """What is used of the node that the requests are of."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def config(self) -> Settings: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def scheduler(self) -> Scheduler: ...
+
+
+class _Waiting(NamedTuple):
+    """A request that has not been sent yet."""
+
+    request: Request
+    done: Done
+    deadline: float  #: by the monotonic clock
+
+
+class NetworkPeers:
+    """The nodes of a cluster. Requests to the node itself are answered in the process.
+
+    :param local: answers requests to the node itself
+    :param resolve: returns the endpoint of a node, None for an unknown one
+    """
+
+    def __init__(
+        self,
+        node: Surroundings,
+        local: Peers,
+        resolve: Callable[[int], Endpoint | None],
+        connect: Connect = connect_plainly,
+    ) -> None:
+        self.node = node
+        self.resolve = resolve
+        self.connect = connect
+        self._local = local
+        self._lanes: dict[tuple[int, str], Lane] = {}
+
+    def send(
+        self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
+    ) -> None:
+        if node_id == self.node.node_id:
+            self._local.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
+            return
+        if timeout_ms is None:
+            timeout_ms = self.node.config["request.timeout.ms"]
+        found = self._lanes.get((node_id, lane))
+        if found is None:
+            found = self._lanes[node_id, lane] = Lane(self, node_id, lane)
+        found.send(_Waiting(request, done, self.node.clock.monotonic() + timeout_ms / 1000))
+
+    def close(self) -> None:
+        """Closes all connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
+        lanes, self._lanes = self._lanes, {}
+        for lane in lanes.values():
+            lane.close()
+
+
+class Lane:
+    """The connection for one lane to one node, and what waits for it."""
+
+    def __init__(self, peers: NetworkPeers, node_id: int, name: str) -> None:
+        self._peers = peers
+        self._node = peers.node
+        self._node_id = node_id
+        self._client_id = f"broker-{self._node.node_id}-{name}" if name else f"broker-{self._node.node_id}"
+        self._waiting: deque[_Waiting] = deque()
+        self._connection: PeerConnection | None = None
+        self._endpoint: Endpoint | None = None
+        self._versions: Mapping[int, tuple[int, int]] = {}
+        self._connecting: asyncio.Task[None] | None = None
+        self._backoff: Timer | None = None
+
+    def send(self, waiting: _Waiting) -> None:
+        """Sends the request, once there is a connection."""
+        endpoint = self._peers.resolve(self._node_id)
+        if endpoint is None:
+            waiting.done(None, NetworkException(f"No address of node {self._node_id} is known"))
+            return
+        connection = self._connection
+        if connection is not None and endpoint != self._endpoint:
+            connection.close("it has another address now")
+        if self._connection is not None:
+            self._write(self._connection, waiting)
+            return
+        self._waiting.append(waiting)
+        self._endpoint = endpoint
+        if self._connecting is None and self._backoff is None:
+            self._connect()
+
+    def _write(self, connection: PeerConnection, waiting: _Waiting) -> None:
+        request, done, deadline = waiting
+        left_s = deadline - self._node.clock.monotonic()
+        version = self._version_of(request)
+        if version is None:
+            done(None, UnsupportedVersion(f"Node {self._node_id} has no version of {type(request).__name__}"))
+        elif left_s <= 0:
+            done(None, RequestTimedOut())
+        else:
+            connection.send(request, version, done, left_s)
+
+    def _version_of(self, request: Request) -> int | None:
+        """Returns the newest version that both sides know, None if there is none."""
+        first, last = self._versions.get(request.api_key, (0, -1))
+        version = min(last, request.versions.last)
+        return version if version >= max(first, request.versions.first) else None
+
+    # ------------------------------------------------------------ connecting
+
+    def _connect(self) -> None:
+        self._backoff = None
+        if self._waiting:
+            self._connecting = asyncio.ensure_future(self._open())
+
+    async def _open(self) -> None:
+        """Makes the connection, and sends what waits for it; or tells everyone who waits that there is none."""
+        endpoint = self._endpoint
+        assert endpoint is not None
+        name = f"node {self._node_id} at {endpoint.host}:{endpoint.port}"
+
+        def new() -> PeerConnection:
+            return PeerConnection(name, self._client_id, self._node.scheduler, self._lost, LARGEST_RESPONSE)
+
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                connection = await self._peers.connect(endpoint, new)
+                self._versions = await versions_of(connection)
+        except (OSError, TimeoutError, KafkaError) as error:
+            logger.info("Cannot connect to %s: %s", name, str(error) or type(error).__name__)
+            self._connecting = None
+            self._backoff = self._node.scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
+            self._fail()
+            return
+        self._connecting = None
+        self._connection = connection
+        while self._waiting and self._connection is not None:
+            self._write(self._connection, self._waiting.popleft())
+
+    def _fail(self) -> None:
+        waiting, self._waiting = self._waiting, deque()
+        for each in waiting:
+            each.done(None, NetworkException(f"Node {self._node_id} cannot be reached"))
+
+    def _lost(self) -> None:
+        self._connection = None
+
+    def close(self) -> None:
+        if self._backoff is not None:
+            self._backoff.cancel()
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._connection is not None:
+            self._connection.close("this node stops", level=logging.DEBUG)
+        self._fail()
+
+
+async def versions_of(connection: PeerConnection) -> dict[int, tuple[int, int]]:
+    """Returns the first and the last version of each API that the other side answers.
+
+    :raises KafkaError: it does not say
+    """
+    request = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="1")
+    response: ApiVersionsResponse = await ask(connection, request, VERSION)
+    return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+
+
+async def ask(connection: PeerConnection, request: Request, version: int) -> Any:
+    """Returns the response to a request that is part of making the connection.
+
+    :raises KafkaError: the connection breaks, or the response comes too late
+    """
+    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def done(response: Any, error: KafkaError | None) -> None:
+        if not answered.done():
+            answered.set_result(response) if error is None else answered.set_exception(error)
+
+    connection.send(request, version, done, CONNECT_S)
+    return await answered
