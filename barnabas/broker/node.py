@@ -300,6 +300,11 @@ class Node:
         """The committed state of the cluster."""
         return self.metadata.loader.image
 
+    def broker_endpoint(self, node_id: int) -> Endpoint | None:
+        """Returns where other brokers reach a broker; None if it is not registered, or has no such listener."""
+        broker = self.image.brokers.get(node_id)
+        return None if broker is None else broker.endpoints.get(self.config.inter_broker_listener_name)
+
     @property
     def controller(self) -> Controller:
         """The controller of this node, which may not be the active one.

@@ -15,7 +15,7 @@ from barnabas.config.endpoints import Endpoint
 from barnabas.config.settings import Settings
 from barnabas.errors import KafkaError, NetworkException, RequestTimedOut, UnsupportedVersion
 from barnabas.peers.connection import PeerConnection
-from barnabas.peers.peers import Done, Peers
+from barnabas.peers.peers import Done
 from barnabas.wire.message import Request
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -72,31 +72,25 @@ class _Waiting(NamedTuple):
 
 
 class NetworkPeers:
-    """The nodes of a cluster. Requests to the node itself are answered in the process.
+    """The other nodes of a cluster.
 
-    :param local: answers requests to the node itself
     :param resolve: returns the endpoint of a node, None for an unknown one
     """
 
     def __init__(
         self,
         node: Surroundings,
-        local: Peers,
         resolve: Callable[[int], Endpoint | None],
         connect: Connect = connect_plainly,
     ) -> None:
         self.node = node
         self.resolve = resolve
         self.connect = connect
-        self._local = local
         self._lanes: dict[tuple[int, str], Lane] = {}
 
     def send(
         self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
     ) -> None:
-        if node_id == self.node.node_id:
-            self._local.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
-            return
         if timeout_ms is None:
             timeout_ms = self.node.config["request.timeout.ms"]
         found = self._lanes.get((node_id, lane))

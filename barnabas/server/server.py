@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random, SystemRandom
+from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import Promise
@@ -20,10 +21,14 @@ from barnabas.log.background import BackgroundThread
 from barnabas.log.cleaner_workers import ThreadWorker
 from barnabas.log.files import DiskFiles, Files
 from barnabas.peers.in_process import InProcessPeers
+from barnabas.peers.lazy import LazyPeers
 from barnabas.server.buffers import BufferPool
 from barnabas.server.idle import IdleSweeper
 from barnabas.server.listener import Census, Listener
 from barnabas.server.services import Service, Services, Step
+
+if TYPE_CHECKING:
+    from barnabas.peers.network import NetworkPeers
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +106,7 @@ class Server:
         """
         every = [*self.controller_listeners, *self.listeners]
         return [
+            Step("peers", stop=self._disconnect),
             Step("node", start=self._open, stop=self._close),
             *every,
             Step(
@@ -115,7 +121,16 @@ class Server:
 
     def _new_node(self) -> Node:
         loop = asyncio.get_running_loop()
-        peers = InProcessPeers()
+        local = InProcessPeers()
+
+        def brokers() -> "NetworkPeers":
+            return connected(node, lambda node_id: node.broker_endpoint(node_id))
+
+        def controllers() -> "NetworkPeers":
+            return connected(node, lambda node_id: node.quorum.endpoint_of(node_id))
+
+        self._peers = LazyPeers(self.config.node_id, local, brokers)
+        self._controller_peers = LazyPeers(self.config.node_id, local, controllers)
         self.background = BackgroundThread(loop.call_soon_threadsafe)
         node = (Broker if self.config.is_broker else Node)(
             self.config,
@@ -130,10 +145,11 @@ class Server:
             new_cleaner_worker=(lambda: ThreadWorker(loop.call_soon_threadsafe))
             if isinstance(self._files, DiskFiles)
             else None,
-            peers=peers,
+            peers=self._peers,
+            controller_peers=self._controller_peers,
             features=self._features,
         )
-        join(peers, node)
+        join(local, node)
         node.on_fatal = self._on_fatal
         return node
 
@@ -141,6 +157,10 @@ class Server:
 
     async def _open(self) -> None:
         self.node.open()
+
+    async def _disconnect(self) -> None:
+        self._peers.close()
+        self._controller_peers.close()
 
     async def _close(self) -> None:
         self.node.close()
@@ -174,6 +194,13 @@ async def _stop_accepting(listeners: list[Listener]) -> None:
     """Closes the connections of all listeners at once. Each listener then waits for its own."""
     for listener in listeners:
         listener.stop_accepting()
+
+
+def connected(node: Node, resolve: Callable[[int], Endpoint | None]) -> "NetworkPeers":
+    """Returns what reaches the nodes whose endpoints ``resolve`` returns."""
+    from barnabas.peers.network import NetworkPeers
+
+    return NetworkPeers(node, resolve)
 
 
 def promise(release: str | None) -> Promise:

@@ -27,12 +27,7 @@ class Asking:
         loop = asyncio.get_running_loop()
         config = {"request.timeout.ms": 30_000}
         node = SimpleNamespace(node_id=1, config=config, clock=SystemClock(), scheduler=loop)
-        self.at_home = []
-        self.peers = NetworkPeers(node, self, lambda node_id: self.endpoint if node_id == OTHER else None)
-
-    def send(self, node_id, request, done, *, lane="", timeout_ms=None):
-        self.at_home.append(request)
-        done("from home", None)
+        self.peers = NetworkPeers(node, lambda node_id: self.endpoint if node_id == OTHER else None)
 
     async def ask(self, request, *, node_id=OTHER, lane="", timeout_ms=None):
         answered = asyncio.get_running_loop().create_future()
@@ -124,15 +119,6 @@ def test_a_lane_does_not_wait_for_another(broker):
         asking.peers.close()
         with pytest.raises(NetworkException):
             await waiting
-
-    run(test())
-
-
-def test_this_node_answers_itself():
-    async def test():
-        asking = Asking(None)
-        assert await asking.ask(METADATA, node_id=1) == "from home"
-        assert asking.at_home == [METADATA]
 
     run(test())
 

@@ -1,0 +1,39 @@
+"""The nodes of a cluster as one node reaches them: itself in the process, the others over the network.
+
+Knows nothing of connections, and imports nothing of them before the first request to another node: a node that is
+alone has none.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.peers.peers import Done, Peers
+from barnabas.wire.message import Request
+
+if TYPE_CHECKING:
+    from barnabas.peers.network import NetworkPeers
+
+
+class LazyPeers:
+    """Peers of which ``local`` answers for the node itself, and ``connect`` makes what reaches the others."""
+
+    def __init__(self, node_id: int, local: Peers, connect: Callable[[], "NetworkPeers"]) -> None:
+        self._node_id = node_id
+        self._local = local
+        self._connect = connect
+        self._network: NetworkPeers | None = None
+
+    def send(
+        self, node_id: int, request: Request, done: Done, *, lane: str = "", timeout_ms: int | None = None
+    ) -> None:
+        if node_id == self._node_id:
+            self._local.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
+            return
+        if self._network is None:
+            self._network = self._connect()
+        self._network.send(node_id, request, done, lane=lane, timeout_ms=timeout_ms)
+
+    def close(self) -> None:
+        """Closes the connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
+        if self._network is not None:
+            self._network.close()
