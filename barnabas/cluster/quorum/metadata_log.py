@@ -16,6 +16,7 @@ from barnabas.config.topic import TopicConfig
 from barnabas.errors import CorruptMessage, InvalidRecord, MalformedMessage
 from barnabas.log.background import Background
 from barnabas.log.files import Files
+from barnabas.log.follower import EpochEnd
 from barnabas.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
@@ -108,13 +109,13 @@ class MetadataLog:
     def path_of(self, snapshot_id: SnapshotId) -> str:
         return f"{self.directory}/{snapshot_id.file_name}"
 
-    def read(self, offset: int) -> Iterator[list[Decoded]]:
-        """Yields the batches from ``offset`` to the end of the log, some at a time.
+    def read(self, offset: int, up_to: int | None = None) -> Iterator[list[Decoded]]:
+        """Yields the batches from ``offset`` to ``up_to``, or to the end of the log, some at a time.
 
         :raises MetadataLogError: a batch cannot be read or decoded
         """
         log = self.log
-        end = log.log_end_offset
+        end = log.log_end_offset if up_to is None else up_to
         while offset < end:
             data = log.read(offset, READ_BYTES, up_to=end, minimum_one=True)
             if not data:
@@ -128,7 +129,49 @@ class MetadataLog:
             yield decoded
             offset = decoded[-1].batch.next_offset
 
+    # ------------------------------------------------------------ epochs
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record of the log, or of the snapshot that an empty log continues; 0 without one."""
+        if self.log.latest_epoch >= 0:
+            return self.log.latest_epoch
+        return max(self.snapshots(), default=SnapshotId(0, 0)).epoch
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        """Returns the largest epoch up to ``epoch`` and its end (``KafkaRaftLog.endOffsetForEpoch``).
+
+        Before the first epoch of the log this is the oldest snapshot, above the last one the end of the log.
+        """
+        found, end_offset = self.log.end_offset_for_epoch(epoch)
+        if found < 0:
+            return EpochEnd(self.last_epoch, self.log.log_end_offset)
+        if found == epoch and end_offset <= self.log.log_start_offset:
+            oldest = min(self.snapshots(), default=None)
+            if oldest is not None and oldest.end_offset == end_offset:
+                return EpochEnd(oldest.epoch, oldest.end_offset)
+        return EpochEnd(found, end_offset)
+
+    def truncate_to_end_of(self, diverging: EpochEnd, now_ms: int) -> int:
+        """Truncates the log to where it may equal the leader's, and returns that offset.
+
+        :param diverging: the epoch in which the leader's log ends or begins to differ, and its end there
+        """
+        end_offset = min(diverging.end_offset, self.log.log_end_offset)
+        if diverging.epoch:
+            epoch, own_end = self.end_of_epoch(diverging.epoch)
+            end_offset = min(own_end, end_offset) if epoch == diverging.epoch else own_end
+        self.log.truncate_to(end_offset, now_ms)
+        return end_offset
+
     # ------------------------------------------------------------ snapshots
+
+    def begin_with(self, snapshot_id: SnapshotId) -> None:
+        """Makes the log empty behind a snapshot that is on the disk, and deletes older snapshots."""
+        self.log.truncate_fully_and_start_at(snapshot_id.end_offset, self._clock.time_ms())
+        for older in self.snapshots():
+            if older < snapshot_id:
+                self._files.delete(self.path_of(older))
 
     def write_snapshot(
         self, snapshot_id: SnapshotId, encode: Callable[[], bytes], done: Callable[[BaseException | None], object]

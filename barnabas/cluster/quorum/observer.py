@@ -1,0 +1,398 @@
+"""An observer of the metadata quorum: a node without a vote that copies the log from the leader.
+
+Knows nothing of sockets, or of what the metadata records mean. Rules of Apache Kafka's ``KafkaRaftClient`` for an
+observer (KIP-595): it fetches from the leader; it asks any controller who leads while it does not know, or while the
+leader does not answer.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
+
+from barnabas.clock import Clock, Scheduler, Timer
+from barnabas.cluster.quorum import fetching
+from barnabas.cluster.quorum.client import NO_NODE, Leadership, QuorumListener
+from barnabas.cluster.quorum.controllers import Controllers
+from barnabas.cluster.quorum.fetching import Answer, Identity
+from barnabas.cluster.quorum.metadata_log import MetadataLog, MetadataLogError
+from barnabas.cluster.quorum.quorum_state import (
+    FILE_NAME,
+    CorruptQuorumState,
+    QuorumState,
+    read_quorum_state,
+    write_quorum_state,
+)
+from barnabas.cluster.quorum.record_batches import EncodedBatch
+from barnabas.cluster.quorum.replicated_log import ReplicatedLog
+from barnabas.cluster.quorum.snapshots import KRaftState, Snapshot, SnapshotId, decode_snapshot
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    KafkaError,
+    KafkaStorageError,
+    NotController,
+    OffsetOutOfRange,
+    SnapshotNotFound,
+    UnknownLeaderEpoch,
+)
+from barnabas.log.files import Files
+from barnabas.log.follower import EpochEnd, Position
+from barnabas.peers.peers import Peers
+from barnabas.wire.message import Request
+from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotResponse
+
+logger = logging.getLogger(__name__)
+
+LANE = "metadata"
+
+FetchedPartition = FetchResponse.FetchableTopicResponse.PartitionData
+SnapshotPiece = FetchSnapshotResponse.TopicSnapshot.PartitionSnapshot
+
+
+class Limits(NamedTuple):
+    """The configs ``controller.quorum.*`` of a node that follows."""
+
+    fetch_timeout_ms: int = 2000
+    request_timeout_ms: int = 2000
+    retry_backoff_ms: int = 20
+    fetch_max_bytes: int = 1 << 20
+    fetch_snapshot_max_bytes: int = 1 << 20
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Observer:
+    """A :class:`~barnabas.cluster.quorum.client.Quorum` for a node that follows.
+
+    :param peers: reaches the controllers by the ids of ``controllers``
+    :param on_fatal: called with the reason when this node cannot go on: its log contradicts the leader's
+    """
+
+    is_leader = False
+    voter_endpoints: Sequence[Endpoint] = ()
+
+    def __init__(
+        self,
+        metadata_log: MetadataLog,
+        identity: Identity,
+        controllers: Controllers,
+        peers: Peers,
+        *,
+        files: Files,
+        clock: Clock,
+        scheduler: Scheduler,
+        random: Random,
+        on_fatal: Callable[[str], object],
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.metadata_log = metadata_log
+        self.node_id = identity.node_id
+        self.leadership = Leadership()
+        self.listeners: list[QuorumListener] = []
+        self._replica = ReplicatedLog(metadata_log, self.listeners, self._learn_voters)
+        self._identity = identity
+        self._controllers = controllers
+        self._peers = peers
+        self._files = files
+        self._clock = clock
+        self._scheduler = scheduler
+        self._random = random
+        self._on_fatal = on_fatal
+        self._limits = limits
+        self._download: tuple[SnapshotId, bytearray] | None = None
+        self._catch_up_to: int | None = None  # the first high watermark that a leader told
+        self._when_caught_up: list[Callable[[], object]] = []
+        self._is_following = False
+        self._is_stepping = False
+        self._attempt: object | None = None  # the request in flight, or the snapshot that is being written
+        self._timer: Timer | None = None
+        self._last_fetch = 0.0
+        self._backing_off: dict[int, float] = {}
+        self._complaints: set[str] = set()
+
+    # ------------------------------------------------------------ life
+
+    def load(self) -> None:
+        """Reads who has a vote. Nothing goes to the listeners: how much is committed, only the leader knows.
+
+        :raises MetadataLogError: the log cannot be read
+        """
+        self._replica.load()
+        self._learn_voters(self._replica.latest_kraft)
+
+    def start(self) -> None:
+        """Begins to follow the leader that this node knew last.
+
+        :raises MetadataLogError: the last epoch cannot be known
+        """
+        try:
+            before = read_quorum_state(self._files, self._state_path) or QuorumState()
+        except CorruptQuorumState as error:
+            raise MetadataLogError(str(error)) from error
+        epoch = max(before.leader_epoch, self.metadata_log.last_epoch)
+        knows_leader = epoch == before.leader_epoch and before.leader_id != self.node_id
+        self._is_following = True
+        self._follow(Leadership(before.leader_id if knows_leader else NO_NODE, epoch))
+        self._step()
+
+    def stop(self) -> None:
+        """Stops following. The answer to a request in flight is dropped."""
+        self._is_following = False
+        self._attempt = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # ------------------------------------------------------------ for the node
+
+    @property
+    def kraft(self) -> KRaftState:
+        return self._replica.kraft
+
+    @property
+    def high_watermark(self) -> int | None:
+        """The end of what is committed, as far as it is in this node's log; None until a leader has told it."""
+        return self._replica.high_watermark
+
+    @property
+    def next_offset(self) -> int:
+        return self.metadata_log.log.log_end_offset
+
+    def append(self, batches: Sequence[EncodedBatch]) -> int:
+        raise NotController
+
+    def upgrade_kraft_version(self) -> None:
+        raise NotController
+
+    def endpoint_of(self, node_id: int) -> Endpoint | None:
+        return self._controllers.endpoint_of(node_id)
+
+    def when_caught_up(self, done: Callable[[], object]) -> None:
+        self._when_caught_up.append(done)
+        self._check_caught_up()
+
+    def _check_caught_up(self) -> None:
+        if self._catch_up_to is not None and self._replica.has_heard(self._catch_up_to):
+            waiting, self._when_caught_up = self._when_caught_up, []
+            for done in waiting:
+                done()
+
+    # ------------------------------------------------------------ who leads
+
+    @property
+    def _state_path(self) -> str:
+        return f"{self.metadata_log.directory}/{FILE_NAME}"
+
+    def _follow(self, leadership: Leadership) -> None:
+        """Follows another leader, or none, in that epoch. It is on the disk before anything follows from it."""
+        voters = None if self._replica.latest_kraft.version else self._controllers.configured_voters
+        write_quorum_state(self._files, self._state_path, QuorumState(leadership.leader_id, leadership.epoch, voters))
+        self.leadership = leadership
+        self._download = None
+        self._backing_off.pop(leadership.leader_id, None)
+        self._last_fetch = self._clock.monotonic()
+        logger.info("Epoch %d of the metadata quorum: the leader is node %d", leadership.epoch, leadership.leader_id)
+        for listener in self.listeners:
+            listener.leadership_changed(leadership)
+
+    def _learn_voters(self, kraft: KRaftState) -> None:
+        if kraft.voters is not None:
+            self._controllers.learn_voters(kraft.voters)
+
+    def _heed(self, answer: Answer) -> bool | None:
+        """Follows whom an answer names as the leader. Returns None if the rest of the answer counts, too.
+
+        Otherwise returns whether it is of use to ask again at once (``KafkaRaftClient.maybeHandleCommonResponse``).
+        """
+        known, told = self.leadership, answer.leadership
+        if told is None:
+            return False
+        for node_id, host, port in answer.endpoints:
+            self._controllers.learn(node_id, host, port)
+        names_leader = told.leader_id != NO_NODE
+        if told.epoch < known.epoch or isinstance(answer.error, UnknownLeaderEpoch):
+            return False
+        is_other = told.epoch == known.epoch and known.leader_id not in (NO_NODE, told.leader_id)
+        if names_leader and (told.leader_id == self.node_id or is_other):
+            logger.error("Node %d is said to lead epoch %d, in which %s", told.leader_id, told.epoch, known)
+            return False
+        if told.epoch > known.epoch or (names_leader and known.leader_id == NO_NODE):
+            self._follow(told)
+            return None if answer.error is None and told.epoch == known.epoch else names_leader
+        return None if answer.error is None or isinstance(answer.error, SnapshotNotFound) else False
+
+    # ------------------------------------------------------------ asking
+
+    def _step(self) -> None:
+        """Sends the next request, and the next, as long as they are answered at once."""
+        if self._is_stepping:
+            return  # the loop below goes on
+        self._is_stepping = True
+        try:
+            while self._is_following and self._attempt is None:
+                target = self._target()
+                if target is None:
+                    self._wait()
+                    return
+                self._send(target)
+        finally:
+            self._is_stepping = False
+
+    def _target(self) -> int | None:
+        """Returns whom to ask; None while all who could be asked are backing off."""
+        now = self._clock.monotonic()
+        self._backing_off = {node_id: until for node_id, until in self._backing_off.items() if until > now}
+        leader_id = self.leadership.leader_id
+        has_leader = leader_id != NO_NODE and leader_id not in self._backing_off
+        if has_leader and now - self._last_fetch < self._limits.fetch_timeout_ms / 1000:
+            return leader_id
+        ready = [node_id for node_id in self._controllers.candidates if node_id not in self._backing_off]
+        return self._random.choice(ready) if ready else None
+
+    def _wait(self) -> None:
+        """Goes on when the first of those who are backing off can be asked again."""
+        until = min(self._backing_off.values(), default=self._clock.monotonic() + self._limits.retry_backoff_ms / 1000)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._scheduler.call_later(max(until - self._clock.monotonic(), 0.0), self._step)
+
+    def _send(self, target: int) -> None:
+        attempt = self._attempt = object()
+        limits, epoch = self._limits, self.leadership.epoch
+        request: Request
+        take: Callable[[Any], bool]
+        if self._download is not None and target == self.leadership.leader_id:
+            snapshot_id, received = self._download
+            request = fetching.snapshot_request(
+                self._identity, epoch, snapshot_id, position=len(received), max_bytes=limits.fetch_snapshot_max_bytes
+            )
+            take = self._take_piece
+        else:
+            position = Position(self.metadata_log.log.log_end_offset, self.metadata_log.last_epoch)
+            request = fetching.fetch_request(
+                self._identity,
+                epoch,
+                position,
+                high_watermark=self.high_watermark,
+                max_bytes=limits.fetch_max_bytes,
+            )
+            take = self._take_batches
+        done = partial(self._answered, attempt, target, take)
+        self._peers.send(target, request, done, lane=LANE, timeout_ms=limits.request_timeout_ms)
+
+    def _answered(
+        self,
+        attempt: object,
+        target: int,
+        take: Callable[[Any], bool],
+        response: FetchResponse | FetchSnapshotResponse | None,
+        error: KafkaError | None,
+    ) -> None:
+        if attempt is not self._attempt:
+            return  # this node has stopped following
+        self._attempt = None
+        answer = Answer(error) if response is None else fetching.read_answer(response)
+        of_use = self._guard(partial(self._take, answer, take))
+        if answer.error is not None and not of_use:
+            self._complain(f"node {target} answers {answer.error!r}")
+        if not of_use:
+            self._back_off(target)
+        self._step()
+
+    def _take(self, answer: Answer, take: Callable[[Any], bool]) -> bool:
+        of_use = self._heed(answer)
+        if of_use is None and self.leadership.leader_id != NO_NODE:  # only the leader answers without an error
+            return take(answer.body)
+        return bool(of_use)
+
+    def _guard(self, action: Callable[[], bool]) -> bool:
+        """Does what an answer asks for. Returns whether it is of use to ask again at once."""
+        try:
+            return action()
+        except (CorruptMessage, InvalidRecord, OffsetOutOfRange) as damage:
+            self._complain(f"what the leader sends cannot be appended: {damage!r}")
+        except (MetadataLogError, KafkaStorageError, OSError) as failure:
+            self.stop()
+            self._on_fatal(str(failure))
+        return False
+
+    def _back_off(self, node_id: int) -> None:
+        self._backing_off[node_id] = self._clock.monotonic() + self._limits.retry_backoff_ms / 1000
+
+    def _complain(self, text: str) -> None:
+        """Logs what is wrong, once until the leader is fetched from again."""
+        if text not in self._complaints:
+            self._complaints.add(text)
+            logger.warning("The metadata log cannot be fetched: %s", text)
+
+    # ------------------------------------------------------------ copying
+
+    def _take_batches(self, body: FetchedPartition) -> bool:
+        """Appends what the leader sends, truncates the log as it says, or begins to download a snapshot."""
+        replica, now_ms = self._replica, self._clock.time_ms()
+        diverging, snapshot = body.diverging_epoch, body.snapshot_id
+        if diverging.epoch >= 0:
+            end_offset = replica.truncate(EpochEnd(diverging.epoch, diverging.end_offset), now_ms)
+            logger.info("The metadata log differs from the leader's: it is truncated to offset %d", end_offset)
+        elif snapshot.epoch >= 0 and snapshot.end_offset >= 0:
+            self._download = (SnapshotId(snapshot.end_offset, snapshot.epoch), bytearray())
+        else:
+            replica.append(bytes(body.records or b""), now_ms)
+            self._commit(body.high_watermark)
+        return self._fetched()
+
+    def _commit(self, high_watermark: int) -> None:
+        if high_watermark < 0:
+            return  # a leader does not know it before its epoch has a committed record
+        if self._catch_up_to is None:
+            self._catch_up_to = high_watermark
+        self._replica.commit(high_watermark)
+        self._check_caught_up()
+
+    def _fetched(self) -> bool:
+        self._last_fetch = self._clock.monotonic()
+        self._complaints.clear()
+        return True
+
+    # ------------------------------------------------------------ snapshots
+
+    def _take_piece(self, piece: SnapshotPiece) -> bool:
+        """Adds a piece of the snapshot, and goes on from the whole one when it is on the disk."""
+        if self._download is None:
+            return False
+        snapshot_id, received = self._download
+        told = SnapshotId(piece.snapshot_id.end_offset, piece.snapshot_id.epoch)
+        if piece.error_code or told != snapshot_id or piece.position != len(received) or not piece.unaligned_records:
+            self._download = None  # the leader has deleted it: it tells the next one
+            return False
+        received += piece.unaligned_records
+        if len(received) >= piece.size:
+            self._download = None
+            snapshot = decode_snapshot(bytes(received))
+            self._attempt = object()
+            written = partial(self._written, self._attempt, snapshot_id, snapshot)
+            self.metadata_log.write_snapshot(snapshot_id, lambda: bytes(received), written)
+        return self._fetched()
+
+    def _written(
+        self, attempt: object, snapshot_id: SnapshotId, snapshot: Snapshot, error: BaseException | None
+    ) -> None:
+        if attempt is not self._attempt:
+            return
+        self._attempt = None
+        if error is not None:
+            self._complain(f"the snapshot {snapshot_id.file_name} cannot be written: {error}")
+            self._back_off(self.leadership.leader_id)
+        else:
+            logger.info("The metadata log begins anew with the snapshot %s", snapshot_id.file_name)
+            self._guard(partial(self._install, snapshot_id, snapshot))
+        self._step()
+
+    def _install(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> bool:
+        self._replica.install(snapshot_id, snapshot)
+        self._check_caught_up()
+        return True
