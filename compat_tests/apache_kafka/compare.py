@@ -232,9 +232,16 @@ def member_id(normal: Normal, value: Any) -> Any:
     return normal.answer(value)
 
 
+def moment(normal: Normal, value: Any) -> Any:
+    """A time of a delegation token, which may lie days ahead."""
+    return f"in {round((value - normal.now_ms) / 60_000)} minutes" if value > NOBODYS else value
+
+
 def presence(_: Normal, value: Any) -> Any:
     return "some text" if value else value
 
+
+TOKEN_TIMES = [f"{name}Timestamp{unit}" for name in ("Issue", "Expiry", "Max") for unit in ("", "Ms")]
 
 RULES: Mapping[str, Any] = {
     "ThrottleTimeMs": lambda normal, value: "any" if value >= 0 else value,
@@ -276,6 +283,9 @@ RULES: Mapping[str, Any] = {
     "CommitTimestamp": Normal.timestamp,
     "LastFetchTimestamp": Normal.timestamp,
     "LastCaughtUpTimestamp": Normal.timestamp,
+    **dict.fromkeys(TOKEN_TIMES, moment),
+    "TokenId": lambda normal, value: value and normal.name("token", value),
+    "Hmac": lambda normal, value: f"{len(value)} bytes",
     "Records": Normal.records,
     "Assignment": Normal.assignment,
     "MemberAssignment": Normal.assignment,

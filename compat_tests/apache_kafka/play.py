@@ -9,7 +9,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .batches import Records
 from .codec import Odd, Raw, decode, encode, message
@@ -116,6 +116,28 @@ def read_answer(data: bytes | str, api: str, version: int, correlation_id: int) 
         return f"not readable: {error}: {data[:200].hex()}"
 
 
+class Login(NamedTuple):
+    """Who a connection logs in as by SASL/PLAIN, and at which port."""
+
+    port: int
+    user: str
+    password: str
+
+
+def logged_in(host: str, login: Login) -> Connection:
+    """Returns a connection that has authenticated."""
+    connection = Connection((host, login.port))
+    token = f"\0{login.user}\0{login.password}".encode()
+    for number, step in enumerate(
+        (Step("ask", "SaslHandshake", {"Mechanism": "PLAIN"}), Step("ask", "SaslAuthenticate", {"AuthBytes": token}))
+    ):
+        connection.send(request_frame(step, step.body, 1, number))
+        answer = read_answer(connection.receive(PATIENCE), step.api, 1, number)
+        if isinstance(answer, str) or answer["ErrorCode"]:
+            raise SetupFailed(f"{step.api}: {answer}")
+    return connection
+
+
 class SetupFailed(Exception):
     """What a scenario stands on did not come about; what follows would say nothing."""
 
@@ -123,7 +145,7 @@ class SetupFailed(Exception):
 class Play:
     """One run of a scenario against one broker; `transcript` has (label, API, answer) of all steps but quiet ones.
 
-    `sources` are the addresses that connections come from, by their names.
+    `sources` are the addresses that connections come from, or who they log in as, by their names.
     """
 
     def __init__(
@@ -131,7 +153,7 @@ class Play:
         address: tuple[str, int],
         prefix: str,
         versions: Mapping[str, int],
-        sources: Mapping[str, str] | None = None,
+        sources: Mapping[str, str | Login] | None = None,
     ) -> None:
         self.address, self.prefix, self.versions = address, prefix, versions
         self.sources = sources or {}
@@ -212,7 +234,10 @@ class Play:
 
     def connection(self, name: str) -> Connection:
         if name not in self.connections:
-            self.connections[name] = Connection(self.address, self.sources.get(name))
+            source = self.sources.get(name)
+            self.connections[name] = (
+                logged_in(self.address[0], source) if isinstance(source, Login) else Connection(self.address, source)
+            )
         return self.connections[name]
 
     def take(self, step: Step) -> Any:

@@ -1,18 +1,20 @@
 """What each API is asked by a stranger: by one without rights, with some, and by the administrator.
 
 Data only: must not open a socket. A stranger and the administrator differ by the address that they come from,
-``$host`` and 127.0.0.1: an ACL names a host. ``~t`` and ``~g`` are what the stranger gets rights on, ``~u`` and
-``~h`` are hidden.
+``$host`` and 127.0.0.1: an ACL names a host. In ``rights_by_login.py`` the stranger logs in as ``$user`` instead.
+``~t`` and ``~g`` are what the stranger gets rights on, ``~u`` and ``~h`` are hidden.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from .batches import records
 from .play import Step
 from .scenarios.streams import internal, subtopology
+from .share_state_steps import found, initialize
 from .steps import ask, commit, create, join_body, pause, scenario, seed
-from .transaction_steps import add_body
+from .transaction_steps import TRANSACTIONAL, add_body
 
 TOPIC, GROUP, CLUSTER, TXN, TOKEN, USER = 2, 3, 4, 5, 6, 7
 ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT = range(2, 13)
@@ -22,27 +24,38 @@ Right = tuple[int, int, str]
 """A kind of resource, an operation, and a name."""
 
 
-def acl(kind: int, operation: int, name: str, *, host: str = "$host", allows: int = ALLOW) -> dict[str, Any]:
+ANONYMOUS, THE_USER = "User:ANONYMOUS", "$principal"
+
+
+def acl(
+    kind: int, operation: int, name: str, *, host: str = "$host", principal: str = ANONYMOUS, allows: int = ALLOW
+) -> dict[str, Any]:
     return {
         "ResourceType": kind,
         "ResourceName": "kafka-cluster" if kind == CLUSTER else name,
         "ResourcePatternType": LITERAL,
-        "Principal": "User:ANONYMOUS",
+        "Principal": principal,
         "Host": host,
         "Operation": operation,
         "PermissionType": allows,
     }
 
 
-def grant(*rights: Right) -> list[Step]:
+def grant(*rights: Right, by_login: bool = False) -> list[Step]:
     """Rights for the stranger, and a look whether they are there."""
+    whose = {"host": "*", "principal": THE_USER} if by_login else {"host": "$host", "principal": ANONYMOUS}
     any_of = dict.fromkeys(("ResourceTypeFilter", "PatternTypeFilter", "Operation", "PermissionType"), 1)
-    any_of |= dict.fromkeys(("ResourceNameFilter", "PrincipalFilter"))
     kind, operation, _ = rights[-1]
-    there = {"ResourceTypeFilter": kind, "Operation": operation, "HostFilter": "$host"}
+    there = {
+        "ResourceTypeFilter": kind,
+        "ResourceNameFilter": None,
+        "Operation": operation,
+        "PrincipalFilter": whose["principal"],
+        "HostFilter": whose["host"],
+    }
     return [
-        ask("CreateAcls", v=3, quiet=True, Creations=[acl(*right) for right in rights]),
-        ask("DescribeAcls", v=3, quiet=True, until=("Resources.0.Acls.0.Host", "$host"), **(any_of | there)),
+        ask("CreateAcls", v=3, quiet=True, Creations=[acl(*right, **whose) for right in rights]),
+        ask("DescribeAcls", v=3, quiet=True, until=("Resources.0.Acls.0.Host", whose["host"]), **(any_of | there)),
     ]
 
 
@@ -54,6 +67,7 @@ class Asked(NamedTuple):
     before: tuple[Step, ...] = ()
     versions: str = ""
     name: str = ""
+    within: float = 10.0
 
 
 def topics(*names: str, field: str = "Name", **more: Any) -> list[dict[str, Any]]:
@@ -66,8 +80,14 @@ def named(*names: str, **more: Any) -> list[dict[str, Any]]:
     return [{"Name": name, **more} for name in names]
 
 
+def share_state(**partition: Any) -> dict[str, Any]:
+    """What brokers ask each other about one share partition."""
+    return {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0, **partition}]}]}
+
+
 T: Sequence[str] = ("~t", "~u", "~none")
 BATCH = records("one")
+IN_A_TRANSACTION = records("one", producer_id=900_000_001, producer_epoch=0, sequence=0, attributes=TRANSACTIONAL)
 ON_CLUSTER = {
     "DescribeAcls": DESCRIBE,
     "AlterReplicaLogDirs": ALTER,
@@ -79,6 +99,13 @@ ON_CLUSTER = {
     "ListConfigResources": DESCRIBE_CONFIGS,
     "WriteTxnMarkers": ALTER,
     "DescribeClientQuotas": DESCRIBE_CONFIGS,
+    "DescribeUserScramCredentials": DESCRIBE,
+    "AlterUserScramCredentials": ALTER,
+    "InitializeShareGroupState": ACTION,
+    "ReadShareGroupState": ACTION,
+    "WriteShareGroupState": ACTION,
+    "DeleteShareGroupState": ACTION,
+    "ReadShareGroupStateSummary": ACTION,
 }
 ANY_ACL = {
     **dict.fromkeys(("ResourceTypeFilter", "PatternTypeFilter", "Operation", "PermissionType"), 1),
@@ -110,11 +137,20 @@ BODIES: dict[str, dict[str, Any]] = {
         ]
     },
     "DescribeClientQuotas": {"Components": [{"EntityType": "user", "MatchType": 0, "Match": "~a"}], "Strict": True},
+    "DescribeUserScramCredentials": {"Users": [{"Name": "~a"}]},
+    "AlterUserScramCredentials": {"Deletions": [{"Name": "~a", "Mechanism": 1}], "Upsertions": []},
+    "InitializeShareGroupState": share_state(StateEpoch=0, StartOffset=0),
+    "ReadShareGroupState": share_state(LeaderEpoch=0),
+    "WriteShareGroupState": share_state(
+        StateEpoch=0, LeaderEpoch=0, StartOffset=0, DeliveryCompleteCount=0, StateBatches=[]
+    ),
+    "DeleteShareGroupState": share_state(),
+    "ReadShareGroupStateSummary": share_state(LeaderEpoch=0),
 }
 
 
-def produced(*names: str, **more: Any) -> dict[str, Any]:
-    rows = [{"Index": 0, "Records": BATCH}]
+def produced(*names: str, batch: Any = BATCH, **more: Any) -> dict[str, Any]:
+    rows = [{"Index": 0, "Records": batch}]
     return {"Acks": 1, "TimeoutMs": 9000, "TopicData": topics(*names, PartitionData=rows), **more}
 
 
@@ -164,11 +200,36 @@ IN_TRANSACTION = {
     "Topics": named(*T, Partitions=[{"PartitionIndex": 0, "CommittedOffset": 3, "CommittedMetadata": "m"}]),
 }
 
+WRITTEN = produced("~t", "~u", batch=IN_A_TRANSACTION, TransactionalId="~x")
+SESSION_MEMBER = {"GroupId": "~g", "MemberId": "AAAAAAAAAAAAAAAAAAAAAA"}
+SHARE_FETCH = {
+    **SESSION_MEMBER,
+    "MaxWaitMs": 100,
+    "MinBytes": 0,
+    "MaxBytes": 1000,
+    "MaxRecords": 10,
+    "BatchSize": 10,
+    "ForgottenTopicsData": [],
+}
+
+
+def share_partitions(*names: str) -> list[dict[str, Any]]:
+    """One record of each topic, acknowledged."""
+    batches = [{"FirstOffset": 0, "LastOffset": 0, "AcknowledgeTypes": [1]}]
+    rows = [{"PartitionIndex": 0, "AcknowledgementBatches": batches}]
+    return [{"TopicId": f"$id {name}", "Partitions": rows} for name in names]
+
+
 ASKED: dict[str, list[Asked]] = {
     **{api: [Asked(BODIES[api], ((CLUSTER, operation, ""),))] for api, operation in ON_CLUSTER.items()},
     "Produce": [
         Asked(produced(*T), ((TOPIC, WRITE, "~t"),)),
-        Asked(produced("~u", Acks=0), (DESCRIBE_T,), name="acks=0"),
+        Asked(produced("~u", Acks=0), (DESCRIBE_T,), name="acks=0", within=1.0),
+        Asked(WRITTEN, ((TOPIC, WRITE, "~t"),), name="in a transaction, without the transactional id"),
+        Asked(WRITTEN, (WRITE_X, (TOPIC, WRITE, "~t")), name="in a transaction"),
+        Asked(
+            produced("~t", batch=IN_A_TRANSACTION), (WRITE_X, (TOPIC, WRITE, "~t")), name="in a transaction of no id"
+        ),
     ],
     "Fetch": [
         Asked(fetched(*T), (READ_T,)),
@@ -236,7 +297,7 @@ ASKED: dict[str, list[Asked]] = {
             name="shares",
         ),
     ],
-    "JoinGroup": [Asked(join_body("~g", SessionTimeoutMs=9000), (READ_GROUP,))],
+    "JoinGroup": [Asked(join_body("~g", SessionTimeoutMs=600), (READ_GROUP,))],
     "Heartbeat": [Asked(BY_GROUP, (READ_GROUP,))],
     "LeaveGroup": [Asked({"GroupId": "~g", "MemberId": "m", "Members": [{"MemberId": "m"}]}, (READ_GROUP,))],
     "SyncGroup": [
@@ -416,39 +477,29 @@ ASKED: dict[str, list[Asked]] = {
         Asked({"GroupId": "~g", "Topics": [{"TopicName": name} for name in T]}, ((GROUP, DELETE, "~g"), READ_T))
     ],
     "ShareFetch": [
+        Asked({**SHARE_FETCH, "ShareSessionEpoch": -1, "Topics": []}, (READ_GROUP,)),
+        Asked(
+            {**SHARE_FETCH, "ShareSessionEpoch": -1, "Topics": share_partitions(*T)},
+            (READ_GROUP, READ_T),
+            name="acknowledging",
+        ),
         Asked(
             {
-                "GroupId": "~g",
-                "MemberId": "AAAAAAAAAAAAAAAAAAAAAA",
-                "ShareSessionEpoch": -1,
-                "MaxWaitMs": 100,
-                "MinBytes": 0,
-                "MaxBytes": 1000,
-                "MaxRecords": 10,
-                "BatchSize": 10,
-                "Topics": [],
-                "ForgottenTopicsData": [],
-            },
-            (READ_GROUP,),
-        )
+                **SHARE_FETCH,
+                "ShareSessionEpoch": 0,
+                "Topics": [{"TopicId": f"$id {name}", "Partitions": [{"PartitionIndex": 0}]} for name in ("~t", "~u")],
+            },  # with a topic that does not exist Apache Kafka answers UNKNOWN_SERVER_ERROR
+            (READ_GROUP, READ_T),
+            before=(found(), initialize(("~t", 0), ("~u", 0), quiet=True)),
+            name="a new session",
+        ),
     ],
-    "ReadShareGroupState": [
+    "ShareAcknowledge": [
+        Asked({**SESSION_MEMBER, "ShareSessionEpoch": -1, "Topics": share_partitions(*T)}, (READ_GROUP, READ_T)),
+        Asked({**SESSION_MEMBER, "ShareSessionEpoch": 1, "Topics": share_partitions(*T)}, (READ_T,), name="no group"),
         Asked(
-            {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]}]},
-            ((CLUSTER, ACTION, ""),),
-        )
-    ],
-    "ReadShareGroupStateSummary": [
-        Asked(
-            {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0, "LeaderEpoch": 0}]}]},
-            ((CLUSTER, ACTION, ""),),
-        )
-    ],
-    "DeleteShareGroupState": [
-        Asked(
-            {"GroupId": "~g", "Topics": [{"TopicId": "$id ~t", "Partitions": [{"Partition": 0}]}]},
-            ((CLUSTER, ACTION, ""),),
-        )
+            {**SESSION_MEMBER, "ShareSessionEpoch": 1, "Topics": share_partitions("~u")}, (READ_GROUP,), name="no topic"
+        ),
     ],
     "CreateAcls": [Asked({"Creations": [acl(TOPIC, READ, "~t"), acl(TOPIC, READ, "")]}, ((CLUSTER, ALTER, ""),))],
     "DeleteAcls": [Asked({"Filters": [ANY_ACL, ANY_ACL]}, ((CLUSTER, ALTER, ""),))],
@@ -462,14 +513,16 @@ ASKED: dict[str, list[Asked]] = {
 }
 
 
-def steps_of(api: str, asked: Asked) -> Iterable[Any]:
+def steps_of(api: str, asked: Asked, *, by_login: bool = False) -> Iterable[Any]:
     """The stranger asks without rights and with some; then the administrator."""
     mine = api in ("ListGroups", "ListTransactions", "ListConfigResources")
+    question = partial(ask, api, mine=mine, within=asked.within, **asked.body)
+    stranger = "user" if by_login else "stranger"
     yield from (create("~t"), create("~u"), seed("~t", "a"), seed("~u", "a"), *asked.before)
-    yield ask(api, on="stranger", mine=mine, **asked.body)
-    yield grant(*asked.some)
-    yield ask(api, on="stranger", mine=mine, **asked.body)
-    yield ask(api, mine=mine, **asked.body)
+    yield question(on=stranger)
+    yield grant(*asked.some, by_login=by_login)
+    yield question(on=stranger)
+    yield question()
 
 
 EVERY_ERROR = (

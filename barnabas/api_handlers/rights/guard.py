@@ -64,7 +64,10 @@ class Guarded(NamedTuple):
         :param has_message: whether the response has the error's text, which Apache Kafka mostly leaves out
         """
         version = self.context.api_version
-        response: Response = shaped(request or self.request, error(), version)
+        raised = (
+            error(str(error())) if has_message else error()
+        )  # an error without arguments counts as one without text
+        response: Response = shaped(request or self.request, raised, version)
         if not has_message:
             _silence(response, version)
         return response

@@ -23,10 +23,9 @@ def produce(guarded: Guarded) -> Answer:
     """
     request = guarded.request
     transactional_id = request.transactional_id
-    if (
-        transactional_id is not None
-        and any_transactional(request.topic_data)
-        and not guarded.access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+    if any_transactional(request.topic_data) and (
+        transactional_id is None  # nobody has the right to write in a transaction of no id
+        or not guarded.access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
     ):
         return guarded.refused(TransactionalIdAuthorizationFailed)
     each = EachOf(Operation.WRITE, ResourceType.TOPIC, "topic_data", "name", "responses", refuse=refused_topics)

@@ -48,10 +48,11 @@ EACH: Final = "it is refused, the others are answered"
 HIDDEN: Final = "it is left out"
 
 
-def _cluster(*operations: Operation) -> Rights:
+def _cluster(*operations: Operation, has_message: bool = True) -> Rights:
     """Returns the rights of an API that needs one of the operations on the cluster, or else fails as a whole."""
     note = "One of them is enough." if len(operations) > 1 else ""
-    return Rights(tuple(Need(each, CLUSTER, AT_THE_TOP) for each in operations), on_cluster(*operations), note)
+    needs = tuple(Need(each, CLUSTER, AT_THE_TOP) for each in operations)
+    return Rights(needs, on_cluster(*operations, has_message=has_message), note)
 
 
 def _group(operation: Operation, inner: Guard = everybody, *others: Need, note: str = "") -> Rights:
@@ -222,9 +223,9 @@ RIGHTS: Final[dict[int, Rights]] = {
     45: _cluster(ALTER),
     46: _cluster(DESCRIBE),
     47: _group(DELETE, groups.DELETED_OFFSETS, Need(READ, TOPIC, EACH)),
-    48: Rights((Need(DESCRIBE_CONFIGS, CLUSTER, AT_THE_TOP),), on_cluster(DESCRIBE_CONFIGS, has_message=False)),
+    48: _cluster(DESCRIBE_CONFIGS, has_message=False),
     49: _cluster(ALTER_CONFIGS),
-    50: _cluster(DESCRIBE),
+    50: _cluster(DESCRIBE, has_message=False),
     51: _cluster(ALTER),
     55: _cluster(DESCRIBE),
     57: _cluster(ALTER),

@@ -61,6 +61,10 @@ PLAIN: dict[str, dict[str, Any]] = {
     "EndTxn": {"TransactionalId": "~x", "ProducerId": 5},
     "WriteTxnMarkers": {"Markers": [marker(pid=5, topics=[("~none", [0])])]},
     "TxnOffsetCommit": pending(pid=5).body,
+    "CreateDelegationToken": {"Renewers": [], "MaxLifetimeMs": -1},
+    "RenewDelegationToken": {"Hmac": b"none", "RenewPeriodMs": 1},
+    "ExpireDelegationToken": {"Hmac": b"none", "ExpiryTimePeriodMs": 1},
+    "DescribeDelegationToken": {"Owners": []},
     "DescribeConfigs": {
         "Resources": [{"ResourceType": 2, "ResourceName": "~t", "ConfigurationKeys": ["retention.ms"]}],
     },
