@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from barnabas.api_handlers.registry import APIS
+from barnabas.api_handlers.registry import APIS, Scope
 from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.cli import pipeline as pipeline_command
 from barnabas.config import definitions
@@ -154,6 +154,7 @@ def apis() -> str:
             str(key),
             f"[{name_of(api.request)}]({PROTOCOL}{name_of(api.request)})",
             str(api.versions),
+            ANSWERED_BY[api.scope],
         )
         for key, api in sorted(APIS.items())
     ]
@@ -162,8 +163,19 @@ def apis() -> str:
         GENERATED,
         "What ApiVersions promises, and what is answered: from the registered handlers, as ApiVersions itself. "
         "Produce 0-2 and Fetch 0-3 are for [clients from before 0.11](../how-to/old-clients.md).\n",
-        table(("key", "name", "versions"), rows),
+        "A listener in `controller.listener.names` answers what controllers answer, any other what brokers answer. A "
+        "broker that is not the active controller forwards what is marked so, as its client.\n",
+        table(("key", "name", "versions", "answered by"), rows),
     ])  # fmt: skip
+
+
+ANSWERED_BY = {
+    Scope.BROKER: "brokers",
+    Scope.CONTROLLER: "controllers",
+    Scope.BOTH: "brokers and controllers",
+    Scope.FORWARDED: "controllers; brokers forward it",
+    Scope.PREPARED: "controllers; brokers check it and forward the rest",
+}
 
 
 PROTOCOL = "https://kafka.apache.org/protocol.html#The_Messages_"

@@ -3,11 +3,14 @@
 Knows nothing of sockets or of asyncio: resolving it calls a callback.
 """
 
+import logging
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from barnabas.errors import CloseConnection
 from barnabas.wire.message import Response
+
+logger = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Response)
 
@@ -64,3 +67,30 @@ class Later(Generic[R]):
             self._cancelled = True
             if self.on_cancel is not None:
                 self.on_cancel()
+
+
+Answer = Response | Later[Any] | None
+
+
+def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
+    """Returns the answer as ``change`` makes it of the response, which may come later."""
+    if not isinstance(answer, Later):
+        return None if answer is None else change(answer)
+    if answer.response is not None:
+        return change(answer.response)
+    later: Later[Any] = Later()
+    later.on_cancel = answer.cancel
+
+    def deliver(outcome: Response | CloseConnection) -> None:
+        try:
+            changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
+        except Exception:  # whoever resolves has other clients to answer
+            logger.exception("Cannot go on with %s", type(outcome).__name__)
+            changed = CloseConnection("a response cannot be completed")
+        if isinstance(changed, Later):
+            changed.then(later.resolve)
+        elif changed is not None:
+            later.resolve(changed)
+
+    answer.then(deliver)
+    return later

@@ -36,7 +36,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         session.client_software_name = request.client_software_name
         session.client_software_version = request.client_software_version
     features, epoch = broker.supported_features, broker.image.offset
-    apis, release = session.promise
+    apis, release, _ = session.promise
     if release is not None:
         from barnabas.api_handlers import releases
 

@@ -1,11 +1,12 @@
-"""The APIs that the broker supports, their versions and their handlers. ApiVersions returns this table.
+"""The APIs that this node supports, their versions, their handlers and their listeners. ApiVersions returns this table.
 
 Knows nothing of what an API does. The module of a handler is imported with the first request of its API, which makes
-the broker start faster.
+the node start faster. Listeners and forwarding are those of Apache Kafka's ``ApiKeys`` (KIP-500, KIP-590, KIP-919).
 """
 
 import importlib
 from collections.abc import Callable, Mapping
+from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from barnabas.wire.message import Request
@@ -15,8 +16,18 @@ Handler = Callable[[Any, Any], Any]
 H = TypeVar("H", bound=Handler)
 
 
+class Scope(Enum):
+    """Which listeners answer an API, and what a broker does that is not the active controller."""
+
+    BROKER = "brokers answer it"
+    CONTROLLER = "controllers answer it"
+    BOTH = "both answer it"
+    FORWARDED = "controllers answer it; brokers forward it"
+    PREPARED = "controllers answer it; brokers answer a part themselves, and forward the rest"
+
+
 class Api:
-    """One API that the broker supports.
+    """One API that this node supports.
 
     >>> heartbeat = APIS[12]
     >>> heartbeat.module, heartbeat.versions
@@ -25,14 +36,15 @@ class Api:
     'HeartbeatRequest'
     """
 
-    __slots__ = ("handle", "key", "module", "request", "versions")
+    __slots__ = ("handle", "key", "module", "request", "scope", "versions")
 
     request: type[Request]
     handle: Handler
 
-    def __init__(self, key: int, module: str, versions: str | Versions) -> None:
+    def __init__(self, key: int, module: str, versions: str | Versions, scope: Scope = Scope.BROKER) -> None:
         self.key = key
         self.module = module  #: the module of this package with its handler
+        self.scope = scope
         #: The versions that are supported, and advertised.
         self.versions = Versions.parse(versions) if isinstance(versions, str) else versions
 
@@ -40,17 +52,44 @@ class Api:
         """Imports the module when the request's class or the handler is first needed."""
         if name not in ("handle", "request"):
             raise AttributeError(name)
-        importlib.import_module(f"barnabas.api_handlers.{self.module}")
-        self.request, self.handle = HANDLERS[self.key]
+        importlib.import_module(f"{__package__}.{self.module}")
+        self.request, self.handle = HANDLERS[self.module]
         return getattr(self, name)
 
     def within(self, versions: Versions) -> "Api":
         """Returns the same API with fewer versions."""
-        return Api(self.key, self.module, versions)
+        return Api(self.key, self.module, versions, self.scope)
 
 
-HANDLERS: dict[int, tuple[type[Request], Handler]] = {}
-"""The requests and handlers whose modules have been imported, by API key."""
+class ForwardedApi(Api):
+    """An API on a broker's listener: answered here while this node is the active controller, forwarded otherwise."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: Api) -> None:
+        super().__init__(inner.key, inner.module, inner.versions, inner.scope)
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "handle":
+            self.handle = self._handle
+        elif name == "request":
+            self.request = self._inner.request
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
+
+    def _handle(self, request: Request, context: Any) -> Any:
+        if context.broker.quorum.is_leader:
+            return self._inner.handle(request, context)
+        return importlib.import_module(f"{__package__}.forwarding").forward(request, context)
+
+    def within(self, versions: Versions) -> "ForwardedApi":
+        return ForwardedApi(self._inner.within(versions))
+
+
+HANDLERS: dict[str, tuple[type[Request], Handler]] = {}
+"""The requests and handlers whose modules have been imported, by module."""
 
 _TABLE: Final = (
     Api(0, "produce", "0-13"),
@@ -66,10 +105,10 @@ _TABLE: Final = (
     Api(14, "sync_group", "0-5"),
     Api(15, "describe_groups", "0-6"),
     Api(16, "list_groups", "0-5"),
-    Api(17, "sasl_handshake", "0-1"),
-    Api(18, "api_versions", "0-4"),
-    Api(19, "create_topics", "0-7"),
-    Api(20, "delete_topics", "0-6"),
+    Api(17, "sasl_handshake", "0-1", Scope.BOTH),
+    Api(18, "api_versions", "0-4", Scope.BOTH),
+    Api(19, "create_topics", "0-7", Scope.FORWARDED),
+    Api(20, "delete_topics", "0-6", Scope.FORWARDED),
     Api(21, "delete_records", "0-2"),
     Api(22, "init_producer_id", "0-5"),
     Api(23, "offset_for_leader_epoch", "0-4"),
@@ -78,32 +117,32 @@ _TABLE: Final = (
     Api(26, "end_txn", "0-5"),
     Api(27, "write_txn_markers", "1-2"),
     Api(28, "txn_offset_commit", "0-6"),
-    Api(29, "describe_acls", "0-3"),
-    Api(30, "create_acls", "0-3"),
-    Api(31, "delete_acls", "0-3"),
-    Api(32, "describe_configs", "0-4"),
-    Api(33, "alter_configs", "0-2"),
+    Api(29, "describe_acls", "0-3", Scope.BOTH),
+    Api(30, "create_acls", "0-3", Scope.FORWARDED),
+    Api(31, "delete_acls", "0-3", Scope.FORWARDED),
+    Api(32, "describe_configs", "0-4", Scope.BOTH),
+    Api(33, "alter_configs", "0-2", Scope.PREPARED),
     Api(34, "alter_replica_log_dirs", "0-2"),
     Api(35, "describe_log_dirs", "0-5"),
-    Api(36, "sasl_authenticate", "0-2"),
-    Api(37, "create_partitions", "0-3"),
-    Api(38, "create_delegation_token", "0-3"),
-    Api(39, "renew_delegation_token", "0-2"),
-    Api(40, "expire_delegation_token", "0-2"),
-    Api(41, "describe_delegation_token", "0-3"),
+    Api(36, "sasl_authenticate", "0-2", Scope.BOTH),
+    Api(37, "create_partitions", "0-3", Scope.FORWARDED),
+    Api(38, "create_delegation_token", "0-3", Scope.PREPARED),
+    Api(39, "renew_delegation_token", "0-2", Scope.PREPARED),
+    Api(40, "expire_delegation_token", "0-2", Scope.PREPARED),
+    Api(41, "describe_delegation_token", "0-3", Scope.BOTH),
     Api(42, "delete_groups", "0-3"),
-    Api(43, "elect_leaders", "0-2"),
-    Api(44, "incremental_alter_configs", "0-1"),
-    Api(45, "alter_partition_reassignments", "0-1"),
-    Api(46, "list_partition_reassignments", "0"),
+    Api(43, "elect_leaders", "0-2", Scope.FORWARDED),
+    Api(44, "incremental_alter_configs", "0-1", Scope.PREPARED),
+    Api(45, "alter_partition_reassignments", "0-1", Scope.FORWARDED),
+    Api(46, "list_partition_reassignments", "0", Scope.FORWARDED),
     Api(47, "offset_delete", "0"),
     Api(48, "describe_client_quotas", "0-1"),
-    Api(49, "alter_client_quotas", "0-1"),
-    Api(50, "describe_user_scram_credentials", "0"),
-    Api(51, "alter_user_scram_credentials", "0"),
-    Api(55, "describe_quorum", "0-2"),
-    Api(57, "update_features", "0-2"),
-    Api(60, "describe_cluster", "0-2"),
+    Api(49, "alter_client_quotas", "0-1", Scope.FORWARDED),
+    Api(50, "describe_user_scram_credentials", "0", Scope.BOTH),
+    Api(51, "alter_user_scram_credentials", "0", Scope.FORWARDED),
+    Api(55, "describe_quorum", "0-2", Scope.FORWARDED),
+    Api(57, "update_features", "0-2", Scope.FORWARDED),
+    Api(60, "describe_cluster", "0-2", Scope.BOTH),
     Api(61, "describe_producers", "0"),
     Api(65, "describe_transactions", "0"),
     Api(66, "list_transactions", "0-2"),
@@ -129,13 +168,36 @@ _TABLE: Final = (
 )
 
 APIS: Final[Mapping[int, Api]] = {each.key: each for each in _TABLE}
+"""All APIs, answered here."""
+
+BROKER_APIS: Final[Mapping[int, Api]] = {
+    each.key: ForwardedApi(each) if each.scope is Scope.FORWARDED else each
+    for each in _TABLE
+    if each.scope is not Scope.CONTROLLER
+}
+"""The APIs on a broker's listeners."""
+
+_CONTROLLERS_OWN: Final[tuple[Api, ...]] = ()
+"""APIs that a controller answers by another handler than a broker. Fetch is the quorum's there."""
+
+CONTROLLER_APIS: Final[Mapping[int, Api]] = {
+    each.key: each for each in (*_TABLE, *_CONTROLLERS_OWN) if each.scope is not Scope.BROKER
+}
+"""The APIs on a controller's listeners."""
+
+FORWARDABLE: Final = frozenset(each.key for each in _TABLE if each.scope in (Scope.FORWARDED, Scope.PREPARED))
+"""The APIs that a controller answers in an envelope."""
 
 
 class Promise(NamedTuple):
-    """The APIs that are advertised to clients."""
+    """The APIs that are advertised on a listener."""
 
-    apis: Mapping[int, Api] = APIS
+    apis: Mapping[int, Api] = BROKER_APIS
     release: str | None = None  #: the release of Apache Kafka whose APIs these are; None for all APIs
+    is_controllers: bool = False  #: whether it is a controller's listener
+
+
+CONTROLLERS_PROMISE: Final = Promise(CONTROLLER_APIS, is_controllers=True)
 
 
 def api(request: type[Request]) -> Callable[[H], H]:
@@ -145,14 +207,15 @@ def api(request: type[Request]) -> Callable[[H], H]:
     :class:`~barnabas.api_handlers.answering.Later`, or None if the protocol has no response. A
     :class:`~barnabas.errors.KafkaError` that it raises becomes the API's error response.
     """
-    promised = APIS[request.api_key].versions
+    promised = APIS[request.api_key].versions  # a controller's handler has the same
     assert promised.first in request.versions and promised.last in request.versions, (
         f"{request.__name__} is not declared for {promised}"
     )
 
     def register(handle: H) -> H:
-        assert request.api_key not in HANDLERS, f"{request.__name__} has two handlers"
-        HANDLERS[request.api_key] = request, handle
+        module = handle.__module__.rpartition(".")[2]
+        assert module not in HANDLERS, f"{module} has two handlers"
+        HANDLERS[module] = request, handle
         return handle
 
     return register

@@ -7,7 +7,7 @@ Sources: the ApiVersions response of each release; before 4.0, that of a broker 
 
 from collections.abc import Mapping
 
-from barnabas.api_handlers.registry import APIS, Api
+from barnabas.api_handlers.registry import BROKER_APIS, Api
 from barnabas.config.validators import ConfigError
 from barnabas.wire.schema import Versions
 
@@ -120,7 +120,7 @@ def narrowed(release: str) -> dict[int, Api]:
     """Returns the APIs that both that release and this broker support, in the versions that both have."""
     then = advertised(release)
     apis = {}
-    for key, api in APIS.items():
+    for key, api in BROKER_APIS.items():
         if key in then and (versions := _common(api.versions, then[key])):
             apis[key] = api.within(versions)
     return apis

@@ -42,6 +42,7 @@ from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.uuids import random_uuid
 
 if TYPE_CHECKING:
+    from barnabas.broker.controller_channel import ControllerChannel
     from barnabas.broker.persister import Persister
     from barnabas.broker.share_partitions import SharePartitions
     from barnabas.share.coordinator import ShareCoordinator
@@ -61,6 +62,8 @@ REGISTERED = logged("the registration of this broker")
 
 class Broker(Node):
     """A node that serves clients. Call :meth:`open`, :meth:`register` and finally :meth:`close`."""
+
+    controller_channel: "ControllerChannel"
 
     def __init__(
         self, config: BrokerConfig, *, clock: Clock, scheduler: Scheduler, random: Random, peers: Peers, **options: Any

@@ -12,6 +12,7 @@ from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.cluster.quorum.client import NO_NODE, Leadership
 from barnabas.errors import KafkaError, NetworkException, NotController, RequestTimedOut
 from barnabas.peers.peers import Done, Peers
+from barnabas.wire.error_codes import error_codes
 from barnabas.wire.message import Request
 
 logger = logging.getLogger(__name__)
@@ -25,10 +26,11 @@ LANE = "controller"
 class _Call:
     """A request, until when it may be sent again, and who waits for the answer."""
 
-    __slots__ = ("deadline", "done", "request")
+    __slots__ = ("deadline", "done", "lane", "request")
 
-    def __init__(self, request: Request, deadline: float | None, done: Done) -> None:
+    def __init__(self, request: Request, deadline: float | None, done: Done, lane: str) -> None:
         self.request = request
+        self.lane = lane
         self.deadline = deadline  #: by the monotonic clock
         self.done = done
 
@@ -68,14 +70,16 @@ class ControllerChannel:
         """Whether this node is the active controller, of a quorum without other voters."""
         return self._is_sole()
 
-    def send(self, request: Request, done: Done, *, timeout_ms: int | None = None) -> None:
+    def send(self, request: Request, done: Done, *, timeout_ms: int | None = None, lane: str = LANE) -> None:
         """Sends the request to the active controller. ``done`` gets its answer, at once or later.
+
+        The answers to the requests of one lane come one after the other.
 
         NOT_CONTROLLER and lost connections are not answers: the request is sent again, maybe to another node, until
         ``timeout_ms`` have passed, or for ever without it. After them ``done`` gets REQUEST_TIMED_OUT.
         """
         deadline = None if timeout_ms is None else self._clock.monotonic() + timeout_ms / 1000
-        self._try(_Call(request, deadline, done))
+        self._try(_Call(request, deadline, done, lane))
 
     def close(self) -> None:
         """Sends nothing any more. Those who wait for an answer get NETWORK_EXCEPTION."""
@@ -97,10 +101,10 @@ class ControllerChannel:
         if left_ms <= 0:
             call.done(None, RequestTimedOut())
             return
-        self._peers.send(leader_id, call.request, partial(self._answered, call), lane=LANE, timeout_ms=left_ms)
+        self._peers.send(leader_id, call.request, partial(self._answered, call), lane=call.lane, timeout_ms=left_ms)
 
     def _answered(self, call: _Call, response: Any, error: KafkaError | None) -> None:
-        if response is not None and response.error_code == NotController.code:
+        if response is not None and NotController.code in error_codes(response):
             logger.debug("The active controller has changed while it was sent %s", type(call.request).__name__)
             self._retry(call)
         elif isinstance(error, NetworkException | RequestTimedOut):

@@ -3,20 +3,18 @@
 Knows nothing of sockets, and of the protocol only what a header says: a key and a version.
 """
 
-import logging
 import struct
 from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.api_versions import unsupported_version
 from barnabas.api_handlers.context import Context
-from barnabas.api_handlers.error_responses import error_response
-from barnabas.api_handlers.registry import Api
+from barnabas.api_handlers.handling import handle
 from barnabas.api_handlers.session import Session
-from barnabas.errors import CloseConnection, KafkaError, MalformedMessage, UnknownServerError
+from barnabas.errors import CloseConnection, MalformedMessage
 from barnabas.server.connection import Throttled
 from barnabas.wire.headers import read_request_header
-from barnabas.wire.message import Request, Response
+from barnabas.wire.message import Response
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.types import Buffer
@@ -24,8 +22,6 @@ from barnabas.wire.types import Buffer
 if TYPE_CHECKING:
     from barnabas.broker import Node
     from barnabas.security.quotas.client_quotas import Meter
-
-logger = logging.getLogger(__name__)
 
 Buffers = list[Buffer]
 
@@ -140,29 +136,3 @@ class Dispatcher:
     def close(self) -> None:
         """Ends the session: the connection is closed."""
         self.session.close()
-
-
-def handle(api: Api, request: Request, context: Context) -> "Response | Later[Response] | None":
-    """Calls the handler. An error that it raises becomes the answer, in the shape that the API has for errors.
-
-    :raises CloseConnection: the protocol has no answer to the request, or none that has a place for the error
-    """
-    try:
-        if context.broker.authorizer is not None:
-            return guarded(api, request, context)
-        answer: Response | Later[Response] | None = api.handle(request, context)
-    except KafkaError as error:
-        return error_response(request, error, context.api_version)
-    except CloseConnection:
-        raise
-    except Exception:
-        logger.exception("Cannot answer %s version %s: %r", api.request.__name__, context.api_version, request)
-        return error_response(request, UnknownServerError(), context.api_version)
-    return answer
-
-
-def guarded(api: Api, request: Request, context: Context) -> "Response | Later[Response] | None":
-    """Has the request answered as far as its sender's rights go. Imported when it is needed."""
-    from barnabas.api_handlers.rights.guarding import guarded
-
-    return guarded(api, request, context)

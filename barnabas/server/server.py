@@ -11,7 +11,7 @@ from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.peer_requests import join
-from barnabas.api_handlers.registry import Promise
+from barnabas.api_handlers.registry import CONTROLLERS_PROMISE, Promise
 from barnabas.broker import Broker, Node
 from barnabas.clock import Clock, Scheduler, SystemClock
 from barnabas.config import BrokerConfig
@@ -85,13 +85,14 @@ class Server:
         self.node = self._new_node()
         buffers, census = BufferPool(), Census()
 
-        def new_listener(endpoint: Endpoint) -> Listener:
-            return Listener(endpoint, self.node, buffers, census, self._promise)
+        def new_listener(endpoint: Endpoint, promise: Promise) -> Listener:
+            return Listener(endpoint, self.node, buffers, census, promise)
 
         if self.config.is_broker:
-            self.listeners = list(map(new_listener, self.config.listeners))
+            self.listeners = [new_listener(each, self._promise) for each in self.config.listeners]
         if self.config.is_controller:
-            self.controller_listeners = list(map(new_listener, self.config.controller_listeners))
+            own = self.config.controller_listeners
+            self.controller_listeners = [new_listener(each, CONTROLLERS_PROMISE) for each in own]
         await self._services.start(self._in_order())
 
     async def stop(self) -> None:

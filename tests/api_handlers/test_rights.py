@@ -4,6 +4,7 @@ import pytest
 
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.handling import handle
 from barnabas.api_handlers.registry import APIS
 from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.api_handlers.session import Session
@@ -14,7 +15,6 @@ from barnabas.errors import CloseConnection
 from barnabas.records.builder import build_batch
 from barnabas.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from barnabas.security.principals import Principal
-from barnabas.server.dispatch import handle
 from barnabas.wire.messages.create_acls import CreateAclsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.delete_acls import DeleteAclsRequest

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from barnabas.api_handlers.outcome import NOT_REQUESTED
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, Order, then, topic_name, with_entries
+from barnabas.api_handlers.rights.guard import EachOf, Guarded, Order, topic_name, with_entries
 from barnabas.api_handlers.streams_group_heartbeat import streams_group_heartbeat
 from barnabas.api_handlers.sync_group import REQUIRES_PROTOCOL
 from barnabas.errors import GroupAuthorizationFailed, TopicAuthorizationFailed

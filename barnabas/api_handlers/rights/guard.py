@@ -5,18 +5,16 @@ allowed, and adds the refusals to its response.
 """
 
 import copy
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from barnabas.api_handlers.access import Access
-from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import shaped
 from barnabas.errors import (
-    CloseConnection,
     ClusterAuthorizationFailed,
     DelegationTokenAuthorizationFailed,
     GroupAuthorizationFailed,
@@ -29,11 +27,8 @@ from barnabas.wire.message import Request, Response
 from barnabas.wire.schema import Struct
 from barnabas.wire.types import ZERO_UUID
 
-logger = logging.getLogger(__name__)
-
 R = TypeVar("R", bound=Response)
 
-Answer = Response | Later[Any] | None
 Serve = Callable[[Any], Answer]
 """Has the handler answer a request. An error that the handler raises becomes a response."""
 
@@ -86,30 +81,6 @@ def _silence(response: Struct, version: int) -> None:
 
 
 Guard = Callable[[Guarded], Answer]
-
-
-def then(answer: Answer, change: Callable[[Any], Answer]) -> Answer:
-    """Returns the answer as ``change`` makes it of the response, which may come later."""
-    if not isinstance(answer, Later):
-        return None if answer is None else change(answer)
-    if answer.response is not None:
-        return change(answer.response)
-    later: Later[Any] = Later()
-    later.on_cancel = answer.cancel
-
-    def deliver(outcome: Response | CloseConnection) -> None:
-        try:
-            changed = outcome if isinstance(outcome, CloseConnection) else change(outcome)
-        except Exception:  # whoever resolves has other clients to answer
-            logger.exception("Cannot apply the rights to %s", type(outcome).__name__)
-            changed = CloseConnection("the rights cannot be applied to a response")
-        if isinstance(changed, Later):
-            changed.then(later.resolve)
-        elif changed is not None:
-            later.resolve(changed)
-
-    answer.then(deliver)
-    return later
 
 
 def with_entries(request: Request, field: str, entries: Sequence[Any]) -> Any:

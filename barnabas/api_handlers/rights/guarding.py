@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.answering import Answer
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import Api
-from barnabas.api_handlers.rights.guard import Answer, Guarded
+from barnabas.api_handlers.rights.guard import Guarded
 from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.errors import KafkaError
 from barnabas.wire.message import Request

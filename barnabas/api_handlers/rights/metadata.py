@@ -5,9 +5,10 @@ Knows nothing of brokers and leaders. Apache Kafka's ``KafkaApis.handleTopicMeta
 """
 
 from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.metadata import BY_ID, check
 from barnabas.api_handlers.outcome import NOT_REQUESTED
-from barnabas.api_handlers.rights.guard import Answer, Guarded, then, with_entries
+from barnabas.api_handlers.rights.guard import Guarded, with_entries
 from barnabas.broker import Broker
 from barnabas.errors import TopicAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType

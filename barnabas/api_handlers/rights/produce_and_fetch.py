@@ -5,10 +5,11 @@ Knows nothing of logs. Apache Kafka's ``KafkaApis.handleProduceRequest`` and ``h
 
 from typing import Any
 
+from barnabas.api_handlers.answering import Answer
 from barnabas.api_handlers.fetch import fetch as handle_fetch
 from barnabas.api_handlers.produce import refused_before
 from barnabas.api_handlers.produce_in_transaction import any_transactional
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded
+from barnabas.api_handlers.rights.guard import EachOf, Guarded
 from barnabas.api_handlers.share_acknowledge import share_acknowledge as handle_share_acknowledge
 from barnabas.api_handlers.share_fetch import share_fetch as handle_share_fetch
 from barnabas.errors import CloseConnection, TopicAuthorizationFailed, TransactionalIdAuthorizationFailed

@@ -5,7 +5,8 @@ Knows nothing of the state of share partitions. Apache Kafka's ``KafkaApis``.
 
 from typing import Any
 
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, Order, then, with_entries
+from barnabas.api_handlers.answering import Answer, then
+from barnabas.api_handlers.rights.guard import EachOf, Guarded, Order, with_entries
 from barnabas.errors import ClusterAuthorizationFailed, GroupAuthorizationFailed, TopicAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
 from barnabas.wire.messages.alter_share_group_offsets import (

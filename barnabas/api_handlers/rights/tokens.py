@@ -3,8 +3,9 @@
 Knows nothing of tokens. Apache Kafka's ``KafkaApis.handleCreateTokenRequest`` (KIP-373).
 """
 
+from barnabas.api_handlers.answering import Answer
 from barnabas.api_handlers.create_delegation_token import owner_of, refused
-from barnabas.api_handlers.rights.guard import Answer, Guarded
+from barnabas.api_handlers.rights.guard import Guarded
 from barnabas.errors import DelegationTokenAuthorizationFailed
 from barnabas.security.acls import Operation, ResourceType
 

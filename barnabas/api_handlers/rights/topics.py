@@ -8,8 +8,9 @@ from typing import Any
 
 from barnabas.api_handlers import alter_configs, incremental_alter_configs
 from barnabas.api_handlers.access import Access
+from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.describe_configs import _DESCRIBE as DESCRIBABLE
-from barnabas.api_handlers.rights.guard import ERROR_OF, Answer, EachOf, Guarded, Order, split, then
+from barnabas.api_handlers.rights.guard import ERROR_OF, EachOf, Guarded, Order, split
 from barnabas.cluster.topic_names import CLUSTER_METADATA
 from barnabas.config.dynamic import GROUP_RESOURCE, TOPIC_RESOURCE
 from barnabas.errors import KafkaError, TopicAuthorizationFailed

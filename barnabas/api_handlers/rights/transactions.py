@@ -4,8 +4,9 @@ Knows nothing of the state of a transaction. Apache Kafka's ``KafkaApis``.
 """
 
 from barnabas.api_handlers.add_partitions_to_txn import SEVERAL_TRANSACTIONS
+from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.find_coordinator import ASKS_FOR_SEVERAL, GROUP, KNOWS_SHARE, SHARE, TRANSACTION
-from barnabas.api_handlers.rights.guard import Answer, EachOf, Guarded, Order, split, then
+from barnabas.api_handlers.rights.guard import EachOf, Guarded, Order, split
 from barnabas.cluster.topic_names import INTERNAL
 from barnabas.errors import (
     ClusterAuthorizationFailed,

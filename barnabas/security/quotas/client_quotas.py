@@ -203,7 +203,7 @@ class Meter:
             requests.rate.record(spent_s * 100, now_ms)
         else:
             throttle_ms = requests.record(spent_s * 100, now_ms)
-            self._throttle(min(throttle_ms, self._quotas.windows.length_ms))
+            self.throttle(min(throttle_ms, self._quotas.windows.length_ms))
             self._is_told = True
 
     # ------------------------------------------------------------ bytes
@@ -212,7 +212,7 @@ class Meter:
         """Records the bytes of a produce request."""
         produced = self.client.produced
         if produced is not None:
-            self._throttle(produced.record(self.size, self._quotas.now_ms()))
+            self.throttle(produced.record(self.size, self._quotas.now_ms()))
 
     def most_fetched(self) -> int | None:
         """Returns how many bytes can be fetched at once without certainly being throttled; None: any number."""
@@ -231,7 +231,7 @@ class Meter:
         fetched = self.client.fetched
         if fetched is not None:
             now_ms = self._quotas.now_ms()
-            self._throttle(fetched.record(size, now_ms))
+            self.throttle(fetched.record(size, now_ms))
             if self.throttle_ms:
                 fetched.rate.record(-size, now_ms)
         return self.throttle_ms > 0
@@ -254,9 +254,10 @@ class Meter:
     def count_mutations(self) -> None:
         """Throttles the client by what the request has changed, or was refused."""
         if self._mutations is not None:
-            self._throttle(self._mutations.throttle_ms)
+            self.throttle(self._mutations.throttle_ms)
 
-    def _throttle(self, throttle_ms: int) -> None:
+    def throttle(self, throttle_ms: int) -> None:
+        """Throttles the client for at least that long."""
         self.throttle_ms = max(self.throttle_ms, throttle_ms)
 
 

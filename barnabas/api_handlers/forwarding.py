@@ -1,0 +1,90 @@
+"""Forwards a client's request to the active controller, and its answer to the client.
+
+Knows nothing of any API. Imported on nodes that are not the active controller. Apache Kafka's ``ForwardingManager`` and
+``KafkaApis.forwardToController`` (KIP-590).
+"""
+
+import logging
+from functools import partial
+from typing import Any
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.error_responses import resolve_with_error
+from barnabas.broker.envelopes import Sender, enveloped
+from barnabas.errors import (
+    CloseConnection,
+    KafkaError,
+    MalformedMessage,
+    NetworkException,
+    RequestTimedOut,
+    UnknownServerError,
+    UnsupportedVersion,
+)
+from barnabas.wire.headers import ResponseHeader
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.envelope import EnvelopeResponse
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_MS = 60_000
+"""How long the active controller is looked for and asked (``BrokerServer``: the forwarding channel)."""
+
+LANE = "forwarding"
+
+
+def sender_of(context: Context) -> Sender:
+    """Returns who has sent the request at hand."""
+    session = context.session
+    return Sender(session.principal, session.client_host, session.by_token, context.client_id, context.correlation_id)
+
+
+def forward(request: Request, context: Context) -> Response | Later[Any]:
+    """Returns the answer of the active controller, which comes later.
+
+    Without one it is REQUEST_TIMED_OUT. If the controller does not know the version, the client's connection is closed:
+    it then asks for the versions anew.
+    """
+    later: Later[Any] = Later()
+    envelope = enveloped(request, context.api_version, sender_of(context))
+    answered = partial(_answered, later, request, context)
+    context.broker.controller_channel.send(envelope, answered, timeout_ms=TIMEOUT_MS, lane=LANE)
+    return later if later.response is None else later.response
+
+
+def _answered(
+    later: Later[Any], request: Request, context: Context, envelope: EnvelopeResponse | None, error: KafkaError | None
+) -> None:
+    version = context.api_version
+    if isinstance(error, NetworkException):
+        later.resolve(CloseConnection("this node stops"))
+    elif envelope is None:
+        logger.warning("Cannot forward %s version %d to the controller: %s", type(request).__name__, version, error)
+        lasting = RequestTimedOut() if isinstance(error, RequestTimedOut) else UnknownServerError()
+        resolve_with_error(later, request, lasting, version)
+    elif envelope.error_code == UnsupportedVersion.code:
+        later.resolve(CloseConnection(f"the controller does not answer {type(request).__name__} version {version}"))
+    else:
+        try:
+            later.resolve(_unwrapped(request, context, envelope))
+        except (KafkaError, MalformedMessage) as failure:
+            logger.warning("The controller cannot answer %s version %d: %s", type(request).__name__, version, failure)
+            resolve_with_error(later, request, UnknownServerError(), version)
+
+
+def _unwrapped(request: Request, context: Context, envelope: EnvelopeResponse) -> Response:
+    """Returns the response in an envelope. Its client is throttled as long as the controller says.
+
+    :raises KafkaError: there is none
+    :raises MalformedMessage: it is not the response to this request
+    """
+    if envelope.error_code or envelope.response_data is None:
+        raise KafkaError.by_code.get(envelope.error_code, UnknownServerError)()
+    data, version, kind = envelope.response_data, context.api_version, type(request).response
+    header, body = ResponseHeader.decode_from(data, 0, version=kind.header_version(version))
+    if header.correlation_id != context.correlation_id:
+        raise MalformedMessage(f"an answer to the request {header.correlation_id}, not {context.correlation_id}")
+    response = kind.decode(data, version=version, at=body)
+    if context.meter is not None:
+        context.meter.throttle(getattr(response, "throttle_time_ms", 0))
+    return response
