@@ -142,6 +142,7 @@ _TABLE: Final = (
     Api(51, "alter_user_scram_credentials", "0", Scope.FORWARDED),
     Api(55, "describe_quorum", "0-2", Scope.FORWARDED),
     Api(57, "update_features", "0-2", Scope.FORWARDED),
+    Api(58, "envelope", "0", Scope.CONTROLLER),
     Api(60, "describe_cluster", "0-2", Scope.BOTH),
     Api(61, "describe_producers", "0"),
     Api(65, "describe_transactions", "0"),

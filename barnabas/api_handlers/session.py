@@ -25,8 +25,8 @@ class Session:
     """
 
     __slots__ = (
-        "_on_close", "by_token", "client_host", "client_software_name", "client_software_version", "listener", "number",
-        "principal", "promise", "sasl_mechanism", "security_protocol",
+        "_on_close", "by_token", "client_host", "client_software_name", "client_software_version", "is_forwarded",
+        "listener", "number", "principal", "promise", "sasl_mechanism", "security_protocol",
     )  # fmt: skip
 
     def __init__(
@@ -38,6 +38,7 @@ class Session:
         principal: Principal = ANONYMOUS,
         promise: Promise = Promise(),  # noqa: B008
         number: int = 0,
+        is_forwarded: bool = False,
     ) -> None:
         self.listener = listener  #: its name, as in ``listeners``
         self.security_protocol = security_protocol  #: of that listener: PLAINTEXT, SSL, ...
@@ -45,6 +46,7 @@ class Session:
         self.principal = principal
         self.promise = promise  #: the APIs and versions that are advertised to the client
         self.number = number  #: connections are numbered from 1 on as they are opened; 0 stands for none
+        self.is_forwarded = is_forwarded  #: whether the requests come from another broker's client, in envelopes
         self.sasl_mechanism = ""  #: by which the client has authenticated; empty without SASL
         self.by_token = False  #: whether it has authenticated with a delegation token (KIP-48)
         self.client_software_name = ""  #: from the client's ApiVersions request (KIP-511); empty before

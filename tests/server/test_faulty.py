@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from barnabas.api_handlers.error_responses import ERROR_CODES
-from barnabas.api_handlers.registry import APIS
+from barnabas.api_handlers.registry import APIS, Promise
 from barnabas.api_handlers.session import Session
 from barnabas.clock import ManualClock
 from barnabas.errors import CloseConnection, NotController
@@ -32,7 +32,7 @@ class Answering:
     max_request_bytes = None
 
     def __init__(self, response, version):
-        self.session = Session(listener="PLAINTEXT", client_host="127.0.0.1", number=1)
+        self.session = Session(listener="PLAINTEXT", client_host="127.0.0.1", number=1, promise=Promise(APIS))
         self.response, self.version, self.asked = response, version, []
 
     def respond(self, frame):

@@ -10,7 +10,7 @@ from barnabas.api_handlers.access import Access
 from barnabas.api_handlers.answering import Answer
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_response
-from barnabas.api_handlers.registry import Api
+from barnabas.api_handlers.registry import Api, ForwardedApi
 from barnabas.api_handlers.rights.guard import Guarded
 from barnabas.api_handlers.rights.table import RIGHTS
 from barnabas.errors import KafkaError
@@ -18,7 +18,12 @@ from barnabas.wire.message import Request
 
 
 def guarded(api: Api, request: Request, context: Context) -> Answer:
-    """Answers a request as its sender's rights allow. Only for a broker with an authorizer."""
+    """Answers a request as its sender's rights allow. Only for a node with an authorizer.
+
+    A request that is forwarded as it is meets the guard of the active controller.
+    """
+    if isinstance(api, ForwardedApi) and not context.broker.quorum.is_leader:
+        return serve(api, context, request)
     access = Access(context, api.request.__name__.removesuffix("Request"))
     return RIGHTS[api.key].guard(Guarded(request, context, access, partial(serve, api, context)))
 

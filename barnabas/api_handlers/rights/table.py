@@ -229,6 +229,7 @@ RIGHTS: Final[dict[int, Rights]] = {
     51: _cluster(ALTER),
     55: _cluster(DESCRIBE),
     57: _cluster(ALTER),
+    58: _cluster(CLUSTER_ACTION),
     60: Rights((Need(DESCRIBE, CLUSTER, "no operation on the cluster is shown"),), metadata.describe_cluster),
     61: Rights(
         (Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", Order.REQUEST, has_message=True)

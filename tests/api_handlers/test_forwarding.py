@@ -1,0 +1,347 @@
+"""What becomes of a request that a broker forwards: the envelope, the active controller's answer, and the client's."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.handling import handle
+from barnabas.api_handlers.peer_requests import join
+from barnabas.api_handlers.registry import APIS, BROKER_APIS, CONTROLLER_APIS, CONTROLLERS_PROMISE, FORWARDABLE
+from barnabas.api_handlers.session import Session
+from barnabas.broker.controller_channel import ControllerChannel
+from barnabas.broker.envelopes import Sender, enveloped, principal_bytes, principal_of
+from barnabas.cluster.controller.commands import CreateAcls
+from barnabas.cluster.quorum.client import NO_NODE, Leadership
+from barnabas.errors import (
+    CloseConnection,
+    ClusterAuthorizationFailed,
+    InvalidRequest,
+    NotController,
+    PrincipalDeserializationFailure,
+    RequestTimedOut,
+    TopicAuthorizationFailed,
+    UnknownServerError,
+    UnsupportedVersion,
+)
+from barnabas.peers.in_process import InProcessPeers, Node
+from barnabas.security.acls import Acl, Operation, PatternType, Permission, ResourceType
+from barnabas.security.principals import Principal
+from barnabas.server.dispatch import Dispatcher
+from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from barnabas.wire.messages.heartbeat import HeartbeatRequest
+from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from tests.raw import framed
+from tests.submitting import submitted
+
+STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+ALICE = Principal("User", "alice")
+ROOT = Principal("User", "root")
+
+
+def creating(name, **fields):
+    topic = CreateTopicsRequest.CreatableTopic(
+        name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+    )
+    return CreateTopicsRequest(**{"topics": [topic], "timeout_ms": 1000, "validate_only": False} | fields)
+
+
+class Forwarder:
+    """A broker that does not lead the quorum, and its way to the controllers."""
+
+    node_id = 2
+
+    def __init__(self, clock, peers):
+        self.clock, self.quotas, self.authorizer = clock, None, None
+        self.quorum = SimpleNamespace(is_leader=False)
+        self.leader = 1
+        self.controller_channel = ControllerChannel(
+            self.node_id,
+            peers,
+            lambda: Leadership(self.leader, 1),
+            is_sole=lambda: False,
+            clock=clock,
+            scheduler=clock,
+            timeout_ms=lambda: 30_000,
+        )
+        self.outcomes = []
+
+    def dispatcher(self, principal=ALICE, host="10.0.0.7"):
+        return Dispatcher(self, Session(listener="PLAINTEXT", client_host=host, principal=principal))
+
+    def ask(self, request, version, correlation_id=7, principal=ALICE):
+        """The frame of the answer, None if there is none yet, or why the connection is closed."""
+        dispatcher = self.dispatcher(principal)
+        try:
+            answer = dispatcher.respond(memoryview(framed(request, version, correlation_id))[4:])
+        except CloseConnection as closed:
+            return closed
+        if not isinstance(answer, Later):
+            return b"".join(answer)
+        self.outcomes.clear()
+        answer.then(self.outcomes.append)
+        if not self.outcomes:
+            return None
+        return self.encoded(dispatcher)
+
+    def encoded(self, dispatcher):
+        (outcome,) = self.outcomes
+        return outcome if isinstance(outcome, Exception) else b"".join(dispatcher.encode(outcome))
+
+
+def decoded(request, version, frame):
+    kind = type(request).response
+    return kind.decode(frame, version=version, at=8 + kind.header_version(version))
+
+
+@pytest.fixture
+def forwarder(node):
+    """A broker that forwards to ``node``."""
+    peers = InProcessPeers(encodes=True)
+    join(peers, node.broker, CONTROLLERS_PROMISE)
+    return Forwarder(node.clock, peers)
+
+
+class Playing:
+    """A controller that answers what the test says."""
+
+    def __init__(self, *answers):
+        self.answers, self.seen = list(answers), []
+        self.peers = InProcessPeers()
+        self.peers.join(1, Node(self, lambda request: request.versions.last))
+
+    def __call__(self, request, version, done):
+        self.seen.append(request)
+        answer = self.answers.pop(0)
+        done(*((None, answer) if isinstance(answer, Exception) else (answer, None)))
+
+
+# ---------------------------------------------------------------- who answers what
+
+
+def test_controllers_answer_what_they_answer_in_apache_kafka():
+    """Of what is answered here at all; the keys are those of ``ApiKeys.apisForListener(CONTROLLER)`` in 4.3."""
+    both = {
+        1,
+        17,
+        18,
+        19,
+        20,
+        29,
+        30,
+        31,
+        32,
+        33,
+        36,
+        37,
+        38,
+        39,
+        40,
+        41,
+        43,
+        44,
+        45,
+        46,
+        49,
+        50,
+        51,
+        55,
+        57,
+        60,
+        64,
+        80,
+        81,
+    }
+    own = {52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82}
+    assert set(CONTROLLER_APIS) <= both | own
+    assert set(CONTROLLER_APIS) | {1} >= (both | own) & set(APIS)
+    assert not set(BROKER_APIS) & own
+
+
+def test_what_is_forwarded_is_what_apache_kafka_forwards():
+    forwardable = {19, 20, 30, 31, 33, 37, 38, 39, 40, 43, 44, 45, 46, 49, 51, 55, 57, 64, 67, 80, 81}
+    assert forwardable & set(APIS) == FORWARDABLE
+
+
+# ---------------------------------------------------------------- the way there and back
+
+
+def test_a_topic_is_created_by_the_controller(forwarder, node):
+    request = creating("t")
+    response = decoded(request, 7, forwarder.ask(request, 7))
+    assert [(each.name, each.error_code) for each in response.topics] == [("t", 0)]
+    assert response.topics[0].topic_id == node.broker.image.topics_by_name["t"].id
+
+
+@pytest.mark.parametrize("key", sorted(FORWARDABLE & {20, 30, 31, 37, 43, 45, 46, 49, 51, 55, 57}))
+def test_the_client_s_bytes_are_those_of_the_controller(forwarder, node, key):
+    api = APIS[key]
+    for version in range(api.versions.first, api.versions.last + 1):
+        request = empty_request(api.request, version)
+        own = Dispatcher(node.broker, Session(listener="PLAINTEXT", client_host="10.0.0.7", principal=ALICE))
+        expected = own.respond(memoryview(framed(request, version, 7))[4:])
+        expected = own.encode(expected.response) if isinstance(expected, Later) else expected
+        assert forwarder.ask(request, version) == b"".join(expected)
+
+
+def empty_request(kind, version):
+    fields = {field.name: [] for field in kind.wire_fields() if field.is_array and version in field.versions}
+    required = {"timeout_ms": 1000, "validate_only": False, "election_type": 0}
+    names = {field.name for field in kind.wire_fields()}
+    return kind(**fields | {name: value for name, value in required.items() if name in names})
+
+
+def test_a_node_that_leads_answers_itself(forwarder, node):
+    forwarder.quorum.is_leader = True
+    forwarder.image = node.broker.image
+    request = ListPartitionReassignmentsRequest(timeout_ms=1000, topics=[])
+    forwarder.leader = NO_NODE
+    assert decoded(request, 0, forwarder.ask(request, 0)).topics == []
+
+
+def test_without_a_controller_the_request_times_out(forwarder):
+    forwarder.leader = NO_NODE
+    request = creating("t")
+    dispatcher = forwarder.dispatcher()
+    dispatcher.respond(memoryview(framed(request, 7))[4:]).then(forwarder.outcomes.append)
+    forwarder.clock.advance(59)
+    assert forwarder.outcomes == []
+    forwarder.clock.advance(1.1)
+    response = decoded(request, 7, forwarder.encoded(dispatcher))
+    assert [(each.name, each.error_code) for each in response.topics] == [("t", RequestTimedOut.code)]
+
+
+def test_another_controller_is_asked_when_the_first_is_not_active_any_more(forwarder):
+    answer = EnvelopeResponse(error_code=NotController.code)
+    created = CreateTopicsResponse(topics=[]).encode_frame(7, 7)
+    playing = Playing(answer, EnvelopeResponse(response_data=b"".join(created)[4:]))
+    forwarder.controller_channel._peers = playing.peers
+    dispatcher = forwarder.dispatcher()
+    dispatcher.respond(memoryview(framed(creating("t"), 7, 7))[4:]).then(forwarder.outcomes.append)
+    assert forwarder.outcomes == []
+    forwarder.clock.advance(0.1)
+    assert decoded(creating("t"), 7, forwarder.encoded(dispatcher)).topics == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        EnvelopeResponse(error_code=InvalidRequest.code),
+        EnvelopeResponse(error_code=PrincipalDeserializationFailure.code),
+        EnvelopeResponse(error_code=ClusterAuthorizationFailed.code),
+        EnvelopeResponse(response_data=b"\0\0\0\x08\0"),
+        EnvelopeResponse(response_data=b"\0\0\0\x07\0"),
+        EnvelopeResponse(response_data=b""),
+        EnvelopeResponse(response_data=None),
+        UnsupportedVersion(),
+    ],
+    ids=["invalid", "principal", "rights", "of another request", "cut off", "empty", "null", "no envelopes"],
+)
+def test_the_client_is_not_told_what_is_wrong_between_the_nodes(forwarder, answer):
+    forwarder.controller_channel._peers = Playing(answer).peers
+    response = decoded(creating("t"), 7, forwarder.ask(creating("t"), 7))
+    assert [each.error_code for each in response.topics] == [UnknownServerError.code]
+
+
+def test_a_version_that_the_controller_does_not_know_closes_the_connection(forwarder):
+    forwarder.controller_channel._peers = Playing(EnvelopeResponse(error_code=UnsupportedVersion.code)).peers
+    assert "does not answer CreateTopicsRequest version 7" in str(forwarder.ask(creating("t"), 7))
+
+
+def test_the_connection_is_closed_when_the_node_stops(forwarder):
+    forwarder.leader = NO_NODE
+    forwarder.dispatcher().respond(memoryview(framed(creating("t"), 7))[4:]).then(forwarder.outcomes.append)
+    forwarder.controller_channel.close()
+    (outcome,) = forwarder.outcomes
+    assert str(outcome) == "this node stops"
+
+
+# ---------------------------------------------------------------- the envelope at the controller
+
+
+class Controller:
+    """A controller with an authorizer, and root as the broker whose envelopes come."""
+
+    def __init__(self, quiet_node):
+        self.node = quiet_node(**{"authorizer.class.name": STANDARD, "super.users": "User:root"})
+
+    def open(self, envelope, by=ROOT):
+        session = Session(listener="CONTROLLER", client_host="127.0.0.1", principal=by, promise=CONTROLLERS_PROMISE)
+        context = Context(self.node.broker, session, time_ms=self.node.clock.time_ms())
+        answer = handle(CONTROLLER_APIS[58], envelope, context)
+        return answer.response if isinstance(answer, Later) else answer
+
+    def allow(self, operation, name, host="*"):
+        acl = Acl(ResourceType.TOPIC, name, PatternType.LITERAL, "User:alice", host, operation, Permission.ALLOW)
+        assert submitted(self.node.broker.controller, CreateAcls([acl])) == [None]
+
+
+@pytest.fixture
+def controller(quiet_node):
+    return Controller(quiet_node)
+
+
+SENDER = Sender(ALICE, "10.0.0.7", client_id="c", correlation_id=5)
+
+
+def test_an_envelope_needs_the_right_of_a_broker(controller):
+    answer = controller.open(enveloped(creating("t"), 7, SENDER), by=ALICE)
+    assert (answer.error_code, answer.response_data) == (ClusterAuthorizationFailed.code, None)
+
+
+@pytest.mark.parametrize(("host", "code"), [("10.0.0.7", 0), ("10.0.0.8", TopicAuthorizationFailed.code)])
+def test_the_client_s_rights_count_at_its_own_address(controller, host, code):
+    controller.allow(Operation.CREATE, "t", host="10.0.0.7")
+    answer = controller.open(enveloped(creating("t"), 7, SENDER._replace(host=host)))
+    assert answer.error_code == 0
+    response = decoded(creating("t"), 7, bytes(4) + answer.response_data)
+    assert [each.error_code for each in response.topics] == [code]
+
+
+@pytest.mark.parametrize(
+    ("envelope", "error"),
+    [
+        ({"request_principal": None}, PrincipalDeserializationFailure),
+        ({"request_principal": b""}, PrincipalDeserializationFailure),
+        ({"request_principal": b"\0\1\2\2\0\0"}, PrincipalDeserializationFailure),
+        ({"request_principal": b"\0\0\x09a"}, PrincipalDeserializationFailure),
+        ({"client_host_address": b"abc"}, InvalidRequest),
+        ({"request_data": b""}, UnsupportedVersion),
+        ({"request_data": b"\x7f\0\0\0\0\0\0\0\0\0"}, UnsupportedVersion),
+        ({"request_data": framed(creating("t"), 7)[4:20]}, UnsupportedVersion),
+        ({"request_data": framed(creating("t"), 7, api_version=99)[4:]}, UnsupportedVersion),
+        (
+            {"request_data": framed(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), 4)[4:]},
+            InvalidRequest,
+        ),
+        (
+            {
+                "request_data": framed(
+                    EnvelopeRequest(request_data=b"", request_principal=None, client_host_address=b""), 0
+                )[4:]
+            },
+            InvalidRequest,
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_an_envelope(controller, envelope, error):
+    good = enveloped(creating("t"), 7, SENDER)
+    fields = {field.name: getattr(good, field.name) for field in good.wire_fields()} | envelope
+    answer = controller.open(EnvelopeRequest(**fields))
+    assert (answer.error_code, answer.response_data) == (error.code, None)
+
+
+def test_an_inactive_controller_says_so_in_the_envelope(controller, monkeypatch):
+    monkeypatch.setattr(type(controller.node.broker.quorum), "is_leader", property(lambda self: False))
+    answer = controller.open(enveloped(creating("t"), 7, SENDER._replace(principal=ROOT)))
+    assert (answer.error_code, answer.response_data) == (NotController.code, None)
+
+
+def test_a_principal_is_as_apache_kafka_writes_it():
+    """The bytes of ``DefaultKafkaPrincipalBuilder.serialize`` in 4.3.1, for a token's user."""
+    data = principal_bytes(Principal("User", "übel"), by_token=True)
+    assert data == b"\0\0" + b"\x05User" + b"\x06\xc3\xbcbel" + b"\x01" + b"\0"
+    assert principal_of(data) == (Principal("User", "übel"), True)
