@@ -1,15 +1,20 @@
 """DescribeQuorum (API key 55): the voters and observers of the metadata quorum, and their log end offsets (KIP-595).
 
-Knows nothing of how replicas fetch. This node is the leader and the only voter.
+Knows nothing of how replicas fetch. Only the leader knows how far they are.
 """
+
+from typing import TYPE_CHECKING
 
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.registry import api
-from barnabas.broker import Broker
+from barnabas.cluster.quorum.client import Quorum
 from barnabas.cluster.quorum.sole_voter import SoleVoter
 from barnabas.cluster.topic_names import CLUSTER_METADATA
-from barnabas.errors import UnknownTopicOrPartition
+from barnabas.errors import KafkaError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
+
+if TYPE_CHECKING:
+    from barnabas.broker import Node
 
 Topic = DescribeQuorumResponse.TopicData
 Partition = Topic.PartitionData
@@ -20,10 +25,11 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
     """Describes the metadata quorum. A request for anything else, or for more, has UNKNOWN_TOPIC_OR_PARTITION."""
     requested = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
     if requested == [(CLUSTER_METADATA, [0])]:
+        partition = metadata_partition(context.broker)
         return DescribeQuorumResponse(
             error_message="",
-            topics=[Topic(topic_name=CLUSTER_METADATA, partitions=[metadata_partition(context.broker)])],
-            nodes=nodes(context.broker),
+            topics=[Topic(topic_name=CLUSTER_METADATA, partitions=[partition])],
+            nodes=nodes(context.broker.quorum) if not partition.error_code else [],
         )
     return DescribeQuorumResponse(
         error_message="",
@@ -33,9 +39,10 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
     )
 
 
-def metadata_partition(broker: Broker) -> Partition:
+def metadata_partition(broker: "Node") -> Partition:
     quorum, now_ms = broker.quorum, broker.clock.time_ms()
-    assert isinstance(quorum, SoleVoter)
+    if not isinstance(quorum, SoleVoter) or not quorum.is_leader:
+        return failed_partition(0, NotLeaderOrFollower())
     voter = DescribeQuorumResponse.ReplicaState(
         replica_id=quorum.node_id,
         replica_directory_id=quorum.voter_directory_id,
@@ -43,6 +50,16 @@ def metadata_partition(broker: Broker) -> Partition:
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
+    observers = [
+        DescribeQuorumResponse.ReplicaState(
+            replica_id=each.key.node_id,
+            replica_directory_id=each.key.directory_id,
+            log_end_offset=each.log_end_offset,
+            last_fetch_timestamp=each.last_fetch_ms,
+            last_caught_up_timestamp=each.last_caught_up_ms,
+        )
+        for each in quorum.leader_log.observers(now_ms)
+    ]
     return Partition(
         partition_index=0,
         error_message="",
@@ -50,13 +67,12 @@ def metadata_partition(broker: Broker) -> Partition:
         leader_epoch=quorum.leadership.epoch,
         high_watermark=quorum.log.high_watermark,
         current_voters=[voter],
-        observers=[],
+        observers=observers,
     )
 
 
-def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
+def nodes(quorum: Quorum) -> list[DescribeQuorumResponse.Node]:
     """Returns the voters and their endpoints."""
-    quorum = broker.quorum
     return [
         DescribeQuorumResponse.Node(
             node_id=quorum.node_id,
@@ -69,7 +85,10 @@ def nodes(broker: Broker) -> list[DescribeQuorumResponse.Node]:
 
 
 def missing_partition(index: int) -> Partition:
-    error = UnknownTopicOrPartition()
+    return failed_partition(index, UnknownTopicOrPartition())
+
+
+def failed_partition(index: int, error: KafkaError) -> Partition:
     return Partition(
         partition_index=index,
         error_code=error.code,

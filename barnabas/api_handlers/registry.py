@@ -143,6 +143,7 @@ _TABLE: Final = (
     Api(55, "describe_quorum", "0-2", Scope.FORWARDED),
     Api(57, "update_features", "0-2", Scope.FORWARDED),
     Api(58, "envelope", "0", Scope.CONTROLLER),
+    Api(59, "fetch_snapshot", "0-1", Scope.CONTROLLER),
     Api(60, "describe_cluster", "0-2", Scope.BOTH),
     Api(61, "describe_producers", "0"),
     Api(65, "describe_transactions", "0"),
@@ -178,7 +179,7 @@ BROKER_APIS: Final[Mapping[int, Api]] = {
 }
 """The APIs on a broker's listeners."""
 
-_CONTROLLERS_OWN: Final[tuple[Api, ...]] = ()
+_CONTROLLERS_OWN: Final = (Api(1, "controller_fetch", "4-18", Scope.CONTROLLER),)
 """APIs that a controller answers by another handler than a broker. Fetch is the quorum's there."""
 
 CONTROLLER_APIS: Final[Mapping[int, Api]] = {

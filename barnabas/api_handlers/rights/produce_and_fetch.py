@@ -9,7 +9,7 @@ from barnabas.api_handlers.answering import Answer
 from barnabas.api_handlers.fetch import fetch as handle_fetch
 from barnabas.api_handlers.produce import refused_before
 from barnabas.api_handlers.produce_in_transaction import any_transactional
-from barnabas.api_handlers.rights.guard import EachOf, Guarded
+from barnabas.api_handlers.rights.guard import EachOf, Guarded, on_cluster
 from barnabas.api_handlers.share_acknowledge import share_acknowledge as handle_share_acknowledge
 from barnabas.api_handlers.share_fetch import share_fetch as handle_share_fetch
 from barnabas.errors import CloseConnection, TopicAuthorizationFailed, TransactionalIdAuthorizationFailed
@@ -60,7 +60,12 @@ def refused_topics(guarded: Guarded, request: ProduceRequest) -> ProduceResponse
 
 def fetch(guarded: Guarded) -> Answer:
     """Needs READ on each topic, at each request of a session; a follower needs CLUSTER_ACTION on the cluster."""
+    if guarded.context.session.promise.is_controllers:
+        return metadata_log(guarded)
     return handle_fetch(guarded.request, guarded.context, guarded.access)
+
+
+metadata_log = on_cluster(Operation.CLUSTER_ACTION)
 
 
 def share_fetch(guarded: Guarded) -> Answer:

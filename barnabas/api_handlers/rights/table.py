@@ -81,7 +81,8 @@ RIGHTS: Final[dict[int, Rights]] = {
     1: Rights(
         (Need(READ, TOPIC, EACH), Need(CLUSTER_ACTION, CLUSTER, "each partition is refused")),
         produce_and_fetch.fetch,
-        "A follower needs CLUSTER_ACTION, a consumer READ. Sessions are judged at each request.",
+        "A follower needs CLUSTER_ACTION, a consumer READ. Sessions are judged at each request. On a controller's "
+        "listener all need CLUSTER_ACTION.",
     ),
     2: _each(DESCRIBE, TOPIC, "topics", "name", "topics"),
     3: Rights(
@@ -230,6 +231,7 @@ RIGHTS: Final[dict[int, Rights]] = {
     55: _cluster(DESCRIBE),
     57: _cluster(ALTER),
     58: _cluster(CLUSTER_ACTION),
+    59: _cluster(CLUSTER_ACTION),
     60: Rights((Need(DESCRIBE, CLUSTER, "no operation on the cluster is shown"),), metadata.describe_cluster),
     61: Rights(
         (Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", Order.REQUEST, has_message=True)

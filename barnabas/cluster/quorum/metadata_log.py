@@ -106,6 +106,18 @@ class MetadataLog:
         names = map(parse_file_name, self._files.list(self.directory))
         return [snapshot_id for snapshot_id in names if snapshot_id is not None]
 
+    def size_of(self, snapshot_id: SnapshotId) -> int | None:
+        """Returns the size of a snapshot file in bytes; None if there is none."""
+        return self._files.sizes(self.directory).get(snapshot_id.file_name)
+
+    def read_snapshot(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> bytes:
+        """Returns bytes of a snapshot file from ``position`` on."""
+        file = self._files.open(self.path_of(snapshot_id))
+        try:
+            return file.pread(min(max_bytes, file.size() - position), position)
+        finally:
+            file.close()
+
     def path_of(self, snapshot_id: SnapshotId) -> str:
         return f"{self.directory}/{snapshot_id.file_name}"
 

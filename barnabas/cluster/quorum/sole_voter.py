@@ -7,7 +7,8 @@ implementation of the same contract.
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.clock import Clock
 from barnabas.cluster.features import KRAFT
@@ -30,6 +31,9 @@ from barnabas.records.control import ControlRecordType
 from barnabas.wire.message import Message
 from barnabas.wire.messages.control_records import LeaderChangeMessage, VotersRecord
 from barnabas.wire.types import ZERO_UUID
+
+if TYPE_CHECKING:
+    from barnabas.cluster.quorum.leader_log import LeaderLog
 
 logger = logging.getLogger(__name__)
 
@@ -159,6 +163,17 @@ class SoleVoter:
         """The directory id by which this node votes; zero where voters are known by their node ids alone."""
         return self.directory_id if self.kraft.version else ZERO_UUID
 
+    @cached_property
+    def leader_log(self) -> "LeaderLog":
+        """The log for those who copy it; made when the first one asks."""
+        from barnabas.cluster.quorum.leader_log import LeaderLog
+
+        return LeaderLog(self, self.metadata_log)
+
+    def _advanced(self) -> None:
+        if "leader_log" in self.__dict__:
+            self.leader_log.advanced()
+
     # ------------------------------------------------------------ appending
 
     def append(self, batches: Sequence[EncodedBatch]) -> int:
@@ -211,6 +226,7 @@ class SoleVoter:
             while batches := self._on_disk():
                 for listener in self.listeners:
                     listener.committed(batches)
+                self._advanced()
         finally:
             self._is_notifying = False
         if self.log.is_offline and self.is_leader:
@@ -231,6 +247,7 @@ class SoleVoter:
         self.leadership = Leadership(NO_NODE, self.leadership.epoch)
         for listener in self.listeners:
             listener.leadership_changed(self.leadership)
+        self._advanced()
 
 
 def only_voter(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> KRaftState:

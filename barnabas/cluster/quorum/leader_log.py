@@ -1,0 +1,270 @@
+"""The leader's side of the metadata log: it answers those who copy the log, and knows how far each of them is.
+
+Knows nothing of how the leader was elected, or of connections. Rules of Apache Kafka's ``KafkaRaftClient``
+(``handleFetchRequest``, ``handleFetchSnapshotRequest``) and ``LeaderState`` (KIP-595, KIP-630, KIP-836, KIP-1166).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from barnabas.cluster.quorum.client import Leadership
+from barnabas.cluster.quorum.metadata_log import TOPIC_ID, MetadataLog
+from barnabas.cluster.quorum.snapshots import SnapshotId
+from barnabas.cluster.topic_names import CLUSTER_METADATA
+from barnabas.config.endpoints import Endpoint
+from barnabas.errors import (
+    FencedLeaderEpoch,
+    InconsistentClusterId,
+    InvalidRequest,
+    KafkaError,
+    NotLeaderOrFollower,
+    PositionOutOfRange,
+    SnapshotNotFound,
+    UnknownLeaderEpoch,
+    UnknownServerError,
+    UnknownTopicOrPartition,
+)
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+
+OBSERVER_SESSION_MS = 300_000
+"""An observer that has fetched nothing for so long is none (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
+
+FORMATTED = SnapshotId(0, 0)
+"""The snapshot with which a directory is formatted names the voters. It stands for nothing of the log."""
+
+FETCH_NAMES_ENDPOINT = 17
+SNAPSHOT_NAMES_ENDPOINT = 1
+"""The first versions whose answers have the leader's address (KIP-853)."""
+
+FetchedTopic = FetchResponse.FetchableTopicResponse
+FetchedPartition = FetchedTopic.PartitionData
+SnapshotTopic = FetchSnapshotResponse.TopicSnapshot
+SnapshotPartition = SnapshotTopic.PartitionSnapshot
+
+
+class Leader(Protocol):
+    """The node that leads, or led."""
+
+    node_id: int
+    leadership: Leadership
+    voter_endpoints: Sequence[Endpoint]
+
+    @property
+    def is_leader(self) -> bool: ...
+
+
+class Sender(NamedTuple):
+    """How a request has come."""
+
+    version: int
+    listener: str
+    cluster_id: str  #: of the cluster that this node is in
+
+
+class ReplicaKey(NamedTuple):
+    """A node and its log directory."""
+
+    node_id: int
+    directory_id: bytes
+
+
+class Replica:
+    """How far a copy of the log is (``LeaderState.ReplicaState``)."""
+
+    __slots__ = ("_leaders_end", "key", "last_caught_up_ms", "last_fetch_ms", "log_end_offset")
+
+    def __init__(self, key: ReplicaKey) -> None:
+        self.key = key
+        self.log_end_offset = -1
+        self.last_fetch_ms = -1
+        self.last_caught_up_ms = -1
+        self._leaders_end = 0  # at the last fetch
+
+    def fetched(self, offset: int, leaders_end: int, now_ms: int) -> None:
+        """Takes over that the node has everything below ``offset``."""
+        if offset >= leaders_end:
+            self.last_caught_up_ms = max(now_ms, self.last_caught_up_ms)
+        elif 0 < self._leaders_end <= offset:
+            self.last_caught_up_ms = max(self.last_fetch_ms, self.last_caught_up_ms)
+        self._leaders_end = leaders_end
+        self.last_fetch_ms = max(now_ms, self.last_fetch_ms)
+        self.log_end_offset = offset
+
+
+class LeaderLog:
+    """Answers fetches of the log and of its snapshots."""
+
+    def __init__(self, leader: Leader, metadata_log: MetadataLog) -> None:
+        self._leader = leader
+        self._metadata_log = metadata_log
+        self._log = metadata_log.log
+        self._replicas: dict[ReplicaKey, Replica] = {}
+        self._waiting: set[Callable[[], object]] = set()
+
+    def observers(self, now_ms: int) -> list[Replica]:
+        """Returns the nodes without a vote that copy the log, but those that have not fetched for five minutes."""
+        silent = [key for key, each in self._replicas.items() if now_ms - each.last_fetch_ms >= OBSERVER_SESSION_MS]
+        for key in silent:
+            del self._replicas[key]
+        return list(self._replicas.values())
+
+    # ------------------------------------------------------------ waiting
+
+    def wait(self, callback: Callable[[], object]) -> None:
+        """Has ``callback`` called when there may be another answer: new records, or another leader."""
+        self._waiting.add(callback)
+
+    def stop_waiting(self, callback: Callable[[], object]) -> None:
+        self._waiting.discard(callback)
+
+    def advanced(self) -> None:
+        """Calls those who wait. Each is called once."""
+        waiting, self._waiting = self._waiting, set()
+        for callback in waiting:
+            callback()
+
+    # ------------------------------------------------------------ fetches
+
+    def fetch(self, request: FetchRequest, sender: Sender, now_ms: int) -> tuple[FetchResponse, bool]:
+        """Answers a fetch. Returns also whether the answer has something to tell, and need not wait."""
+        if request.cluster_id not in (None, sender.cluster_id):
+            return FetchResponse(error_code=InconsistentClusterId.code, responses=[]), True
+        topics = request.topics
+        if (
+            len(topics) != 1
+            or topics[0].topic_id != TOPIC_ID
+            or [each.partition for each in topics[0].partitions] != [0]
+        ):
+            return FetchResponse(error_code=InvalidRequest.code, responses=[]), True
+        (wanted,) = topics[0].partitions
+        body = FetchedPartition(partition_index=0, high_watermark=-1, log_start_offset=-1, records=b"")
+        error = self._read(request, wanted, body, now_ms)
+        if error is not None:
+            body.error_code = error.code
+        else:
+            body.high_watermark, body.log_start_offset = self._log.high_watermark, self._log.log_start_offset
+        leader_id, epoch = self._leader.leadership
+        body.current_leader = FetchedPartition.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch)
+        response = FetchResponse(responses=[FetchedTopic(topic=CLUSTER_METADATA, topic_id=TOPIC_ID, partitions=[body])])
+        endpoint = self._endpoint(sender.listener)
+        if endpoint is not None and sender.version >= FETCH_NAMES_ENDPOINT:
+            where = FetchResponse.NodeEndpoint(node_id=leader_id, host=endpoint.host, port=endpoint.port)
+            response.node_endpoints = [where]
+        tells = error is not None or body.records or body.diverging_epoch.epoch >= 0 or body.snapshot_id.epoch >= 0
+        return response, bool(tells) or wanted.high_watermark < body.high_watermark
+
+    def _read(
+        self,
+        request: FetchRequest,
+        wanted: FetchRequest.FetchTopic.FetchPartition,
+        body: FetchedPartition,
+        now_ms: int,
+    ) -> KafkaError | None:
+        """Fills in the records at the fetch offset, or what the sender must do before."""
+        offset, last_epoch, epoch = wanted.fetch_offset, wanted.last_fetched_epoch, wanted.current_leader_epoch
+        if request.max_wait_ms < 0 or offset < 0 or last_epoch < 0 or last_epoch > epoch:
+            return InvalidRequest()
+        error = self._not_leading(epoch)
+        if error is not None:
+            return error
+        node_id = request.replica_id if request.replica_id != -1 else request.replica_state.replica_id
+        if node_id == self._leader.node_id:
+            return UnknownServerError()
+        snapshot_id = self._snapshot_for(offset, last_epoch)
+        if snapshot_id is not None:
+            body.snapshot_id = FetchedPartition.SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+            return None
+        if offset or self._log.log_start_offset:
+            end = self._metadata_log.end_of_epoch(last_epoch)
+            if end.epoch != last_epoch or end.end_offset < offset:
+                body.diverging_epoch = FetchedPartition.EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
+                return None
+        log_end = self._log.log_end_offset
+        body.records = self._log.read(offset, request.max_bytes, up_to=log_end, minimum_one=True)
+        if node_id >= 0:  # otherwise a reader that is no replica
+            key = ReplicaKey(node_id, wanted.replica_directory_id)
+            self._replicas.setdefault(key, Replica(key)).fetched(offset, log_end, now_ms)
+        return None
+
+    def _snapshot_for(self, offset: int, last_epoch: int) -> SnapshotId | None:
+        """Returns the snapshot that must come first, since the log begins later, or since it is the shorter way."""
+        start = self._log.log_start_offset
+        if offset > start and last_epoch == self._log.latest_epoch:
+            return None  # as mostly; no need to look which snapshots there are
+        found = self._metadata_log.snapshots()
+        if not found:
+            return None
+        earliest, latest = min(found), max(found)
+        if offset == 0 and latest != FORMATTED:
+            return latest
+        if start == offset == 0:
+            return None
+        is_before = offset < start or (offset == start and last_epoch != earliest.epoch)
+        return latest if is_before or last_epoch < earliest.epoch else None
+
+    def _not_leading(self, epoch: int) -> KafkaError | None:
+        known = self._leader.leadership.epoch
+        if epoch != known:
+            return FencedLeaderEpoch() if epoch < known else UnknownLeaderEpoch()
+        return None if self._leader.is_leader else NotLeaderOrFollower()
+
+    def _endpoint(self, listener: str) -> Endpoint | None:
+        """Returns where the leader listens, by the listener that a request came from."""
+        if not self._leader.is_leader:
+            return None
+        return next((each for each in self._leader.voter_endpoints if each.name == listener), None)
+
+    # ------------------------------------------------------------ snapshots
+
+    def fetch_snapshot(self, request: FetchSnapshotRequest, sender: Sender) -> FetchSnapshotResponse:
+        """Answers with a piece of a snapshot."""
+        if request.cluster_id not in (None, sender.cluster_id):
+            return FetchSnapshotResponse(error_code=InconsistentClusterId.code, topics=[])
+        wanted = [(topic.name, each) for topic in request.topics for each in topic.partitions]
+        if not wanted or (len(request.topics) != 1 and len(request.topics[0].partitions) != 1):
+            return FetchSnapshotResponse(error_code=InvalidRequest.code, topics=[])
+        name, partition = wanted[0]
+        known = [each for topic, each in wanted if (topic, each.partition) == (CLUSTER_METADATA, 0)]
+        if known:
+            name, partition = CLUSTER_METADATA, known[0]
+        body = SnapshotPartition(
+            index=partition.partition,
+            snapshot_id=SnapshotPartition.SnapshotId(end_offset=0, epoch=0),
+            size=0,
+            position=0,
+            unaligned_records=b"",
+        )
+        leader_id, epoch = self._leader.leadership
+        if known:
+            error = self._read_snapshot(request, partition, body)
+            body.current_leader = SnapshotPartition.LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=epoch)
+        else:
+            error = UnknownTopicOrPartition()
+        body.error_code = error.code if error is not None else 0
+        response = FetchSnapshotResponse(topics=[SnapshotTopic(name=name, partitions=[body])])
+        endpoint = self._endpoint(sender.listener)
+        if endpoint is not None and sender.version >= SNAPSHOT_NAMES_ENDPOINT:
+            where = FetchSnapshotResponse.NodeEndpoint(node_id=leader_id, host=endpoint.host, port=endpoint.port)
+            response.node_endpoints = [where]
+        return response
+
+    def _read_snapshot(
+        self,
+        request: FetchSnapshotRequest,
+        wanted: FetchSnapshotRequest.TopicSnapshot.PartitionSnapshot,
+        body: SnapshotPartition,
+    ) -> KafkaError | None:
+        error = self._not_leading(wanted.current_leader_epoch)
+        if error is not None:
+            return error
+        snapshot_id = SnapshotId(wanted.snapshot_id.end_offset, wanted.snapshot_id.epoch)
+        size = self._metadata_log.size_of(snapshot_id)
+        if size is None or snapshot_id == FORMATTED:
+            return SnapshotNotFound()
+        if not 0 <= wanted.position < size:
+            return PositionOutOfRange()
+        body.snapshot_id = SnapshotPartition.SnapshotId(end_offset=snapshot_id.end_offset, epoch=snapshot_id.epoch)
+        body.size, body.position = size, wanted.position
+        body.unaligned_records = self._metadata_log.read_snapshot(snapshot_id, wanted.position, request.max_bytes)
+        return None
