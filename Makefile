@@ -44,7 +44,7 @@ format: $(KEEP)/dev ## Put the source into shape
 compat: $(KEEP)/dev ## Other people's clients, and Apache Kafka itself, against us
 	$(BIN)/python -m pytest compat_tests -n 3 --dist loadgroup
 
-long: $(KEEP)/dev ## What the suite leaves out for its length: Spark on clusters and as commands, the pipeline's tutorial, a million frames of strangers
+long: $(KEEP)/dev ## What the suite leaves out for its length: Spark on clusters and as commands, the pipeline's tutorial, a million frames and 100,000 handshakes of strangers
 	$(BIN)/python -m pytest -m long compat_tests/spark tests/server -n 2 --dist loadgroup
 
 wheel: $(KEEP)/dev ## Build the wheel and install it, and nothing else, into an environment of its own

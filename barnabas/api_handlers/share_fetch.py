@@ -212,19 +212,32 @@ class Answering:
     def _answer(self, fetched: dict[TopicPartition, Fetched]) -> None:
         self._fetching = None  # a reference cycle otherwise: see Later.resolve
         session, acknowledged = self._session, self._acknowledged
+        is_incremental = self._epoch not in (INITIAL_EPOCH, FINAL_EPOCH)
         included = dict(fetched)
-        if self._epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+        if is_incremental:
             included = {
                 at: each
                 for at, each in fetched.items()
-                if session.must_include(at, has_records=bool(each.records), has_failed=each.error is not None)
+                if each.records or each.error is not None or session.partitions.get(at)
             }
         for at in acknowledged:
             included.setdefault(at, Fetched())
-        answers = {at: self._partition(at, each, acknowledged.get(at)) for at, each in included.items()}
-        lock_ms = self.broker.share_partitions.of_group(self._key.group_id).lock_ms
-        response = ShareFetchResponse(
-            acquisition_lock_timeout_ms=lock_ms,
+        response = self._response(included)
+        if refuses(self._context, response):  # what was acquired stays locked, and the session stays as it was
+            response = self._response(dict.fromkeys(self._named() if acknowledged else (), Fetched()))
+        elif is_incremental:
+            for at, each in fetched.items():
+                session.answered(at, has_records=bool(each.records), has_failed=each.error is not None)
+        self.later.resolve(response)
+
+    def _named(self) -> list[TopicPartition]:
+        """Returns the partitions of the request. With one that has acknowledgements Apache Kafka tells of each."""
+        return [(topic.topic_id, each.partition_index) for topic in self._request.topics for each in topic.partitions]
+
+    def _response(self, included: dict[TopicPartition, Fetched]) -> ShareFetchResponse:
+        answers = {at: self._partition(at, each, self._acknowledged.get(at)) for at, each in included.items()}
+        return ShareFetchResponse(
+            acquisition_lock_timeout_ms=self.broker.share_partitions.of_group(self._key.group_id).lock_ms,
             responses=[
                 TopicData(topic_id=topic_id, partitions=partitions) for topic_id, partitions in by_topic(answers)
             ],
@@ -233,9 +246,6 @@ class Answering:
                 for node in leader_endpoints(answers.values(), self._context)
             ],
         )
-        if refuses(self._context, response):  # what was acquired stays locked, as in Apache Kafka
-            response = ShareFetchResponse(acquisition_lock_timeout_ms=lock_ms, responses=[], node_endpoints=[])
-        self.later.resolve(response)
 
     def _partition(self, at: TopicPartition, fetched: Fetched, acknowledge_error: KafkaError | None) -> PartitionData:
         error = fetched.error

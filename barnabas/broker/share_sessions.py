@@ -35,14 +35,12 @@ class ShareSession:
         #: The partitions, and whether the next response must include them even without records.
         self.partitions: dict[TopicPartition, bool] = dict.fromkeys(partitions, False)
 
-    def must_include(self, at: TopicPartition, *, has_records: bool, has_failed: bool) -> bool:
-        """Returns whether the response must include the partition, and updates the session for the next one."""
-        is_due = self.partitions.get(at, False)
+    def answered(self, at: TopicPartition, *, has_records: bool, has_failed: bool) -> None:
+        """Updates the session after a response. One that has failed is in the next response, too."""
         if at in self.partitions:
             if has_records:  # it becomes the last
                 del self.partitions[at]
             self.partitions[at] = has_failed
-        return is_due or has_records or has_failed
 
 
 class ShareSessions:

@@ -271,7 +271,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
-            logger.info("Closing the connection of %s:%s: %s", *self.peer, error.reason)
+            logger.info("Closing the connection of %s:%s: %s", *self.peer, error.reason or error)
             self.abort()
             return False
         connection.buffer_updated(filled)  # with nothing, it gives the buffer back

@@ -18,8 +18,10 @@ from confluent_kafka import Producer
 from .batches import records
 from .hand_over import apache_on, barnabas_on, running, set_quota
 from .play import Play, Step
-from .share_steps import T0, share_fetch, shared
-from .steps import HELPERS, ask, create, fetch, flat, produce_body
+from .share_state_steps import found as found_coordinator
+from .share_state_steps import initialize
+from .share_steps import ACCEPT, T0, share_fetch, shared
+from .steps import HELPERS, ask, create, fetch, flat, produce_body, seed
 from .test_console_tools import Tools
 
 pytestmark = pytest.mark.xdist_group("quotas")
@@ -105,6 +107,44 @@ def test_a_throttled_share_fetch_has_no_records(both: dict[str, str]) -> None:
         return answer["Responses"], answer["AcquisitionLockTimeoutMs"], answer["ThrottleTimeMs"] > 1000
 
     assert alike(both, found)[0] == []
+
+
+def test_a_throttled_share_fetch_acknowledges_and_leaves_its_session_as_it_was(both: dict[str, str]) -> None:
+    """What was acknowledged is said; a new partition, of which nothing was said, is in the next answer."""
+
+    def found(bootstrap: str) -> Any:
+        set_quota(bootstrap, {"client-id": "slow-sharer"}, consumer_byte_rate=1)
+        steps = (
+            share_fetch(0, T0, group="~s", member="bert"),
+            replace(
+                share_fetch(1, ("~t", 1), said={T0: [(0, 0, ACCEPT)]}, group="~s", member="bert", on="slow"),
+                client_id="slow-sharer",
+            ),
+            share_fetch(2, group="~s", member="bert"),
+            share_fetch(3, group="~s", member="bert"),
+        )
+        places = initialize(("~t", 0), ("~t", 1), group="~s", quiet=True)
+        play_these = flat([create("~t", 2), found_coordinator(), places, seed("~t", "0", "1"), *steps])
+        host, _, port = bootstrap.partition(":")
+        run = Play((host, int(port)), "sharing-", HELPERS)
+        run.run(list(play_these))
+        answers = [answer for _, _, answer in run.transcript[-4:]]
+        return [
+            (
+                sorted(
+                    (each["PartitionIndex"], each["ErrorCode"], each["AcknowledgeErrorCode"], each["AcquiredRecords"])
+                    for topic in answer["Responses"]
+                    for each in topic["Partitions"]
+                ),
+                answer["AcquisitionLockTimeoutMs"],
+                answer["ThrottleTimeMs"] > 1000,
+            )
+            for answer in answers
+        ]
+
+    said = alike(both, found)
+    assert [throttled for _, _, throttled in said] == [False, True, False, False]
+    assert [[index for index, *_ in partitions] for partitions, _, _ in said] == [[0], [0, 1], [1], []]
 
 
 def test_changes_of_the_cluster_are_refused(both: dict[str, str]) -> None:

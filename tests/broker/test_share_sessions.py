@@ -85,21 +85,20 @@ def test_a_connection_forgets_what_is_detached_from_it(sessions):
     assert sessions.disconnected(1) == [(ben, True)]
 
 
-def test_what_is_told(sessions):
+def test_a_partition_that_failed_is_due_in_the_next_response(sessions):
     session = sessions.open(ANNA, [AT], 1)
-    session.partitions[OTHER] = True  # added later: owed a word
-    tell = {"has_records": False, "has_failed": False}
-    assert not session.must_include(AT, **tell)
-    assert session.must_include(OTHER, **tell)
-    assert not session.must_include(OTHER, **tell)
-    assert session.must_include(AT, has_records=False, has_failed=True)
-    assert session.must_include(AT, **tell), "that it is well again"
-    assert not session.must_include(AT, **tell)
+    session.partitions[OTHER] = True  # added later
+    assert [at for at, is_due in session.partitions.items() if is_due] == [OTHER]
+    session.answered(OTHER, has_records=False, has_failed=False)
+    session.answered(AT, has_records=False, has_failed=True)
+    assert [at for at, is_due in session.partitions.items() if is_due] == [AT]
+    session.answered(AT, has_records=False, has_failed=False)
+    assert not any(session.partitions.values())
 
 
 def test_what_gave_records_comes_last(sessions):
     session = sessions.open(ANNA, [AT, OTHER], 1)
-    assert session.must_include(AT, has_records=True, has_failed=False)
+    session.answered(AT, has_records=True, has_failed=False)
     assert list(session.partitions) == [OTHER, AT]
-    session.must_include((b"x" * 16, 0), has_records=True, has_failed=False)
+    session.answered((b"x" * 16, 0), has_records=True, has_failed=False)
     assert list(session.partitions) == [OTHER, AT]

@@ -1,0 +1,256 @@
+"""Strangers at a TLS listener: broken, cut, slow, huge and no handshakes over sockets cost one connection each.
+
+Everything is drawn from one seed. Who the broker turns away gets one line in the log; who leaves gets one at most.
+"""
+
+import asyncio
+import gc
+import random
+import resource
+import ssl
+import struct
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import trustme
+
+from barnabas.config import BrokerConfig
+from barnabas.server.server import Server
+from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from tests.raw import framed
+from tests.security.tls.stores import inline
+
+AT_ONCE = 20
+ASK = framed(ApiVersionsRequest(client_software_name="fuzz", client_software_version="1"), 4)
+HANDSHAKE, ALERT, CHANGE_CIPHER_SPEC, APPLICATION = 22, 21, 20, 23
+MOST_GROWTH = 24 << 20
+"""How many bytes the process may grow by after its first strangers: caches of the allocator and of OpenSSL."""
+
+
+def configs(directory, authority):
+    return BrokerConfig.from_properties(
+        {
+            "log.dirs": str(directory),
+            "listeners": "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,MUTUAL://127.0.0.1:0",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,MUTUAL:SSL",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listener.name.mutual.ssl.client.auth": "required",
+            **inline(authority, authority.issue_cert("127.0.0.1")),
+        }
+    )
+
+
+def record(kind, data, version=b"\3\3"):
+    return bytes([kind]) + version + struct.pack(">H", len(data)) + data
+
+
+# ---------------------------------------------------------------- who is turned away, without leaving first
+
+
+def plain_text(chance):
+    """HTTP, Kafka without TLS, and anything that does not begin like TLS."""
+    noise = bytes([chance.choice([0, 1, 2, 24, 80, 255])]) + chance.randbytes(chance.randint(20, 400))
+    return chance.choice([b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n", ASK * 3, b"\0\0\0\x2a" + bytes(60), noise])
+
+
+def huge_hello(chance):
+    """A message of up to 16 MiB, of which more comes than a handshake may have."""
+    said = b"\1" + struct.pack(">I", chance.randint(300_000, 0xFFFFFF))[1:]
+    piece = chance.randbytes(1 << 14)
+    return record(HANDSHAKE, said + piece[4:]) + record(HANDSHAKE, piece) * 20
+
+
+def not_a_hello(chance):
+    """A record of TLS that no handshake begins with."""
+    first = record(chance.choice([APPLICATION, CHANGE_CIPHER_SPEC]), chance.randbytes(chance.randint(1, 300)))
+    return first + record(HANDSHAKE, b"\2\0\0\4abcd")
+
+
+def oversized_record(chance):
+    """A record longer than one may be."""
+    return record(HANDSHAKE, chance.randbytes(chance.randint(20_000, 65_535)))
+
+
+TURNED_AWAY = (plain_text, huge_hello, not_a_hello, oversized_record)
+
+
+async def is_turned_away(streams, chance):
+    """Sends it, in pieces now and then, and waits until the broker closes."""
+    reader, writer = streams
+    await in_pieces(writer, chance.choice(TURNED_AWAY)(chance), chance)
+    while await reader.read(1 << 16):
+        pass
+    return True
+
+
+# ---------------------------------------------------------------- who begins well
+
+
+def flip(data, chance):
+    changed = bytearray(data)
+    for _ in range(chance.choice([1, 1, 3, 20])):
+        changed[chance.randrange(len(changed))] = chance.randrange(256)
+    return bytes(changed)
+
+
+def cut(data, chance):
+    return data[: chance.randrange(len(data))]
+
+
+def twice(data, chance):
+    return data * 2
+
+
+def other_version(data, chance):
+    """The version of the record, and the one in the message."""
+    at = chance.choice([1, 2, 9, 10])
+    return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+
+
+def between(data, chance):
+    """Records that do not belong there, many of them at times."""
+    kind = chance.choice([ALERT, CHANGE_CIPHER_SPEC, APPLICATION, HANDSHAKE, 0, 99])
+    inserted = record(kind, chance.choice([b"", b"\1", b"\1\0", b"\2\50", chance.randbytes(100)]))
+    return inserted * chance.choice([1, 2, 500]) + data
+
+
+def untouched(data, chance):
+    return data
+
+
+BENT = (flip, flip, cut, cut, twice, other_version, between, untouched)
+
+
+async def in_pieces(writer, data, chance):
+    """At once, in some pieces, or byte by byte."""
+    size = chance.choice([len(data), len(data), max(1, len(data) // 7), 1 if len(data) < 2000 else 500])
+    for at in range(0, len(data), max(1, size)):
+        writer.write(data[at : at + size])
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+async def bends_a_flight(streams, chance, context):
+    """Shakes hands, bends one of its flights, or what comes after, and leaves."""
+    reader, writer = streams
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    bent = chance.randint(0, 2)
+    for flight in range(bent + 1):
+        is_done = True
+        try:
+            tls.do_handshake()
+            tls.write(chance.choice([ASK, chance.randbytes(50), b"\x7f" * 8]))
+        except ssl.SSLWantReadError:
+            is_done = False
+        data = outgoing.read()
+        if flight == bent or is_done:
+            await in_pieces(writer, chance.choice(BENT)(data, chance) if data else data, chance)
+            break
+        await in_pieces(writer, data, chance)
+        answer = await reader.read(1 << 16)
+        if not answer:
+            return True
+        incoming.write(answer)
+    writer.write_eof()
+    while await reader.read(1 << 16):
+        pass
+    return False
+
+
+async def a_stranger(ports, seed, contexts):
+    """Returns its own port, and whether the broker turned it away."""
+    chance = random.Random(seed)
+    streams = await asyncio.open_connection("127.0.0.1", chance.choice(ports))
+    own, is_refused = streams[1].get_extra_info("sockname")[1], False
+    try:
+        if chance.random() < 0.3:
+            is_refused = await is_turned_away(streams, chance)
+        else:
+            is_refused = await bends_a_flight(streams, chance, chance.choice(contexts))
+    except ssl.SSLError:
+        pass  # the stranger's own library has had enough of what the broker answered to the bent flight
+    except OSError:
+        pass  # the broker closed while more was sent
+    finally:
+        streams[1].close()
+    return own, is_refused
+
+
+async def is_served(port, authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority.configure_trust(context)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="127.0.0.1")
+    writer.write(ASK)
+    assert await reader.readexactly(struct.unpack(">i", await reader.readexactly(4))[0])
+    writer.close()
+
+
+def contexts_of(authority):
+    """Clients of different versions, some with a certificate, one with much to say at once."""
+    contexts = []
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        for shows in (False, True):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.maximum_version = version
+            authority.configure_trust(context)
+            if shows:
+                authority.issue_cert("client.example.org").configure_cert(context)
+            contexts.append(context)
+    contexts[-1].set_alpn_protocols(["x" * 250] * 200)
+    return contexts
+
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+async def strangers(directory, total, caplog):
+    """Returns what the process grew by, and the CPU seconds of each quarter."""
+    authority = trustme.CA()
+    contexts = contexts_of(authority)
+    server = Server(configs(directory, authority))
+    await server.start()
+    try:
+        listeners = server.listeners[1:]
+        ports = [each.port for each in listeners]
+        spent, sizes, began = [], [], time.process_time()
+        for first in range(0, total, AT_ONCE):
+            seeds = range(first, first + AT_ONCE)
+            seen = await asyncio.gather(*(a_stranger(ports, seed, contexts) for seed in seeds))
+            async with asyncio.timeout(30):
+                while any(each.connections for each in listeners):
+                    await asyncio.sleep(0)
+            check_lines(seen, caplog)
+            if (first + AT_ONCE) % (total // 4) < AT_ONCE:
+                spent.append(time.process_time() - began)
+                began = time.process_time()
+                gc.collect()
+                sizes.append(resident())
+                await is_served(ports[0], authority)
+                caplog.clear()
+        return sizes[-1] - sizes[0], spent
+    finally:
+        await server.stop()
+
+
+def check_lines(seen, caplog):
+    """One line for each who was turned away, one at most for who left, none by mistake."""
+    lines = Counter(each.args[1] for each in caplog.records if each.args and len(each.args) >= 2)
+    assert len(caplog.records) == sum(lines.values())
+    for port, is_refused in seen:
+        assert lines[port] <= 1
+        assert lines[port] or not is_refused
+    assert not {each.levelname for each in caplog.records} - {"INFO", "WARNING"}
+    caplog.clear()
+
+
+@pytest.mark.parametrize("total", [400, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+def test_handshakes_over_a_socket(tmp_path, caplog, total):
+    """Memory and time stay flat, and after them all a client is served."""
+    caplog.set_level("INFO", "barnabas.server")
+    growth, spent = asyncio.run(strangers(tmp_path, total, caplog))
+    assert growth < MOST_GROWTH
+    assert max(spent[1:]) < 3 * min(spent), "each quarter costs about the same"
