@@ -280,3 +280,21 @@ class ApacheKafka:
 
     def __exit__(self, *_: object) -> None:
         self.stop(kill=True)
+
+
+class ApacheController(ApacheKafka):
+    """A process of Apache Kafka that is only a controller, and the whole quorum; ``port`` is where it listens."""
+
+    def __init__(self, home: Path, properties: Mapping[str, str] | None = None, *, standalone: bool = False) -> None:
+        super().__init__(home, standalone=standalone)
+        address = f"127.0.0.1:{self.port}"
+        names = ("node.id", "controller.listener.names", "log.dirs")
+        self.properties = {
+            **{name: self.properties[name] for name in names},
+            "process.roles": "controller",
+            "controller.quorum.bootstrap.servers" if standalone else "controller.quorum.voters": address
+            if standalone
+            else f"1@{address}",
+            "listeners": f"CONTROLLER://{address}",
+            **(properties or {}),
+        }
