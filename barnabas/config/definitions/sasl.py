@@ -211,7 +211,8 @@ CONFIGS = (
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
         None,
         MEDIUM,
-        "The Java class that validates tokens.",
+        "The class that validates tokens: DefaultJwtValidator or BrokerJwtValidator, whose rules are built in.",
+        in_effect=True,
     ),
     ConfigDef("sasl.oauthbearer.scope", STRING, None, None, MEDIUM, "The scope that a token is asked for."),
     ConfigDef(

@@ -4,10 +4,12 @@ Knows nothing of the rules. As in Apache Kafka, tokens need no signature unless 
 """
 
 import logging
+import os
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from barnabas.config.validators import ConfigError
+from barnabas.config.validators import ConfigError, invalid
 from barnabas.security.sasl.oauthbearer import Validator
 from barnabas.security.sasl.unsecured_jws import UnsecuredValidator
 
@@ -24,6 +26,12 @@ SIGNED: Final = (
     f"{_PACKAGE}.OAuthBearerValidatorCallbackHandler",
     f"{_PACKAGE}.secured.OAuthBearerValidatorCallbackHandler",  # until 4.0
 )
+JWT_VALIDATOR: Final = "sasl.oauthbearer.jwt.validator.class"
+JWT_VALIDATORS: Final = tuple(f"{_PACKAGE}.{name}" for name in ("DefaultJwtValidator", "BrokerJwtValidator"))
+"""The classes whose rules the broker knows. In a broker the default is the other one."""
+
+ALLOWED_URLS: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+"""The system property of a JVM that names the URLs which Apache Kafka may read keys from."""
 
 
 class Configs(Protocol):
@@ -59,10 +67,16 @@ def validator(configs: Configs, options: Mapping[str, str]) -> Validator:
         raise ConfigError("sasl.jaas.config", None, f"the options of a login module: {error}") from error
 
 
-def signed(configs: Configs) -> Validator:
+def allowed_urls(environment: Mapping[str, str]) -> frozenset[str] | None:
+    """Returns the URLs that ``KAFKA_OPTS`` allows as a JVM's options do; None if it says nothing of them."""
+    found = re.findall(rf"-D{re.escape(ALLOWED_URLS)}=(\S*)", environment.get("KAFKA_OPTS", ""))
+    return frozenset(each.strip() for each in found[-1].strip("'\"").split(",")) if found else None
+
+
+def signed(configs: Configs, environment: Mapping[str, str] = os.environ) -> Validator:
     """Returns the rules for tokens that a provider has signed.
 
-    :raises ConfigError: the keys cannot be read
+    :raises ConfigError: a class is set that is not known, the URL is not allowed, or the keys cannot be read
     """
     from barnabas.security.sasl.jwks import JwksError, Times, shared_keys
     from barnabas.security.sasl.signed_jwt import Expected, SignedValidator
@@ -70,6 +84,15 @@ def signed(configs: Configs) -> Validator:
     url = configs[URL]
     if not url:
         raise ConfigError(URL, url or "", "set, so that the signatures of tokens can be verified")
+    if configs[JWT_VALIDATOR] not in JWT_VALIDATORS:  # another might refuse what these let in
+        raise ConfigError(JWT_VALIDATOR, configs[JWT_VALIDATOR], f"one of {', '.join(JWT_VALIDATORS)}")
+    allowed = allowed_urls(environment)
+    if allowed is not None and url not in allowed:
+        # ConfigurationUtils.throwIfURLIsNotAllowed
+        restricted = "The URL cannot be accessed due to restrictions."
+        raise invalid(
+            URL, url, f"{restricted} Update the system property '{ALLOWED_URLS}' to allow the URL to be accessed."
+        )
     times = Times(
         configs["sasl.oauthbearer.jwks.endpoint.refresh.ms"] / 1000,
         configs["sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"] / 1000,

@@ -1,6 +1,7 @@
 """Signed tokens, held against the rules of Apache Kafka's BrokerJwtValidator; and the keys that verify them."""
 
 import base64
+import contextlib
 import gc
 import hmac
 import http.server
@@ -307,3 +308,31 @@ def test_without_a_handler_tokens_need_no_signature():
 def test_configs_that_are_not_valid(properties, options, words):
     with pytest.raises(ConfigError, match=words):
         configured(options, **properties)
+
+
+VALIDATOR = "sasl.oauthbearer.jwt.validator.class"
+
+
+def test_a_class_that_validates_in_its_own_way_is_refused(file):
+    known = "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator"
+    properties = {HANDLER: SIGNED, URL: file.as_uri()}
+    assert isinstance(configured(**{**properties, VALIDATOR: known}), SignedValidator)
+    for config in (VALIDATOR, f"listener.name.sasl.{VALIDATOR}"):
+        with pytest.raises(ConfigError, match=r"validator.class is 'com.example.Mine', but must be one of"):
+            configured(**{**properties, config: "com.example.Mine"})
+
+
+@pytest.mark.parametrize(
+    ("options", "allows"),
+    [
+        ("", True),
+        ("-Xmx1g -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://x,{url}", True),
+        ("-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url} -Da=b", True),
+        ("-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://x", False),
+        ("-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=", False),
+    ],
+)
+def test_the_urls_that_kafka_opts_allows(file, monkeypatch, options, allows):
+    monkeypatch.setenv("KAFKA_OPTS", options.format(url=file.as_uri()))
+    with contextlib.nullcontext() if allows else pytest.raises(ConfigError, match="Update the system property"):
+        configured(**{HANDLER: SIGNED, URL: file.as_uri()})
