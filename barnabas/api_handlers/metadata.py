@@ -16,7 +16,7 @@ from barnabas.api_handlers.submitting import mutation_quota
 from barnabas.broker import Broker
 from barnabas.broker.nodes import Node
 from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, MutationQuota, NewTopic
-from barnabas.cluster.controller.topic_decisions import has_online_directory
+from barnabas.cluster.controller.replicas import has_online_directory
 from barnabas.cluster.image.image import PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.topic_names import CLUSTER_METADATA, INTERNAL, is_legal_topic_name

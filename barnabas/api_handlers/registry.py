@@ -141,15 +141,22 @@ _TABLE: Final = (
     Api(50, "describe_user_scram_credentials", "0", Scope.BOTH),
     Api(51, "alter_user_scram_credentials", "0", Scope.FORWARDED),
     Api(55, "describe_quorum", "0-2", Scope.FORWARDED),
+    Api(56, "alter_partition", "2-3", Scope.CONTROLLER),
     Api(57, "update_features", "0-2", Scope.FORWARDED),
     Api(58, "envelope", "0", Scope.CONTROLLER),
     Api(59, "fetch_snapshot", "0-1", Scope.CONTROLLER),
     Api(60, "describe_cluster", "0-2", Scope.BOTH),
     Api(61, "describe_producers", "0"),
+    Api(62, "broker_registration", "0-4", Scope.CONTROLLER),
+    Api(63, "broker_heartbeat", "0-2", Scope.CONTROLLER),
+    Api(64, "unregister_broker", "0", Scope.FORWARDED),
     Api(65, "describe_transactions", "0"),
     Api(66, "list_transactions", "0-2"),
+    Api(67, "allocate_producer_ids", "0", Scope.CONTROLLER),
     Api(68, "consumer_group_heartbeat", "0-1"),
     Api(69, "consumer_group_describe", "0-1"),
+    Api(70, "controller_registration", "0", Scope.CONTROLLER),
+    Api(73, "assign_replicas_to_dirs", "0", Scope.CONTROLLER),
     Api(74, "list_config_resources", "0-1"),
     Api(75, "describe_topic_partitions", "0"),
     Api(76, "share_group_heartbeat", "1"),
@@ -187,7 +194,14 @@ CONTROLLER_APIS: Final[Mapping[int, Api]] = {
 }
 """The APIs on a controller's listeners."""
 
-FORWARDABLE: Final = frozenset(each.key for each in _TABLE if each.scope in (Scope.FORWARDED, Scope.PREPARED))
+_ALLOCATE_PRODUCER_IDS: Final = 67
+
+FORWARDABLE: Final = frozenset(
+    {
+        _ALLOCATE_PRODUCER_IDS,  # which no broker's listener takes
+        *(each.key for each in _TABLE if each.scope in (Scope.FORWARDED, Scope.PREPARED)),
+    }
+)
 """The APIs that a controller answers in an envelope."""
 
 

@@ -19,16 +19,12 @@ from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.controller.commands import (
     AllocateProducerIds,
-    AmendBroker,
     AssignReplicasToDirs,
-    CordonLogDirs,
-    DirectoriesOffline,
+    BrokerHeartbeat,
     RegisterBroker,
-    ShutDownBroker,
-    UnfenceBroker,
 )
 from barnabas.cluster.controller.controller import Done, logged
-from barnabas.cluster.features import METADATA_VERSION
+from barnabas.cluster.features import DIRECTORIES, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.internal_topics import log_single_node_defaults
 from barnabas.cluster.replication.partition import Partition
@@ -81,9 +77,12 @@ class Broker(Node):
             lambda: FETCH_SESSION_EVICTION_MS,
             random,
         )
-        self.producer_ids = ProducerIds(lambda done: self.controller.submit(AllocateProducerIds(self.node_id), done))
+        self.producer_ids = ProducerIds(
+            lambda done: self.controller.submit(AllocateProducerIds(self.node_id, self._epoch), done)
+        )
         self.nodes = Nodes(lambda: self.image.brokers)
         self._is_registered = False
+        self._registration: RegisterBroker
         self._hosts = False  # whether logs and coordinators are open
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
@@ -138,15 +137,22 @@ class Broker(Node):
                 or [endpoints[0]._replace(name=self.config.controller_listener_name)],
                 logged("the registration of this controller"),
             )
-        registration = RegisterBroker(
+        self._registration = RegisterBroker(
             self.node_id,
             random_uuid(self.random.randbytes),
             endpoints,
             [directory.directory_id for directory in directories],
+            {name: (versions.first, versions.last) for name, versions in sorted(self.supported_features.items())},
+            self.cluster_id,
             self.config["broker.rack"],
             min(directory.clean_broker_epoch for directory in directories),
         )
-        self.controller.submit(registration, REGISTERED)
+
+        def registered(epoch: int, error: KafkaError | None) -> None:
+            if error is not None:
+                done(None, error)
+            else:
+                self.controller.submit(BrokerHeartbeat(self.node_id, epoch, self.image.offset), unfenced)
 
         def unfenced(result: Any, error: KafkaError | None) -> None:
             if error is None:
@@ -154,7 +160,16 @@ class Broker(Node):
             else:
                 done(None, error)
 
-        self.controller.submit(UnfenceBroker(self.node_id), unfenced)
+        self.controller.submit(self._registration, registered)
+
+    @property
+    def _epoch(self) -> int:
+        registered = self.image.brokers.get(self.node_id)
+        return -1 if registered is None else registered.epoch
+
+    def _heartbeat(self, what: str, **fields: Any) -> None:
+        heartbeat = BrokerHeartbeat(self.node_id, self._epoch, self.image.offset, **fields)
+        self.controller.submit(heartbeat, logged(what))
 
     def _registered(self, done: Done) -> None:
         self._is_registered = True
@@ -174,9 +189,9 @@ class Broker(Node):
             self.coordinators.stop()
         self._stop()
         # Committed, at the latest, by the flush that closing the logs begins with.
-        self.controller.submit(ShutDownBroker(self.node_id), logged("the controlled shutdown"))
-        registered = self.image.brokers.get(self.node_id)
-        self.log_manager.close(-1 if registered is None else registered.epoch)
+        if self._epoch != -1:
+            self._heartbeat("the controlled shutdown", want_shut_down=True)
+        self.log_manager.close(self._epoch)
 
     def forget_share_partitions(self) -> None:
         """Drops the share partitions, with their acquired records, and the share sessions."""
@@ -204,7 +219,8 @@ class Broker(Node):
     def _amend_registrations(self) -> None:
         """Records the fields of the registrations that a lower metadata.version did not have."""
         log_dirs = [directory.directory_id for directory in self.log_manager.online_directories]
-        self.controller.submit(AmendBroker(self.node_id, log_dirs), logged("the directories of this broker"))
+        self._registration = self._registration._replace(log_dirs=log_dirs)
+        self.controller.submit(self._registration, logged("the directories of this broker"))
 
     def _record_directories(self, delta: MetadataDelta | None = None) -> None:
         """Records which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
@@ -212,12 +228,15 @@ class Broker(Node):
         Limited to the partitions that ``delta`` has changed, if given. Recorded assignments are not recorded again.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
-        self.controller.submit(CordonLogDirs(self.node_id, cordoned), logged("the cordoned log directories"))
+        self._heartbeat("the cordoned log directories", cordoned_log_dirs=cordoned)
+        if self.image.metadata_version < DIRECTORIES:
+            return
         misplaced = self.hosting.misplaced(self.image, delta)
         for at in range(0, len(misplaced), MAX_ASSIGNMENTS):
             assignments = misplaced[at : at + MAX_ASSIGNMENTS]
             self.controller.submit(
-                AssignReplicasToDirs(self.node_id, assignments), logged("the log directories of partitions")
+                AssignReplicasToDirs(self.node_id, self._epoch, assignments),
+                logged("the log directories of partitions"),
             )
 
     def _handle_offline(self, directory: LogDirectory) -> None:
@@ -225,24 +244,23 @@ class Broker(Node):
         if not self._is_registered:
             return  # the registration will have the remaining directories, or the broker is closed
         super()._handle_offline(directory)
-        remaining = [each.directory_id for each in self.log_manager.online_directories]
-        if remaining and not self.metadata.log.is_offline:
-            self.controller.submit(
-                DirectoriesOffline(self.node_id, remaining), logged("the failure of a log directory")
-            )
+        if self.log_manager.online_directories and not self.metadata.log.is_offline:
+            self._heartbeat("the failure of a log directory", offline_log_dirs=[directory.directory_id])
 
     def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
         """Records that a log will be in that directory.
 
         :raises KafkaError: the controller refuses it, or the record cannot be written
         """
+        if self.image.metadata_version < DIRECTORIES:
+            return
         assignment = log.topic_id, log.partition, directory.directory_id
         refused: list[KafkaError] = []
 
         def done(errors: list[KafkaError | None] | None, error: KafkaError | None) -> None:
             refused.extend(each for each in (error, *(errors or ())) if each is not None)
 
-        self.controller.submit(AssignReplicasToDirs(self.node_id, [assignment]), done)
+        self.controller.submit(AssignReplicasToDirs(self.node_id, self._epoch, [assignment]), done)
         if refused:
             raise refused[0]
 

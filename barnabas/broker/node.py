@@ -16,7 +16,7 @@ from barnabas.broker.names import Names
 from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.controller.commands import FeatureUpdate, RegisterController, UpdateFeatures
 from barnabas.cluster.controller.controller import Controller, Done, logged
-from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from barnabas.cluster.features import CONTROLLER_REGISTRATION, KRAFT_VERSION, METADATA_VERSION, SUPPORTED
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.image.snapshot_generator import SnapshotLimits
 from barnabas.cluster.internal_topics import is_single_node
@@ -168,8 +168,13 @@ class Node:
         ]
 
     def _register_controller(self, endpoints: list[Endpoint], done: Done) -> None:
-        self._as_controller = RegisterController(self.node_id, random_uuid(self.random.randbytes), endpoints)
-        self.controller.submit(self._as_controller, done)
+        features = {name: (versions.first, versions.last) for name, versions in sorted(self.supported_features.items())}
+        incarnation_id = random_uuid(self.random.randbytes)
+        self._as_controller = RegisterController(self.node_id, incarnation_id, endpoints, features)
+        if self.controller.image.metadata_version >= CONTROLLER_REGISTRATION:
+            self.controller.submit(self._as_controller, done)
+        else:
+            done(None, None)
         self.quorum.voter_endpoints = endpoints
         kraft_version = self._features.get(KRAFT_VERSION, 0)
         if kraft_version > self.quorum.kraft.version:  # a new cluster: an existing one would not have opened
@@ -234,6 +239,8 @@ class Node:
             random=self.random,
             limits=limits,
             features=self._features,
+            cluster_id=self.cluster_id,
+            resident=self.node_id if self.config.is_broker else None,
         )
 
     # ------------------------------------------------------------ following the metadata
@@ -246,7 +253,8 @@ class Node:
             self._apply_quotas()
         if self.authorizer is not None:
             authorizing.follow(self.authorizer, image, delta)
-        if METADATA_VERSION in delta.features and self._as_controller and self.node_id not in image.controllers:
+        can_register = METADATA_VERSION in delta.features and image.metadata_version >= CONTROLLER_REGISTRATION
+        if can_register and self._as_controller and self.node_id not in image.controllers:
             self.controller.submit(self._as_controller, logged("the registration of this controller"))
 
     def _directory_failed(self, directory: LogDirectory) -> None:

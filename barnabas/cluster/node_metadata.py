@@ -12,7 +12,7 @@ from barnabas.clock import Clock
 from barnabas.cluster.controller import bootstrap
 from barnabas.cluster.controller.controller import Controller
 from barnabas.cluster.controller.decision import BrokerSettings, ConfigRules
-from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import KRAFT_VERSION, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.loader import MetadataLoader
@@ -68,6 +68,8 @@ class ControllerMetadata(NodeMetadata):
         random: Random,
         limits: SnapshotLimits = DEFAULT_LIMITS,
         features: Mapping[str, int] | None = None,
+        cluster_id: str = "",
+        resident: int | None = None,
     ) -> None:
         super().__init__(metadata_log, quorum, clock, limits=limits)
         self.controller = Controller(
@@ -78,6 +80,8 @@ class ControllerMetadata(NodeMetadata):
             rules=rules,
             random=random,
             clock=clock,
+            cluster_id=cluster_id,
+            resident=resident,
         )
         quorum.listeners.append(self.controller)
         self._metadata_log = metadata_log

@@ -23,7 +23,7 @@ from barnabas.cluster.controller.commands import (
     UpdateFeatures,
 )
 from barnabas.cluster.controller.controller import logged
-from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS, FEATURES, METADATA_VERSION
 from barnabas.cluster.image.image import QuotaEntity
 from barnabas.config.dynamic import BROKER_RESOURCE

@@ -9,10 +9,11 @@ from barnabas.api_handlers.peer_requests import join
 from barnabas.api_handlers.registry import APIS
 from barnabas.broker import Broker
 from barnabas.clock import ManualClock
-from barnabas.cluster.controller.commands import ConfigResource, CreateTopics, NewTopic, RegisterBroker, UnfenceBroker
+from barnabas.cluster.controller.commands import ConfigResource, CreateTopics, NewTopic
 from barnabas.cluster.controller.decision import Surroundings
 from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
+from barnabas.cluster.controller.heartbeats import Heartbeats
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
@@ -28,6 +29,7 @@ from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from tests.asking import context_of, handled
+from tests.registering import CLUSTER_ID, heartbeat, registration
 from tests.submitting import create_topic, ready, submitted
 
 
@@ -40,11 +42,17 @@ class ConfigCluster:
         self.static = BrokerConfig.from_properties(properties)
         self.config = self.static
         self.image = MetadataImage()
-        self._around = Surroundings(self.static, ConfigRules(lambda: self.config), Random(0))
+        self._around = Surroundings(
+            self.static,
+            ConfigRules(lambda: self.config),
+            Random(0),
+            Heartbeats(ManualClock(), lambda: self.static["broker.session.timeout.ms"]),
+            CLUSTER_ID,
+        )
         self._apply(first_records(bootstrap_records(), 1))
         endpoint = Endpoint("PLAINTEXT", "127.0.0.1", 9092, "PLAINTEXT")
-        submitted(self, RegisterBroker(1, bytes(16), [endpoint], [bytes(15) + b"\2"]))
-        submitted(self, UnfenceBroker(1))
+        epoch = submitted(self, registration(1, endpoints=[endpoint]))
+        submitted(self, heartbeat(1, epoch, metadata_offset=self.image.offset))
 
     @property
     def controller(self) -> "ConfigCluster":

@@ -1,9 +1,9 @@
 import pytest
 
 from barnabas.api_handlers.describe_cluster import describe_cluster
-from barnabas.cluster.controller.commands import RegisterBroker
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
+from tests.registering import registration
 from tests.submitting import submitted
 
 NOT_ASKED = -(1 << 31)
@@ -37,7 +37,8 @@ def test_a_brokers_listener_does_not_speak_for_controllers(node, version, endpoi
 
 def test_fenced_brokers_are_told_to_who_asks(node):
     endpoint = Endpoint("PLAINTEXT", "other", 1, "PLAINTEXT")
-    submitted(node.broker.controller, RegisterBroker(2, bytes(16), [endpoint], [bytes(16)], "r1"))
+    command = registration(2, endpoints=[endpoint], rack="r1", cluster_id=node.broker.cluster_id)
+    submitted(node.broker.controller, command)
     assert [each.broker_id for each in node.ask(describe_cluster, request(), 2).brokers] == [1]
     _, fenced = node.ask(describe_cluster, request(include_fenced_brokers=True), 2).brokers
     assert (fenced.broker_id, fenced.rack, fenced.is_fenced) == (2, "r1", True)

@@ -3,12 +3,12 @@
 import pytest
 
 from barnabas.api_handlers.metadata import metadata
-from barnabas.cluster.controller.commands import RegisterBroker, UnfenceBroker
+from barnabas.cluster.image.records import broker_record
 from barnabas.config.endpoints import Endpoint
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.metadata_records import FenceBrokerRecord
 from tests.asking import context_of
-from tests.submitting import submitted
+from tests.submitting import append
 
 ZERO, NOBODYS = bytes(16), bytes([9]) * 16
 NOT_ASKED = -(1 << 31)
@@ -232,12 +232,8 @@ def test_a_partition_whose_leader_is_fenced(node, ask):
 @pytest.mark.parametrize(("version", "error_code"), [(5, 5), (6, 72), (13, 72)])
 def test_a_leader_without_the_listener_that_was_asked(node, ask, version, error_code):
     node.create_topic("orders")
-    submitted(
-        node.broker.controller,
-        RegisterBroker(
-            1, bytes(16), [Endpoint("OTHER", "127.0.0.1", 1, "PLAINTEXT")], node.broker.image.brokers[1].log_dirs
-        ),
-    )
-    submitted(node.broker.controller, UnfenceBroker(1))
+    known = node.broker.image.brokers[1]
+    other = known._replace(endpoints={"OTHER": Endpoint("OTHER", "127.0.0.1", 1, "PLAINTEXT")})
+    append(node.broker, broker_record(other))
     (partition,) = ask(request("orders"), version).topics[0].partitions
     assert (partition.error_code, partition.leader_id) == (error_code, -1)

@@ -1,5 +1,6 @@
 """A whole broker without sockets, on any files, by a clock that the test turns."""
 
+import itertools
 from random import Random
 
 from barnabas.api_handlers.peer_requests import join
@@ -10,6 +11,8 @@ from barnabas.log.background import Inline
 from barnabas.log.files import Files
 from barnabas.peers.in_process import InProcessPeers
 
+STARTS = itertools.count()
+
 
 def opened(config: BrokerConfig, files: Files, clock: ManualClock) -> Broker:
     """It has opened its directories and is registered; what is done in the background is done at once.
@@ -17,9 +20,8 @@ def opened(config: BrokerConfig, files: Files, clock: ManualClock) -> Broker:
     What it asks its peers, and itself, goes through bytes.
     """
     peers = InProcessPeers(encodes=True)
-    broker = Broker(
-        config, files=files, clock=clock, scheduler=clock, random=Random(0), background=Inline(), peers=peers
-    )
+    random = Random(next(STARTS))  # another incarnation at each start
+    broker = Broker(config, files=files, clock=clock, scheduler=clock, random=random, background=Inline(), peers=peers)
     join(peers, broker)
     broker.open()
     broker.register({"PLAINTEXT": 9092})

@@ -1,5 +1,6 @@
 """What tests of the cluster share: a controller over an image, and a metadata log in memory."""
 
+import itertools
 from pathlib import Path
 from random import Random
 
@@ -11,6 +12,7 @@ from barnabas.cluster.controller.commands import UpdateFeatures
 from barnabas.cluster.controller.decision import Surroundings
 from barnabas.cluster.controller.decisions import decide
 from barnabas.cluster.controller.feature_decisions import bootstrap_records, first_records
+from barnabas.cluster.controller.heartbeats import Heartbeats
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS
 from barnabas.cluster.node_metadata import ControllerMetadata
@@ -19,23 +21,15 @@ from barnabas.cluster.quorum.record_batches import decode_batches
 from barnabas.cluster.quorum.sole_voter import SoleVoter, Voter
 from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import ConfigRules
-from barnabas.config.endpoints import Endpoint
 from barnabas.log.background import Inline
 from barnabas.log.files import MemoryFiles
 from barnabas.log.log_directory import LogDirectory
 from barnabas.log.partition_log import LogServices
 from barnabas.log.recovery import open_log
+from tests.registering import CLUSTER_ID, heartbeat, registration
 from tests.submitting import submitted
 
 DIRECTORY = "/data/__cluster_metadata-0"
-
-
-def directory_id(broker_id):
-    return bytes([broker_id]) * 16
-
-
-def endpoint(port, name="PLAINTEXT"):
-    return Endpoint(name, "127.0.0.1", port, "PLAINTEXT")
 
 
 class Cluster:
@@ -47,6 +41,9 @@ class Cluster:
         self.image = MetadataImage()
         self.delta = None
         self.records = []  #: of the last command
+        self.clock = ManualClock()
+        self.heartbeats = Heartbeats(self.clock, lambda: self.settings["broker.session.timeout.ms"])
+        self.incarnations = itertools.count(1)
         self.time_ms = 0
         self.apply(first_records(bootstrap_records(), 1))
         for broker_id in brokers:
@@ -56,24 +53,50 @@ class Cluster:
         self.image, self.delta = self.image.apply(records, offset=self.image.offset + len(records))
 
     def submit(self, command, *, kraft_version=0):
-        next_offset = self.image.offset + 1
-        around = Surroundings(self.settings, self.rules, self.random, next_offset, kraft_version, self.time_ms)
+        around = Surroundings(
+            self.settings,
+            self.rules,
+            self.random,
+            self.heartbeats,
+            CLUSTER_ID,
+            next_offset=self.image.offset + 1,
+            kraft_version=kraft_version,
+            time_ms=self.time_ms,
+        )
         decision = decide(command, self.image, around)
         self.records, self.raises_kraft_version = decision.records, decision.raises_kraft_version
         self.apply(decision.records)
+        if decision.heard is not None:
+            self.heartbeats.heard(decision.heard, self.image.offset)
         return decision.result
 
-    def register(self, broker_id, *, log_dirs=None, rack=None, previous_epoch=-1):
-        directories = [directory_id(broker_id)] if log_dirs is None else log_dirs
-        return self.submit(
-            commands.RegisterBroker(
-                broker_id, bytes(16), [endpoint(9091 + broker_id)], directories, rack, previous_epoch
-            )
-        )
+    def register(self, broker_id, **fields):
+        """Registers another incarnation; the session of the one before is over."""
+        self.heartbeats.forget(broker_id)
+        return self.submit(registration(broker_id, next(self.incarnations), **fields))
+
+    def heartbeat(self, broker_id, **fields):
+        epoch = self.image.brokers[broker_id].epoch
+        return self.submit(heartbeat(broker_id, epoch, **{"metadata_offset": self.image.offset, **fields}))
+
+    def fence(self, broker_id):
+        return self.heartbeat(broker_id, want_fence=True)
+
+    def stop(self, broker_id):
+        """Has the broker shut down in order, at once: the others learn of it immediately."""
+        result = self.heartbeat(broker_id, want_shut_down=True)
+        records = self.records
+        while not result.should_shut_down:
+            for other in self.image.brokers:
+                if other != broker_id and not self.image.brokers[other].fenced:
+                    self.heartbeat(other)
+            result = self.heartbeat(broker_id, want_shut_down=True)
+            records = records + self.records
+        self.records = records
 
     def start(self, broker_id, **options):
         epoch = self.register(broker_id, **options)
-        self.submit(commands.UnfenceBroker(broker_id))
+        self.heartbeat(broker_id)
         return epoch
 
     def create(self, *topics, validate_only=False):
@@ -166,6 +189,8 @@ class Opener:
             random=Random(0),
             limits=limits,
             features=features,
+            cluster_id=CLUSTER_ID,
+            resident=node_id,
         )
         metadata.open()
         return metadata
@@ -173,8 +198,8 @@ class Opener:
     def started(self, **options):
         """Opened, with its broker registered and free."""
         metadata = self(**options)
-        metadata.submit(commands.RegisterBroker(1, bytes(16), [endpoint(9092)], [directory_id(1)]))
-        metadata.submit(commands.UnfenceBroker(1))
+        epoch = metadata.submit(registration(1))
+        metadata.submit(heartbeat(1, epoch, metadata_offset=metadata.image.offset))
         return metadata
 
 

@@ -3,15 +3,11 @@
 import pytest
 
 from barnabas.cluster.controller.commands import (
-    AmendBroker,
     AssignReplicasToDirs,
-    CordonLogDirs,
     CreateTopics,
-    DirectoriesOffline,
     FeatureUpdate,
     NewTopic,
     RegisterController,
-    ShutDownBroker,
 )
 from barnabas.cluster.image.image import MIGRATING_DIRECTORY
 from barnabas.cluster.quorum.metadata_log import MetadataLogError
@@ -19,15 +15,17 @@ from barnabas.cluster.quorum.quorum_state import QuorumState, read_quorum_state
 from barnabas.cluster.quorum.record_batches import Control, decode_batches
 from barnabas.cluster.quorum.snapshots import KRaftState, decode_snapshot, encode_snapshot
 from barnabas.config.endpoints import Endpoint
+from barnabas.errors import UnsupportedVersion
 from barnabas.records.batch import batches
 from barnabas.records.control import ControlRecordType
 from barnabas.records.record import records_of
 from barnabas.wire.messages import metadata_records
 from barnabas.wire.types import read_uvarint
+from tests.registering import FEATURES, heartbeat, registration
 
 METADATA, KRAFT, ELR = "metadata.version", "kraft.version", "eligible.leader.replicas.version"
 CONTROLLER = Endpoint("CONTROLLER", "127.0.0.1", 9093, "PLAINTEXT")
-HERE = bytes([1]) * 16
+HERE, THERE = bytes([1]) * 16, bytes([2]) * 16
 
 
 def written(metadata):
@@ -43,13 +41,30 @@ def written(metadata):
     return found
 
 
+def beat(metadata, **fields):
+    epoch = metadata.image.brokers[1].epoch
+    metadata.submit(heartbeat(1, epoch, **{"metadata_offset": metadata.image.offset, **fields}))
+
+
 def make_everything(metadata):
-    metadata.submit(RegisterController(1, bytes(16), [CONTROLLER]))
+    level = metadata.image.metadata_version
+    controller, directories = RegisterController(1, bytes(16), [CONTROLLER], FEATURES), [HERE, THERE]
+    if level >= 15:
+        metadata.submit(controller)
+    else:
+        with pytest.raises(UnsupportedVersion):
+            metadata.submit(controller)
+    metadata.submit(registration(1, log_dirs=directories))  # again, with another directory
     (made,) = metadata.submit(CreateTopics([NewTopic("t", 1, 1)]))
-    assert metadata.submit(AssignReplicasToDirs(1, [(made.id, 0, bytes([2]) * 16)])) == [None]
-    metadata.submit(CordonLogDirs(1, [HERE]))
-    metadata.submit(DirectoriesOffline(1, [bytes([3]) * 16]))
-    metadata.submit(ShutDownBroker(1))
+    assignment = AssignReplicasToDirs(1, metadata.image.brokers[1].epoch, [(made.id, 0, THERE)])
+    if level >= 17:
+        assert metadata.submit(assignment) == [None]
+    else:
+        with pytest.raises(UnsupportedVersion):
+            metadata.submit(assignment)
+    beat(metadata, cordoned_log_dirs=[THERE])
+    beat(metadata, offline_log_dirs=[HERE])
+    beat(metadata, want_shut_down=True)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +92,7 @@ def test_only_what_the_level_has_a_place_for_is_written(open_metadata, level, re
     assert ("BeginTransactionRecord" in versions) == (level >= 13)
     assert ("RegisterControllerRecord" in versions) == (level >= 15)
     there = metadata.image.partition("t", 0).directories
-    assert there == ((bytes([2]) * 16,) if level >= 17 else (MIGRATING_DIRECTORY,))
+    assert there == ((THERE,) if level >= 17 else (MIGRATING_DIRECTORY,))
     changes = {version for name, version in found if name == "BrokerRegistrationChangeRecord"}
     assert changes == {0, 1} | ({3} if level >= 30 else set()) | ({2} if level >= 17 else set())
 
@@ -102,13 +117,11 @@ def test_directories_are_told_once_the_metadata_has_a_place_for_them(open_metada
     assert metadata.image.brokers[1].log_dirs == ()
     assert metadata.image.partition("t", 0).directories == (MIGRATING_DIRECTORY,)
     before = metadata.image.brokers[1]
-    metadata.submit(AmendBroker(1, [HERE]))
+    assert metadata.submit(registration(1)) == before.epoch
     assert metadata.image.brokers[1] == before
     metadata.update_features(FeatureUpdate(METADATA, 17))
-    metadata.submit(AmendBroker(1, [HERE]))
+    assert metadata.submit(registration(1)) == before.epoch
     assert metadata.image.brokers[1] == before._replace(log_dirs=(HERE,))
-    metadata.submit(AmendBroker(1, [bytes([2]) * 16]))  # it has some by now
-    assert metadata.image.brokers[1].log_dirs == (HERE,)
 
 
 # ---------------------------------------------------------------- the first start, and others

@@ -9,9 +9,6 @@ from barnabas.cluster.controller.commands import (
     CreateTopics,
     DeleteTopics,
     NewTopic,
-    RegisterBroker,
-    ShutDownBroker,
-    UnfenceBroker,
 )
 from barnabas.cluster.image.snapshot_generator import LONG_TO_READ, SnapshotLimits
 from barnabas.cluster.quorum.metadata_log import MetadataLogError, Retention
@@ -30,6 +27,7 @@ from barnabas.wire.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from tests.registering import heartbeat, registration
 
 QUORUM_STATE = "/data/__cluster_metadata-0/quorum-state"
 
@@ -130,7 +128,7 @@ def test_it_is_all_there_after_a_stop(open_metadata):
     metadata = open_metadata.started()
     create(metadata, "orders", "gone", partitions=3, **{"retention.ms": "5"})
     metadata.submit(DeleteTopics([("gone", bytes(16))]))
-    metadata.submit(AllocateProducerIds(1))
+    metadata.submit(AllocateProducerIds(1, metadata.image.brokers[1].epoch))
     before = metadata.image
     metadata.log.close()
     again = open_metadata(clean=True)
@@ -200,10 +198,8 @@ def test_partitions_that_a_clean_stop_left_without_a_leader_get_it_back(apaches,
     left = metadata.image.brokers[1]
     assert {each.leader for each in metadata.image.topics_by_name["orders"].partitions.values()} == {-1}
     previous_epoch = left.epoch if was_clean else -1
-    metadata.submit(
-        RegisterBroker(1, bytes([3]) * 16, left.endpoints.values(), left.log_dirs, previous_epoch=previous_epoch)
-    )
-    metadata.submit(UnfenceBroker(1))
+    again = registration(1, 3, left.endpoints.values(), log_dirs=left.log_dirs, previous_epoch=previous_epoch)
+    metadata.submit(heartbeat(1, metadata.submit(again), metadata_offset=metadata.image.offset))
     for partition in metadata.image.topics_by_name["orders"].partitions.values():
         assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (1, (1,), (), ())
         assert partition.leader_epoch == 2
@@ -376,7 +372,8 @@ def test_a_start_that_had_much_to_read_spares_the_next_one(open_metadata):
     assert metadata.snapshot_ids() == []
     metadata.submit(CreateTopics([NewTopic("orders", 9000, 1)]))
     assert metadata.log.size < LONG_TO_READ
-    metadata.submit(ShutDownBroker(1))
+    epoch = metadata.image.brokers[1].epoch
+    metadata.submit(heartbeat(1, epoch, metadata_offset=metadata.image.offset, want_shut_down=True))
     metadata = open_metadata.started()
     assert metadata.log.size > LONG_TO_READ
     metadata.snapshots.spare_the_next_start()

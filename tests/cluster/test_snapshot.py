@@ -26,6 +26,7 @@ from barnabas.wire.messages.metadata_records import (
     PartitionChangeRecord,
     UserScramCredentialRecord,
 )
+from tests.registering import FEATURES
 
 
 def encoded(records, kraft=None, **fields):
@@ -104,8 +105,9 @@ def test_an_image_comes_back(make_cluster):
         last_known_elr=[2], leader_recovery_state=1, adding_replicas=[2], removing_replicas=[1],
     )  # fmt: skip
     cluster.apply([change])
-    cluster.submit(AllocateProducerIds(1))
-    cluster.submit(RegisterController(1, bytes([5]) * 16, cluster.image.brokers[1].endpoints.values()))
+    cluster.submit(AllocateProducerIds(1, cluster.image.brokers[1].epoch))
+    endpoints = cluster.image.brokers[1].endpoints.values()
+    cluster.submit(RegisterController(1, bytes([5]) * 16, endpoints, FEATURES))
     changes = [ConfigChange("log.retention.ms", 0, "5")]
     cluster.submit(IncrementalAlterConfigs([(ConfigResource(4, "1"), changes)]))
     acl = AccessControlEntryRecord(

@@ -229,6 +229,7 @@ RIGHTS: Final[dict[int, Rights]] = {
     50: _cluster(DESCRIBE, has_message=False),
     51: _cluster(ALTER),
     55: _cluster(DESCRIBE),
+    56: _cluster(CLUSTER_ACTION),
     57: _cluster(ALTER),
     58: _cluster(CLUSTER_ACTION),
     59: _cluster(CLUSTER_ACTION),
@@ -236,6 +237,9 @@ RIGHTS: Final[dict[int, Rights]] = {
     61: Rights(
         (Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", Order.REQUEST, has_message=True)
     ),
+    62: _cluster(CLUSTER_ACTION),
+    63: _cluster(CLUSTER_ACTION),
+    64: _cluster(ALTER),
     65: Rights(
         (Need(DESCRIBE, TRANSACTIONAL_ID, EACH), Need(DESCRIBE, TOPIC, HIDDEN)),
         then_showing(
@@ -243,6 +247,7 @@ RIGHTS: Final[dict[int, Rights]] = {
         ),
     ),
     66: Rights((Need(DESCRIBE, TRANSACTIONAL_ID, HIDDEN),), transactions.list_transactions),
+    67: _cluster(CLUSTER_ACTION),
     68: _group(
         READ,
         groups.consumer_topics,
@@ -253,6 +258,8 @@ RIGHTS: Final[dict[int, Rights]] = {
         (Need(DESCRIBE, GROUP, EACH), Need(DESCRIBE, TOPIC, "the group is refused")),
         then_showing(EachOf(DESCRIBE, GROUP, "group_ids", "", "groups", order=Order.FIRST), groups.hide_groups),
     ),
+    70: _cluster(CLUSTER_ACTION),
+    73: _cluster(CLUSTER_ACTION),
     74: _cluster(DESCRIBE_CONFIGS),
     75: Rights((Need(DESCRIBE, TOPIC, "it is refused; left out of all topics"),), metadata.describe_topic_partitions),
     76: _group(READ, groups.subscribed_topics, Need(DESCRIBE, TOPIC, "the request is refused")),

@@ -7,6 +7,7 @@ an error as the exception that it is, or None.
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from barnabas.cluster.image.image import PartitionImage
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError
 from barnabas.security.acls import Acl, AclFilter
@@ -142,6 +143,14 @@ class ElectLeaders(NamedTuple):
     partitions: Sequence[tuple[str, Sequence[int]]] | None  #: None: all that need an election
 
 
+class BalanceLeaders(NamedTuple):
+    """Gives partitions back to their preferred leaders. The result says whether there may be more to do."""
+
+
+class ElectUncleanLeaders(NamedTuple):
+    """Elects leaders that are not in sync, where that is allowed and nobody leads. The result is as above."""
+
+
 class PartitionResult(NamedTuple):
     partition: int
     error: KafkaError | None = None
@@ -157,35 +166,71 @@ class AlterPartitionReassignments(NamedTuple):
     allow_replication_factor_change: bool = True
 
 
+class IsrChange(NamedTuple):
+    """The ISR that the leader of a partition wants, and what it takes for the partition's state."""
+
+    partition: int
+    isr: Sequence[tuple[int, int]]  #: ids and epochs of brokers; -1 for an epoch that the leader does not know
+    leader_epoch: int
+    partition_epoch: int
+    leader_recovery_state: int = 0
+
+
+class AlterPartition(NamedTuple):
+    """Changes ISRs (KIP-497). The result has an :class:`AlteredPartition` for each, by topic."""
+
+    broker_id: int
+    broker_epoch: int
+    topics: Sequence[tuple[bytes, Sequence[IsrChange]]]
+
+
+class AlteredPartition(NamedTuple):
+    partition: int
+    error: KafkaError | None = None
+    image: PartitionImage | None = None  #: its state, if there is no error
+
+
 # ---------------------------------------------------------------- nodes
 
 
 class RegisterBroker(NamedTuple):
-    """Registers a broker that has started. It is fenced until :class:`UnfenceBroker`."""
+    """Registers a broker that has started. It is fenced until a heartbeat asks for the contrary."""
 
     id: int
     incarnation_id: bytes
     endpoints: Sequence[Endpoint]
     log_dirs: Sequence[bytes]
+    features: Mapping[str, tuple[int, int]]  #: the levels that it supports, by the names of features
+    cluster_id: str
     rack: str | None = None
     previous_epoch: int = -1  #: its epoch at the last clean stop, -1 after an unclean one
+    is_migrating: bool = False  #: whether it is a ZooKeeper broker
 
 
-class AmendBroker(NamedTuple):
-    """Adds the directories of a broker to its registration, after an upgrade of the metadata.version."""
-
-    id: int
-    log_dirs: Sequence[bytes]
-
-
-class UnfenceBroker(NamedTuple):
-    """Unfences a broker. Partitions without a leader that it is eligible for get it as their leader."""
+class BrokerHeartbeat(NamedTuple):
+    """Says that a broker lives, how far it has come, and what it wants. The result is a :class:`HeartbeatResult`."""
 
     id: int
+    epoch: int
+    metadata_offset: int  #: the last one that it has applied
+    want_fence: bool = False
+    want_shut_down: bool = False
+    offline_log_dirs: Sequence[bytes] = ()
+    cordoned_log_dirs: Sequence[bytes] | None = None  #: None: as before
 
 
-class ShutDownBroker(NamedTuple):
-    """Fences a broker that stops cleanly. Its partitions get other leaders, or none until it is back."""
+class HeartbeatResult(NamedTuple):
+    is_caught_up: bool
+    is_fenced: bool
+    should_shut_down: bool
+
+
+class FenceStaleBroker(NamedTuple):
+    """Fences a broker that has not been heard of for too long. The result says whether there may be more of them."""
+
+
+class UnregisterBroker(NamedTuple):
+    """Removes a broker that does not come back from the cluster."""
 
     id: int
 
@@ -194,27 +239,15 @@ class AssignReplicasToDirs(NamedTuple):
     """Records the directories of a broker's replicas. The result has an error or None for each."""
 
     broker_id: int
+    broker_epoch: int
     assignments: Sequence[tuple[bytes, int, bytes]]  #: topic id, partition, directory id
-
-
-class DirectoriesOffline(NamedTuple):
-    """Records which directories of a broker are left after one has failed."""
-
-    broker_id: int
-    remaining: Sequence[bytes]  #: ids
-
-
-class CordonLogDirs(NamedTuple):
-    """Records which directories of a broker take no new partitions (KIP-1066)."""
-
-    broker_id: int
-    log_dirs: Sequence[bytes]
 
 
 class RegisterController(NamedTuple):
     id: int
     incarnation_id: bytes
     endpoints: Sequence[Endpoint]
+    features: Mapping[str, tuple[int, int]]
 
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
@@ -239,6 +272,7 @@ class AllocateProducerIds(NamedTuple):
     """Allocates a block of producer ids. The result is its first id and its size."""
 
     broker_id: int
+    broker_epoch: int
 
 
 # ---------------------------------------------------------------- security

@@ -20,7 +20,7 @@ from barnabas.cluster.controller.commands import (
     IncrementalAlterConfigs,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
-from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import CORDONED_DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, METADATA_VERSIONS
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import check_topic_name

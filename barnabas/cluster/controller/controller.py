@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from barnabas.clock import Clock
 from barnabas.cluster.controller.decision import BrokerSettings, ConfigRules, Decision, Surroundings
 from barnabas.cluster.controller.decisions import decide
+from barnabas.cluster.controller.heartbeats import Heartbeats
 from barnabas.cluster.features import METADATA_TRANSACTIONS
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.quorum.client import CommittedBatch, Leadership, QuorumClient
@@ -54,6 +55,8 @@ class Controller:
     A :class:`~barnabas.cluster.quorum.client.QuorumListener` that comes after the loader of the same node: results are
     answered when the loader has applied them. ``committed_image`` returns the loader's image, ``activation_records``
     what a new leader appends first, given that image.
+
+    :param resident: the id of the broker in the same process, if no other controller can become active
     """
 
     def __init__(
@@ -66,8 +69,11 @@ class Controller:
         rules: ConfigRules,
         random: Random,
         clock: Clock,
+        cluster_id: str = "",
+        resident: int | None = None,
     ) -> None:
         self.image = MetadataImage()  #: the newest state, while this node leads
+        self.heartbeats = Heartbeats(clock, lambda: settings()["broker.session.timeout.ms"], resident=resident)
         self._quorum = quorum
         self._committed_image = committed_image
         self._activation_records = activation_records
@@ -75,6 +81,7 @@ class Controller:
         self._rules = rules
         self._random = random
         self._clock = clock
+        self._cluster_id = cluster_id
         self._deferred: deque[_Deferred] = deque()
 
     # ------------------------------------------------------------ commands
@@ -116,12 +123,20 @@ class Controller:
             self._quorum.upgrade_kraft_version()
         if batches:
             self._append(batches)
+        if decision.heard is not None:
+            self.heartbeats.heard(decision.heard, self._quorum.next_offset - 1)
         return decision.result
 
     def _decide(self, command: Any, next_offset: int) -> Decision:
-        kraft_version = self._quorum.kraft.version
         around = Surroundings(
-            self._settings(), self._rules, self._random, next_offset, kraft_version, self._clock.time_ms()
+            self._settings(),
+            self._rules,
+            self._random,
+            self.heartbeats,
+            self._cluster_id,
+            next_offset=next_offset,
+            kraft_version=self._quorum.kraft.version,
+            time_ms=self._clock.time_ms(),
         )
         return decide(command, self.image, around)
 
@@ -157,7 +172,11 @@ class Controller:
         deferred, self._deferred = self._deferred, deque()
         for each in deferred:
             _call(each.done, None, NotController())
-        if self._quorum.is_leader and (records := self._activation_records(self.image)):
+        if not self._quorum.is_leader:
+            self.heartbeats.deactivate()
+            return
+        self.heartbeats.activate(self.image)
+        if records := self._activation_records(self.image):
             self._append(self._encoded(records))
 
 

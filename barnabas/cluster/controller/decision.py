@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from barnabas.cluster.controller.commands import ConfigResource
+from barnabas.cluster.controller.heartbeats import Heard, Heartbeats
 from barnabas.config.settings import Settings
 
 MAX_RECORDS = 10_000
@@ -20,6 +21,7 @@ class Decision(NamedTuple):
     records: list[Any]
     result: Any
     raises_kraft_version: bool = False  #: whether the quorum's own version goes up, before the records
+    heard: Heard | None = None  #: what the controller notes of a broker beside the records
 
 
 class BrokerSettings(Settings, Protocol):
@@ -53,6 +55,8 @@ class Surroundings(NamedTuple):
     settings: BrokerSettings
     rules: ConfigRules
     random: Random
+    heartbeats: Heartbeats
+    cluster_id: str = ""
     next_offset: int = 0  #: the offset that the decision's first record gets
     kraft_version: int = 0  #: of the quorum, which is not part of the image
     time_ms: int = 0  #: in milliseconds since 1970

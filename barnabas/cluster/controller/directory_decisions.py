@@ -1,46 +1,63 @@
-"""Decides on the log directories of replicas: a broker chooses them, and reports its choice (KIP-858).
+"""Decides on the log directories of replicas: brokers choose them, and report their choice and failures (KIP-858).
 
 Knows nothing of what is in a directory. Rules of Apache Kafka's ``ReplicationControlManager``
-(``handleAssignReplicasToDirs``), and of its ``ClusterControlManager`` where directories take nothing new (KIP-1066).
+(``handleAssignReplicasToDirs``, ``handleDirectoriesOffline``, ``handleDirectoriesCordoned``).
 """
 
-from barnabas.cluster.controller.commands import AssignReplicasToDirs, CordonLogDirs
+from collections.abc import Collection, Sequence
+
+from barnabas.cluster.controller.commands import AssignReplicasToDirs
 from barnabas.cluster.controller.decision import Decision, Surroundings
+from barnabas.cluster.controller.node_decisions import registered
+from barnabas.cluster.controller.partition_changes import PartitionChange, Terms, changed, changes_where
+from barnabas.cluster.controller.replicas import is_online
 from barnabas.cluster.features import CORDONED_DIRECTORIES, DIRECTORIES
-from barnabas.cluster.image.image import MetadataImage
+from barnabas.cluster.image.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from barnabas.errors import (
-    BrokerIdNotRegistered,
     KafkaError,
     NotLeaderOrFollower,
     UnknownTopicId,
     UnknownTopicOrPartition,
+    UnsupportedVersion,
 )
-from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord, PartitionChangeRecord
+from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeRecord
 
 
 def assign_replicas_to_dirs(command: AssignReplicasToDirs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Records each assignment that is new, if the metadata.version can. The result has an error or None for each."""
-    if command.broker_id not in image.brokers:
-        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
+    """Records each assignment that is new. The result has an error or None for each.
+
+    A replica in a directory that is not online leaves the ISR.
+    """
     if image.metadata_version < DIRECTORIES:
-        return Decision([], [None] * len(command.assignments))
+        raise UnsupportedVersion("Directory assignment is not supported yet.")
+    broker = registered(command.broker_id, command.broker_epoch, image)
+    terms = Terms(image, around)
     records: list[object] = []
     results: list[KafkaError | None] = []
+    offline: dict[tuple[bytes, int], None] = {}
     for topic_id, index, directory_id in command.assignments:
         try:
-            change = assigned(command.broker_id, topic_id, index, directory_id, image)
+            topic = hosted(topic_id, index, broker.id, image)
         except KafkaError as error:
             results.append(error)
-        else:
-            results.append(None)
-            if change is not None:
-                records.append(change)
+            continue
+        results.append(None)
+        change = PartitionChange(topic, index, terms)
+        change.directories[broker.id] = directory_id
+        if (record := change.record()) is not None:
+            records.append(record)
+        if not is_online(directory_id, broker.log_dirs):
+            offline[topic_id, index] = None
+    after = Terms(image.apply(records)[0], around) if offline else terms
+    for topic_id, index in offline:
+        record = changed(after.image.topics_by_id[topic_id], index, after, without=broker.id)
+        if record is not None:
+            records.append(record)
     return Decision(records, results)
 
 
-def assigned(
-    broker_id: int, topic_id: bytes, index: int, directory_id: bytes, image: MetadataImage
-) -> PartitionChangeRecord | None:
+def hosted(topic_id: bytes, index: int, broker_id: int, image: MetadataImage) -> TopicImage:
+    """Returns the topic of a partition that the broker has a replica of."""
     topic = image.topics_by_id.get(topic_id)
     if topic is None:
         raise UnknownTopicId
@@ -49,23 +66,33 @@ def assigned(
         raise UnknownTopicOrPartition
     if broker_id not in partition.replicas:
         raise NotLeaderOrFollower(f"Broker {broker_id} has no replica of this partition")
-    directories = [
-        directory_id if replica == broker_id else before
-        for replica, before in zip(partition.replicas, partition.directories, strict=True)
+    return topic
+
+
+def taken_offline(broker_id: int, offline: Collection[bytes], terms: Terms) -> list[object]:
+    """Returns the records of directories that have failed: others lead the partitions in them, or nobody.
+
+    A lower metadata.version does not know directories: there the broker itself answers KAFKA_STORAGE_ERROR.
+    """
+    image = terms.image
+    broker = image.brokers[broker_id]
+    failed = [each for each in broker.log_dirs if each in offline]
+    if not failed or image.metadata_version < DIRECTORIES:
+        return []
+    left = [each for each in broker.log_dirs if each not in offline]
+    record = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=left)
+    after = Terms(image.apply([record])[0], terms.around)
+
+    def was_there(partition: PartitionImage) -> bool:
+        return any(directory in failed for directory in partition.directories)
+
+    return [*changes_where(was_there, after, without=broker_id), record]
+
+
+def cordoned(broker: BrokerImage, log_dirs: Sequence[bytes], image: MetadataImage) -> list[object]:
+    """Returns the record of the cordoned directories if they have changed. They take no new partitions (KIP-1066)."""
+    if image.metadata_version < CORDONED_DIRECTORIES or set(log_dirs) == set(broker.cordoned_log_dirs):
+        return []
+    return [
+        BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(log_dirs))
     ]
-    if directories == list(partition.directories):
-        return None
-    return PartitionChangeRecord(partition_id=index, topic_id=topic_id, directories=directories)
-
-
-def cordon_log_dirs(command: CordonLogDirs, image: MetadataImage, around: Surroundings) -> Decision:
-    """Records the cordoned directories if they have changed. A broker with no others gets no new partitions."""
-    broker = image.brokers.get(command.broker_id)
-    if broker is None:
-        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
-    if image.metadata_version < CORDONED_DIRECTORIES or list(command.log_dirs) == list(broker.cordoned_log_dirs):
-        return Decision([], None)
-    change = BrokerRegistrationChangeRecord(
-        broker_id=broker.id, broker_epoch=broker.epoch, cordoned_log_dirs=list(command.log_dirs)
-    )
-    return Decision([change], None)

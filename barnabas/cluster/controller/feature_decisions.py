@@ -14,7 +14,7 @@ from barnabas.cluster.controller.commands import (
     UpdateFeatures,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
-from barnabas.cluster.controller.topic_decisions import MIN_INSYNC_REPLICAS
+from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
     KRAFT_VERSION,

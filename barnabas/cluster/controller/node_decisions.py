@@ -1,158 +1,203 @@
-"""Decides on nodes: registration and fencing of brokers, registration of controllers, blocks of producer ids.
+"""Decides on nodes: the registration of brokers and controllers, and blocks of producer ids.
 
-Knows nothing of heartbeats and sessions. Rules of Apache Kafka's ``ClusterControlManager``, ``BrokerHeartbeatManager``
-and ``ProducerIdControlManager``.
+Knows nothing of what a broker does between its registration and its end: ``heartbeat_decisions`` does. Rules of Apache
+Kafka's ``ClusterControlManager`` and ``ProducerIdControlManager``.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from barnabas.cluster.controller.commands import (
     AllocateProducerIds,
-    AmendBroker,
     RegisterBroker,
     RegisterController,
-    ShutDownBroker,
-    UnfenceBroker,
+    UnregisterBroker,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
-from barnabas.cluster.controller.leader_decisions import led_again, led_by_others
-from barnabas.cluster.features import CONTROLLER_REGISTRATION, DIRECTORIES, ELIGIBLE_LEADER_REPLICAS, SUPPORTED
-from barnabas.cluster.image.image import NO_LEADER, MetadataImage
-from barnabas.cluster.image.records import broker_record, endpoint_records
-from barnabas.errors import BrokerIdNotRegistered
+from barnabas.cluster.controller.heartbeats import Heard
+from barnabas.cluster.controller.partition_changes import Terms, changes_where, led_by_others
+from barnabas.cluster.controller.replicas import is_reserved
+from barnabas.cluster.features import CONTROLLER_REGISTRATION, DIRECTORIES, METADATA_VERSION
+from barnabas.cluster.image.image import BrokerImage, MetadataImage
+from barnabas.cluster.image.records import endpoint_records
+from barnabas.errors import (
+    BrokerIdNotRegistered,
+    DuplicateBrokerRegistration,
+    InconsistentClusterId,
+    InvalidRegistration,
+    StaleBrokerEpoch,
+    UnsupportedVersion,
+)
+from barnabas.uuids import uuid_text
 from barnabas.wire.messages.metadata_records import (
-    BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    UnregisterBrokerRecord,
 )
 
 PRODUCER_IDS_IN_A_BLOCK = 1000
 
-
 Ranges = TypeVar("Ranges")
 
 
-def feature_records(cls: type[Ranges]) -> list[Ranges]:
+def feature_records(cls: type[Ranges], features: Mapping[str, tuple[int, int]]) -> list[Ranges]:
     make: type = cls
     return [
-        make(name=name, min_supported_version=feature.first, max_supported_version=feature.last)
-        for name, feature in sorted(SUPPORTED.items())
+        make(name=name, min_supported_version=first, max_supported_version=last)
+        for name, (first, last) in features.items()
     ]
 
 
-def register_broker(command: RegisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Registers a broker that has started, fenced. Its epoch is the offset of the record.
+def registered(broker_id: int, epoch: int, image: MetadataImage) -> BrokerImage:
+    """Returns the broker that sends a request.
 
-    A broker that did not stop cleanly may have lost its last acknowledged records. It is removed from ISR and ELR then
-    (KIP-966), and its partitions have no leader until it is unfenced, in a new leader epoch. After a clean stop,
-    leaders stay leaders.
+    :raises StaleBrokerEpoch: it is not registered, or another incarnation of it is
     """
-    epoch = around.next_offset
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise StaleBrokerEpoch(f"No broker registration found for broker id {broker_id}")
+    if broker.epoch != epoch:
+        raise StaleBrokerEpoch(f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}")
+    return broker
+
+
+# ---------------------------------------------------------------- brokers
+
+
+def register_broker(command: RegisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
+    """Registers a broker that has started, fenced. Its epoch is the offset of the first record.
+
+    An earlier incarnation leaves the ISRs; after an unclean stop, in which it may have lost its last acknowledged
+    records, the ELRs too (KIP-966). The same incarnation may register again, and keeps its epoch and state.
+    """
+    if command.cluster_id != around.cluster_id:
+        text = f"Expected cluster ID {around.cluster_id}, but got cluster ID {command.cluster_id}"
+        raise InconsistentClusterId(text)
+    known = image.brokers.get(command.id)
+    is_same = known is not None and known.incarnation_id == command.incarnation_id
+    if known is not None and not is_same and around.heartbeats.has_session(known.id, known.epoch):
+        raise DuplicateBrokerRegistration(
+            "Another broker is registered with that broker id. If the broker was recently restarted this should "
+            "self-resolve once the heartbeat manager expires the broker's session."
+        )
+    if command.is_migrating:
+        raise BrokerIdNotRegistered("Controller does not support registering ZK brokers.")
+    if image.metadata_version >= DIRECTORIES:
+        check_directories(command, image)
+    check_features(command, image)
     record = RegisterBrokerRecord(
         broker_id=command.id,
         incarnation_id=command.incarnation_id,
-        broker_epoch=epoch,
+        broker_epoch=around.next_offset,
         end_points=endpoint_records(RegisterBrokerRecord.BrokerEndpoint, command.endpoints),
-        features=feature_records(RegisterBrokerRecord.BrokerFeature),
+        features=feature_records(RegisterBrokerRecord.BrokerFeature, command.features),
         rack=command.rack,
         fenced=True,
-        log_dirs=list(command.log_dirs),
+        log_dirs=list(command.log_dirs) if image.metadata_version >= DIRECTORIES else [],
     )
-    known = image.brokers.get(command.id)
-    was_clean = known is not None and known.epoch == command.previous_epoch
     records: list[object] = [record]
-    if known is not None and not was_clean:
-        records += left_without(command.id, image)
-    return Decision(records, epoch)
+    if known is not None and is_same:
+        record.broker_epoch = known.epoch
+        record.fenced, record.in_controlled_shutdown = known.fenced, known.in_controlled_shutdown
+    else:
+        was_clean = known is not None and known.epoch == command.previous_epoch
+        after, _ = image.apply([record])
+        records = [*left_behind(command.id, Terms(after, around), was_clean=was_clean), record]
+    heard = Heard(command.id, record.broker_epoch, registers=True, fenced=record.fenced)
+    return Decision(records, record.broker_epoch, heard=heard)
 
 
-def amend_broker(command: AmendBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Registers a broker again with its directories, if the metadata.version can record them now (KIP-858)."""
-    broker = image.brokers.get(command.id)
-    if broker is None:
-        raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
-    if image.metadata_version < DIRECTORIES or broker.log_dirs:
-        return Decision([], None)
-    return Decision([broker_record(broker._replace(log_dirs=tuple(command.log_dirs)))], None)
+def check_directories(command: RegisterBroker, image: MetadataImage) -> None:
+    """Checks the directories of a broker.
 
-
-def left_without(broker_id: int, image: MetadataImage) -> list[PartitionChangeRecord]:
-    """Returns the changes that remove a broker from leaders, ISRs and ELRs after an unclean stop."""
-    keeps_elr = bool(image.features.get(ELIGIBLE_LEADER_REPLICAS))
-    records = []
-    for topic in image.topics_by_id.values():
-        for index, partition in topic.partitions.items():
-            if partition.leader != broker_id and broker_id not in partition.isr and broker_id not in partition.elr:
-                continue
-            isr = [replica for replica in partition.isr if replica != broker_id]
-            change = PartitionChangeRecord(partition_id=index, topic_id=topic.id)
-            if partition.leader == broker_id:
-                change.leader = NO_LEADER
-            if keeps_elr and (not isr or broker_id in partition.elr):
-                change.eligible_leader_replicas = [replica for replica in partition.elr if replica != broker_id]
-                change.last_known_elr = [broker_id]
-            if len(isr) < len(partition.isr) and (isr or keeps_elr):
-                change.isr = isr
-            records.append(change)
-    return records
-
-
-def unfence_broker(command: UnfenceBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Unfences a broker, and elects it where a partition has no leader and it is eligible."""
-    broker = image.brokers.get(command.id)
-    if broker is None:
-        raise BrokerIdNotRegistered(f"Broker {command.id} is not registered")
-    if not broker.fenced:
-        return Decision([], None)
-    lift = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=-1)
-    after, _ = image.apply([lift])
-    records: list[object] = [lift]
-    for topic in after.topics_by_id.values():
-        for index, partition in topic.partitions.items():
-            if partition.leader == NO_LEADER and broker.id in partition.replicas:
-                change = led_again(topic, index, after)
-                if change is not None:
-                    records.append(change)
-    return Decision(records, None)
-
-
-def shut_down_broker(command: ShutDownBroker, image: MetadataImage, around: Surroundings) -> Decision:
-    """Moves leadership away from a stopping broker, and fences it (KIP-966).
-
-    These are the records of Apache Kafka's controller at a controlled shutdown and at the end of the broker's session.
-    A fenced broker can register again at once; otherwise Apache Kafka waits until the session has timed out.
+    :raises InvalidRegistration: there are none, one is named twice or reserved, or another broker has one of them
     """
+    log_dirs = command.log_dirs
+    if not log_dirs:
+        raise InvalidRegistration("No directories specified in request")
+    if any(map(is_reserved, log_dirs)):
+        raise InvalidRegistration("Reserved directory ID in request")
+    if len(set(log_dirs)) != len(log_dirs):
+        raise InvalidRegistration("Duplicate directory ID in request")
+    for broker in image.brokers.values():
+        for directory in broker.log_dirs:
+            if broker.id != command.id and directory in log_dirs:
+                text = f"Broker {broker.id} is already registered with directory {uuid_text(directory)}"
+                raise InvalidRegistration(text)
+
+
+def check_features(command: RegisterBroker, image: MetadataImage) -> None:
+    """Checks that the broker supports the levels of the cluster.
+
+    :raises UnsupportedVersion: it does not support one
+    :raises InvalidRegistration: it does not say which metadata.version it supports
+    """
+    for name, (first, last) in command.features.items():
+        check_range(name, image.features.get(name, 0), first, last)
+    if METADATA_VERSION not in command.features:
+        raise InvalidRegistration("Request features do not contain 'metadata.version'")
+    for name, level in image.features.items():
+        if name not in command.features:
+            check_range(name, level, 0, 0)
+
+
+def check_range(name: str, level: int, first: int, last: int) -> None:
+    if not first <= level <= last:
+        raise UnsupportedVersion(
+            f"Unable to register because the broker does not support finalized version {level} of {name}. The broker "
+            f"wants a version between {first} and {last}, inclusive."
+        )
+
+
+def left_behind(broker_id: int, terms: Terms, *, was_clean: bool) -> Iterator[PartitionChangeRecord]:
+    """Returns the changes that remove an earlier incarnation from ISRs, and from ELRs after an unclean stop."""
+    if was_clean or not terms.keeps_eligible:
+        yield from led_by_others(broker_id, terms)
+    else:
+        yield from changes_where(
+            lambda each: broker_id in each.isr or broker_id in each.elr, terms, stopped_uncleanly=broker_id
+        )
+
+
+def unregister_broker(command: UnregisterBroker, image: MetadataImage, around: Surroundings) -> Decision:
+    """Removes a broker from the cluster. It may register again."""
     broker = image.brokers.get(command.id)
-    if broker is None or broker.fenced:
-        return Decision([], None)
-    epoch = broker.epoch
-    leaving = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=epoch, in_controlled_shutdown=1)
-    after, _ = image.apply([leaving])
-    fenced = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=epoch, fenced=1)
-    return Decision([leaving, *led_by_others(broker.id, after), fenced], None)
+    if broker is None:
+        raise BrokerIdNotRegistered(f"Broker ID {command.id} is not currently registered")
+    record = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
+    after, _ = image.apply([record])
+    changes = changes_where(
+        lambda each: broker.id in each.isr or broker.id in each.elr, Terms(after, around), without=broker.id
+    )
+    return Decision([*changes, record], None, heard=Heard(broker.id, broker.epoch, is_gone=True))
+
+
+# ---------------------------------------------------------------- controllers
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
-    """Registers a controller that has started, if the metadata.version can record it (KIP-919)."""
+    """Registers a controller that has started (KIP-919).
+
+    :raises UnsupportedVersion: the metadata.version cannot record it
+    """
     if image.metadata_version < CONTROLLER_REGISTRATION:
-        return Decision([], None)
+        text = "The current MetadataVersion is too old to support controller registrations."
+        raise UnsupportedVersion(text)
     record = RegisterControllerRecord(
         controller_id=command.id,
         incarnation_id=command.incarnation_id,
         zk_migration_ready=False,
         end_points=endpoint_records(RegisterControllerRecord.ControllerEndpoint, command.endpoints),
-        features=feature_records(RegisterControllerRecord.ControllerFeature),
+        features=feature_records(RegisterControllerRecord.ControllerFeature, command.features),
     )
     return Decision([record], None)
 
 
 def allocate_producer_ids(command: AllocateProducerIds, image: MetadataImage, around: Surroundings) -> Decision:
     """Allocates the next block of ids to a broker. Ids that it does not use are never used."""
-    broker = image.brokers.get(command.broker_id)
-    if broker is None:
-        raise BrokerIdNotRegistered(f"Broker {command.broker_id} is not registered")
+    broker = registered(command.broker_id, command.broker_epoch, image)
     first = image.next_producer_id
     record = ProducerIdsRecord(
         broker_id=broker.id, broker_epoch=broker.epoch, next_producer_id=first + PRODUCER_IDS_IN_A_BLOCK

@@ -20,9 +20,11 @@ from barnabas.cluster.controller.commands import (
     TopicResult,
 )
 from barnabas.cluster.controller.decision import MAX_RECORDS, Decision, Surroundings
+from barnabas.cluster.controller.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.cluster.controller.placement import place
+from barnabas.cluster.controller.replicas import default_directories, is_active
 from barnabas.cluster.features import ELIGIBLE_LEADER_REPLICAS
-from barnabas.cluster.image.image import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, MetadataImage, PartitionImage
+from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.topic_names import CLUSTER_METADATA, check_topic_name, collision_key
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.errors import (
@@ -52,8 +54,6 @@ from barnabas.wire.types import ZERO_UUID
 
 MAX_PARTITIONS = 10_000
 """The limit of partitions in one CreateTopics (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``)."""
-
-MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 Assignments = dict[int, tuple[int, ...]]
 
@@ -221,19 +221,6 @@ def check_assignment(broker_ids: Collection[int], image: MetadataImage, replicat
         )
 
 
-def is_active(broker_id: int, image: MetadataImage) -> bool:
-    """Returns whether the broker may be in the ISR and lead: registered, not fenced, not shutting down."""
-    broker = image.brokers.get(broker_id)
-    return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
-
-
-def has_online_directory(broker_id: int, partition: PartitionImage, image: MetadataImage) -> bool:
-    """Returns whether the directory of the broker's replica is online, as far as the metadata tells (KIP-858)."""
-    log_dirs = image.brokers[broker_id].log_dirs
-    directory = partition.directories[partition.replicas.index(broker_id)]
-    return not log_dirs or directory in log_dirs or directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
-
-
 def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list[int]:
     """Returns the first ISR of a new partition."""
     active = [broker_id for broker_id in broker_ids if is_active(broker_id, image)]
@@ -243,15 +230,6 @@ def in_sync(index: int, broker_ids: Iterable[int], image: MetadataImage) -> list
             "controlled shutdown."
         )
     return active
-
-
-def directories_of(broker_ids: Iterable[int], image: MetadataImage) -> list[bytes]:
-    """Returns the directories of new replicas; UNASSIGNED where the broker has several to choose from (KIP-858)."""
-    found = []
-    for broker_id in broker_ids:
-        log_dirs = image.brokers[broker_id].log_dirs
-        found.append(log_dirs[0] if len(log_dirs) == 1 else UNASSIGNED_DIRECTORY)
-    return found
 
 
 def new_partition(topic_id: bytes, index: int, broker_ids: Sequence[int], image: MetadataImage) -> PartitionRecord:
@@ -266,7 +244,7 @@ def new_partition(topic_id: bytes, index: int, broker_ids: Sequence[int], image:
         leader=isr[0],
         leader_epoch=0,
         partition_epoch=0,
-        directories=directories_of(broker_ids, image),
+        directories=default_directories(broker_ids, image),
     )
 
 

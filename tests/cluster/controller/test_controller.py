@@ -8,12 +8,17 @@ from barnabas.cluster.controller.commands import (
     DeleteTopics,
     FeatureUpdate,
     NewTopic,
-    RegisterBroker,
     UpdateFeatures,
 )
 from barnabas.cluster.quorum.client import Leadership
 from barnabas.errors import InvalidUpdateVersion, NotController, TopicAlreadyExists, UnknownServerError
-from barnabas.wire.messages.metadata_records import BeginTransactionRecord, EndTransactionRecord, RegisterBrokerRecord
+from barnabas.wire.messages.metadata_records import (
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
+from tests.registering import registration
 
 
 class Slow:
@@ -135,23 +140,23 @@ def test_a_command_of_a_callback_is_decided_on_what_is_committed(slow):
 
 
 @pytest.mark.parametrize("batch_bytes", [8 << 20, 1500])
-def test_a_broker_epoch_is_the_offset_of_its_record(open_metadata, batches_of, monkeypatch, batch_bytes):
-    """Whatever stands between: control records, the beginning of a transaction, changes of partitions."""
+def test_a_broker_epoch_is_the_offset_of_its_first_record(open_metadata, batches_of, monkeypatch, batch_bytes):
+    """Whatever stands before it: control records, the beginning of a transaction. Changes of partitions come first."""
     metadata = open_metadata.started()
     metadata.submit(CreateTopics([NewTopic("orders", 40, 1)]))
     metadata.update_features(FeatureUpdate("kraft.version", 1))
     monkeypatch.setattr("barnabas.cluster.quorum.record_batches.MAX_BATCH_BYTES", batch_bytes)
-    before = metadata.image.brokers[1]
-    epoch = metadata.submit(
-        RegisterBroker(1, bytes([7]) * 16, before.endpoints.values(), before.log_dirs, previous_epoch=-1)
-    )
+    metadata.controller.heartbeats.forget(1)  # otherwise it would have a session
+    epoch = metadata.submit(registration(1, 7))
     records = [
         (batch.base_offset + index, record)
         for batch, found in batches_of(metadata.log)
         for index, record in enumerate(found)
     ]
-    offset, record = [each for each in records if isinstance(each[1], RegisterBrokerRecord)][-1]
-    assert offset == epoch == record.broker_epoch == metadata.image.brokers[1].epoch
+    _, record = [each for each in records if isinstance(each[1], RegisterBrokerRecord)][-1]
+    assert epoch == record.broker_epoch == metadata.image.brokers[1].epoch
+    first = next(offset for offset, each in records if isinstance(each, PartitionChangeRecord))
+    assert epoch == first
     frames = [
         type(each) for _, each in records[-50:] if isinstance(each, BeginTransactionRecord | EndTransactionRecord)
     ]

@@ -4,16 +4,19 @@ import pytest
 
 from barnabas.cluster.controller.commands import AssignReplicasToDirs, NewTopic
 from barnabas.cluster.image.image import UNASSIGNED_DIRECTORY
-from barnabas.errors import BrokerIdNotRegistered, NotLeaderOrFollower, UnknownTopicId, UnknownTopicOrPartition
+from barnabas.errors import NotLeaderOrFollower, StaleBrokerEpoch, UnknownTopicId, UnknownTopicOrPartition
 from barnabas.wire.messages.metadata_records import PartitionChangeRecord
 
 A, B = b"a" * 16, b"b" * 16
+HERE, THERE = b"h" * 16, b"t" * 16
 
 
 @pytest.fixture
 def orders(make_cluster):
     """A cluster with a topic on broker 1, and one on two brokers."""
-    cluster = make_cluster(brokers=(1, 2))
+    cluster = make_cluster(brokers=())
+    cluster.start(1, log_dirs=[HERE, A])
+    cluster.start(2, log_dirs=[THERE, B])
     cluster.create(NewTopic("orders", assignments=[(0, [1]), (1, [1])]), NewTopic("both", assignments=[(0, [1, 2])]))
     return cluster
 
@@ -21,8 +24,9 @@ def orders(make_cluster):
 def assign(cluster, *assignments, broker_id=1, topic="orders"):
     """The classes of the errors that are answered."""
     topic_id = cluster.topic(topic).id
+    epoch = cluster.image.brokers[broker_id].epoch if broker_id in cluster.image.brokers else 7
     filled = [(topic_id if each[0] is None else each[0], *each[1:]) for each in assignments]
-    return [error and type(error) for error in cluster.submit(AssignReplicasToDirs(broker_id, filled))]
+    return [error and type(error) for error in cluster.submit(AssignReplicasToDirs(broker_id, epoch, filled))]
 
 
 def test_news_is_written_as_apache_kafka_writes_it(orders):
@@ -43,9 +47,9 @@ def test_what_is_known_is_not_written(orders):
 
 
 def test_each_broker_has_directories_of_its_own(orders):
-    first, _ = orders.partition("both").directories
+    assign(orders, (None, 0, HERE), (None, 0, HERE), topic="both")
     assign(orders, (None, 0, B), broker_id=2, topic="both")
-    assert orders.partition("both").directories == (first, B)
+    assert orders.partition("both").directories == (HERE, B)
     assign(orders, (None, 0, A), topic="both")
     assert orders.partition("both").directories == (A, B)
 
@@ -62,7 +66,7 @@ def test_a_broker_without_a_replica(orders):
 
 
 def test_a_stranger(orders):
-    with pytest.raises(BrokerIdNotRegistered):
+    with pytest.raises(StaleBrokerEpoch):
         assign(orders, (None, 0, A), broker_id=9)
 
 

@@ -1,0 +1,34 @@
+"""BrokerHeartbeat (API key 63): a broker says that it lives, and what it wants (KIP-631).
+
+Knows nothing of sessions: the controller decides.
+"""
+
+from barnabas.api_handlers.answering import Later
+from barnabas.api_handlers.context import Context
+from barnabas.api_handlers.registry import api
+from barnabas.api_handlers.submitting import submit
+from barnabas.cluster.controller.commands import BrokerHeartbeat, HeartbeatResult
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+
+
+@api(BrokerHeartbeatRequest)
+def broker_heartbeat(
+    request: BrokerHeartbeatRequest, context: Context
+) -> BrokerHeartbeatResponse | Later[BrokerHeartbeatResponse]:
+    """Returns in which state the broker is now."""
+    command = BrokerHeartbeat(
+        request.broker_id,
+        request.broker_epoch,
+        request.current_metadata_offset,
+        request.want_fence,
+        request.want_shut_down,
+        request.offline_log_dirs,
+        request.cordoned_log_dirs,
+    )
+
+    def respond(result: HeartbeatResult) -> BrokerHeartbeatResponse:
+        return BrokerHeartbeatResponse(
+            is_caught_up=result.is_caught_up, is_fenced=result.is_fenced, should_shut_down=result.should_shut_down
+        )
+
+    return submit(command, request, context, respond)
