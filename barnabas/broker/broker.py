@@ -29,7 +29,7 @@ from barnabas.cluster.image.image import MetadataDelta, MetadataImage
 from barnabas.cluster.internal_topics import log_single_node_defaults
 from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig
-from barnabas.errors import KafkaError, KafkaStorageError, UnknownTopicOrPartition
+from barnabas.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.partition_log import PartitionLog
@@ -66,7 +66,7 @@ class Broker(Node):
     ) -> None:
         """Takes what :class:`~barnabas.broker.node.Node` takes."""
         super().__init__(config, clock=clock, scheduler=scheduler, random=random, peers=peers, **options)
-        self.hosting = Hosting(self.node_id, self.log_manager)
+        self.hosting = Hosting(self, self.log_manager)
         self.partitions = self.hosting.partitions
         self.coordinators: Coordinators
         self._persister: Persister | None = None
@@ -187,6 +187,7 @@ class Broker(Node):
             self._persister.close()
         if self._hosts:
             self.coordinators.stop()
+        self.hosting.close()
         self._stop()
         # Committed, at the latest, by the flush that closing the logs begins with.
         if self._epoch != -1:
@@ -241,6 +242,7 @@ class Broker(Node):
 
     def _handle_offline(self, directory: LogDirectory) -> None:
         """Stops the node, or records the failure of the directory."""
+        self.hosting.directory_failed()
         if not self._is_registered:
             return  # the registration will have the remaining directories, or the broker is closed
         super()._handle_offline(directory)
@@ -300,12 +302,16 @@ class Broker(Node):
         """Returns a partition that this node hosts.
 
         :raises UnknownTopicOrPartition: it does not exist
+        :raises NotLeaderOrFollower: it has no replica here
         :raises KafkaStorageError: its log directory is offline
         """
         partition = self.partitions.get((topic, index))
-        if partition is None:
-            raise KafkaStorageError if self.image.partition(topic, index) is not None else UnknownTopicOrPartition
-        return partition
+        if partition is not None:
+            return partition
+        of_image = self.image.partition(topic, index)
+        if of_image is None:
+            raise UnknownTopicOrPartition
+        raise KafkaStorageError if self.node_id in of_image.replicas else NotLeaderOrFollower
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Returns the name of the topic with that id, None if there is none."""

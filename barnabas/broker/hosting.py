@@ -5,6 +5,7 @@ Knows nothing of clients: it creates logs and :class:`Partition` objects from th
 
 import logging
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage, PartitionImage, TopicImage
 from barnabas.cluster.replication.partition import Partition
@@ -13,10 +14,13 @@ from barnabas.config import BrokerConfig
 from barnabas.config.dynamic import TOPIC_RESOURCE
 from barnabas.config.profile import topic_notices
 from barnabas.config.topic import TopicConfig
-from barnabas.errors import KafkaStorageError
+from barnabas.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.log.log_manager import LogManager
 from barnabas.log.partition_log import PartitionLog
 from barnabas.records.validation import ProducePolicy
+
+if TYPE_CHECKING:
+    from barnabas.broker.replica_fetchers import FollowingNode, ReplicaFetchers
 
 logger = logging.getLogger(__name__)
 
@@ -24,11 +28,13 @@ logger = logging.getLogger(__name__)
 class Hosting:
     """The hosted partitions. The hot path reads :attr:`partitions` and :attr:`partitions_by_id`."""
 
-    def __init__(self, node_id: int, log_manager: LogManager) -> None:
+    def __init__(self, node: "FollowingNode", log_manager: LogManager) -> None:
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.partitions_by_id: dict[tuple[bytes, int], Partition] = {}
-        self._node_id = node_id
+        self._node = node
+        self._node_id = node.node_id
         self._log_manager = log_manager
+        self._fetchers: ReplicaFetchers | None = None  #: None where no other node leads
 
     # ------------------------------------------------------------ the whole image
 
@@ -90,12 +96,17 @@ class Hosting:
     def follow(self, image: MetadataImage, delta: MetadataDelta, config: BrokerConfig, *, all_changed: bool) -> None:
         """Applies a change of the metadata. ``all_changed``: the broker's defaults have changed."""
         for topic in delta.deleted_topics.values():
-            self._remove(topic)
+            for index in topic.partitions:
+                partition = self.partitions_by_id.get((topic.id, index))
+                if partition is not None:
+                    self._remove(partition, UnknownTopicOrPartition())
         for topic_id, indexes in delta.partitions.items():
             self._host(image.topics_by_id[topic_id], indexes, image, config)
         changed = {name for kind, name in delta.configs if kind == TOPIC_RESOURCE} & image.topics_by_name.keys()
         for name in image.topics_by_name if all_changed else changed:
             self._configure(image.topics_by_name[name], image, config)
+        if all_changed and self._fetchers is not None:
+            self._fetchers.resize()
         for name in sorted(changed):
             for notice in topic_notices(name, image.configs_of(TOPIC_RESOURCE, name)):
                 logger.warning("%s", notice)
@@ -105,9 +116,11 @@ class Hosting:
         policy = ProducePolicy.of(topic_config)
         for index in sorted(indexes):
             of_image = topic.partitions[index]
-            if self._node_id not in of_image.replicas:
-                continue
             partition = self.partitions.get((topic.name, index))
+            if self._node_id not in of_image.replicas:
+                if partition is not None:
+                    self._remove(partition, NotLeaderOrFollower())
+                continue
             if partition is None:
                 try:
                     log = self._log_manager.create(
@@ -124,9 +137,47 @@ class Hosting:
                 partition = Partition(topic.name, topic.id, index, self._node_id, log, policy)
                 self.partitions[topic.name, index] = self.partitions_by_id[topic.id, index] = partition
             if of_image.leader == self._node_id:
+                self._stop_fetching(partition)
                 partition.become_leader(of_image)
             else:
                 partition.become_follower(of_image)
+                self._fetch(partition, of_image)
+
+    def _fetch(self, partition: Partition, of_image: PartitionImage) -> None:
+        """Fetches a partition from its leader, if it has one.
+
+        A broker in a controlled shutdown that has left the in-sync replicas does not come back to them
+        (``ReplicaManager.applyLocalFollowersDelta``).
+        """
+        if of_image.leader < 0 or partition.log.is_offline or self._is_leaving(of_image):
+            self._stop_fetching(partition)
+            return
+        if self._fetchers is None:
+            from barnabas.broker.replica_fetchers import ReplicaFetchers
+
+            self._fetchers = ReplicaFetchers(self._node)
+        self._fetchers.follow(partition)
+
+    def _is_leaving(self, of_image: PartitionImage) -> bool:
+        if self._node_id in of_image.isr:
+            return False
+        registered = self._node.image.brokers.get(self._node_id)
+        return registered is not None and registered.in_controlled_shutdown
+
+    def _stop_fetching(self, partition: Partition) -> None:
+        if self._fetchers is not None:
+            self._fetchers.stop(partition)
+
+    def directory_failed(self) -> None:
+        """Stops fetching what a failed log directory has."""
+        for partition in self.partitions.values():
+            if partition.log.is_offline:
+                self._stop_fetching(partition)
+
+    def close(self) -> None:
+        """Stops fetching."""
+        if self._fetchers is not None:
+            self._fetchers.close()
 
     def _configure(self, topic: TopicImage, image: MetadataImage, config: BrokerConfig) -> None:
         topic_config = self.topic_config(topic.name, image, config)
@@ -136,11 +187,13 @@ class Hosting:
             if partition is not None:
                 self._log_manager.update_config(partition.log, topic_config)
                 partition.produce_policy = policy
+                if self._fetchers is not None:
+                    self._fetchers.reconfigured(partition)
 
-    def _remove(self, topic: TopicImage) -> None:
-        for index in topic.partitions:
-            partition = self.partitions.get((topic.name, index))
-            if partition is not None and partition.topic_id == topic.id:
-                del self.partitions[topic.name, index], self.partitions_by_id[topic.id, index]
-                partition.close()
-                self._log_manager.delete_async(partition.log)
+    def _remove(self, partition: Partition, error: KafkaError) -> None:
+        """Deletes a partition and its log. Who waits gets the error."""
+        key = partition.index
+        del self.partitions[partition.topic, key], self.partitions_by_id[partition.topic_id, key]
+        self._stop_fetching(partition)
+        partition.close(error)
+        self._log_manager.delete_async(partition.log)

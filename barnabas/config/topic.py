@@ -3,6 +3,7 @@
 Knows nothing of where a value came from (the topic, the broker, Kafka's default): ``BrokerConfig.topic`` decides that.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 MAX_LONG = 2**63 - 1
@@ -40,6 +41,7 @@ class TopicConfig(NamedTuple):
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = MAX_LONG
     min_cleanable_dirty_ratio: float = 0.5
+    follower_replication_throttled_replicas: Sequence[str] = ()
 
     @property
     def compacts(self) -> bool:

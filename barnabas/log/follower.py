@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from barnabas.errors import CorruptMessage, OffsetOutOfRange
 from barnabas.log.files import Data
+from barnabas.log.follower_checks import ANY_EPOCH
 from barnabas.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
@@ -53,27 +54,29 @@ class Follower:
         """What to fetch next."""
         return Position(self.log.log_end_offset, self.log.latest_epoch)
 
-    def apply(self, fetched: Fetched, now_ms: int) -> int:
+    def apply(self, fetched: Fetched, now_ms: int, leader_epoch: int = ANY_EPOCH) -> int:
         """Appends what was fetched at :attr:`position`, or truncates the log where it diverges from the source.
 
-        Returns the number of bytes appended. Also takes over the source's high watermark and log start offset, as far
-        as the log reaches.
+        Returns the number of bytes that were fetched for that. Also takes over the source's high watermark and log
+        start offset, as far as the log reaches.
 
+        :param leader_epoch: in which the log follows its leader; batches of a later one are not appended
         :raises CorruptMessage: when a batch is corrupt; nothing is appended
         :raises OffsetOutOfRange: when the batches do not follow the log's end; nothing is appended
+        :raises UnknownLeaderEpoch: when the first batch is of a later epoch; nothing is appended
         :raises KafkaStorageError: when the disk fails or has failed
         """
         if fetched.diverging_epoch is not None:
             self._truncate(fetched.diverging_epoch, now_ms)
             return 0
-        if fetched.data and not self._append(fetched, now_ms):
+        if fetched.data and not self._append(fetched, now_ms, leader_epoch):
             return 0
         log = self.log
         log.maybe_set_high_watermark(min(fetched.high_watermark, log.log_end_offset))
         log.delete_records_before(min(fetched.log_start_offset, log.high_watermark))
         return len(fetched.data)
 
-    def _append(self, fetched: Fetched, now_ms: int) -> bool:
+    def _append(self, fetched: Fetched, now_ms: int, leader_epoch: int) -> bool:
         log = self.log
         base_offset = int.from_bytes(fetched.data[:8])
         if base_offset < log.log_end_offset:
@@ -86,7 +89,7 @@ class Follower:
                 log.truncate_fully_and_start_at(fetched.log_start_offset, now_ms)
                 return False
             log.truncate_fully_and_start_at(base_offset, now_ms)  # the log start offset is in the middle of a batch
-        log.append_as_follower(fetched.data, now_ms=now_ms)
+        log.append_as_follower(fetched.data, now_ms=now_ms, leader_epoch=leader_epoch)
         return True
 
     def _truncate(self, diverging: EpochEnd, now_ms: int) -> None:
@@ -100,19 +103,34 @@ class Follower:
             end_offset = min(end_offset, diverging.end_offset)
         elif epoch < 0:
             end_offset = diverging.end_offset
-        self.log.truncate_to(min(end_offset, self.log.log_end_offset), now_ms)
+        self._truncate_to(min(end_offset, self.log.log_end_offset), now_ms)
 
-    def handle_out_of_range(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
-        """Truncates the log after the source has answered OFFSET_OUT_OF_RANGE.
+    def _truncate_to(self, offset: int, now_ms: int) -> None:
+        log = self.log
+        if offset < log.high_watermark:
+            logger.warning(
+                "Truncating %s to offset %d, below its high watermark %d", log.directory, offset, log.high_watermark
+            )
+        log.truncate_to(offset, now_ms)
+
+    def handle_out_of_range(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> bool:
+        """Truncates the log after the source has answered OFFSET_OUT_OF_RANGE, if that helps.
+
+        Returns False where the log ends within the source's. Whoever asks a leader fetches again then: the leader's log
+        has become longer (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
         :param log_start_offset: of the source
         :param log_end_offset: of the source
         :raises KafkaStorageError: when the disk fails or has failed
         """
-        if log_end_offset < self.log.log_end_offset:
-            self.log.truncate_to(log_end_offset, now_ms)
-        else:  # the log ends before the source starts, or in an epoch that the source does not know
+        end = self.log.log_end_offset
+        if log_end_offset < end:
+            self._truncate_to(log_end_offset, now_ms)
+        elif log_start_offset > end:
             self.log.truncate_fully_and_start_at(log_start_offset, now_ms)
+        else:
+            return False
+        return True
 
 
 class LogSource:

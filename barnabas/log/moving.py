@@ -281,7 +281,9 @@ class Moves:
             try:
                 fetched = move.source.fetch(follower.position, min(READ_BYTES, max_bytes - copied))
             except OffsetOutOfRange:
-                follower.handle_out_of_range(log.log_start_offset, log.log_end_offset, now_ms)
+                start = log.log_start_offset
+                if not follower.handle_out_of_range(start, log.log_end_offset, now_ms):
+                    move.future.truncate_fully_and_start_at(start, now_ms)  # its last epoch is not in the log
                 continue
             copied += follower.apply(fetched, now_ms)
             if fetched.diverging_epoch is None and (

@@ -16,7 +16,7 @@ from barnabas.errors import KafkaStorageError, OffsetOutOfRange, RecordListTooLa
 from barnabas.log import retention, swapping
 from barnabas.log.cleaning.job import CleanedGroup
 from barnabas.log.files import Data
-from barnabas.log.follower_checks import check_batches
+from barnabas.log.follower_checks import ANY_EPOCH, check_batches
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.limits import MAX_OFFSET, MAX_RELATIVE_OFFSET
 from barnabas.log.producer_loading import load_producers
@@ -252,14 +252,13 @@ class PartitionLog:
         append_time = timestamp if self.config.message_timestamp_type == "LogAppendTime" else -1
         return Appended(base_offset, last_offset, append_time, False)
 
-    def append_as_follower(self, data: Data, *, now_ms: int) -> Appended:
-        """Appends one or more whole batches with the offsets and epochs that the leader has stamped.
+    def append_as_follower(self, data: Data, *, now_ms: int, leader_epoch: int = ANY_EPOCH) -> Appended:
+        """Appends batches with the offsets and epochs that the leader has stamped.
 
-        :raises CorruptMessage: when a batch is corrupt; nothing is appended
-        :raises OffsetOutOfRange: when a batch does not follow the log's end; nothing is appended
+        :raises KafkaError: nothing is appended; as :func:`check_batches`
         """
         view = memoryview(data)
-        batches = check_batches(view, self.log_end_offset)
+        batches = check_batches(view, self.log_end_offset, leader_epoch)
         with self._storage():
             self._append_batches(view, batches, now_ms)
         return Appended(batches[0].base_offset, batches[-1].last_offset, -1, False)

@@ -51,7 +51,9 @@ def copy(follower, source, *, max_bytes=1 << 20):
         try:
             fetched = source.fetch(follower.position, max_bytes)
         except OffsetOutOfRange:
-            follower.handle_out_of_range(source.log.log_start_offset, source.log.log_end_offset, 0)
+            start = source.log.log_start_offset
+            if not follower.handle_out_of_range(start, source.log.log_end_offset, 0):
+                follower.log.truncate_fully_and_start_at(start, 0)
             continue
         answers.append(fetched)
         follower.apply(fetched, 0)

@@ -18,8 +18,8 @@ from barnabas.errors import (
     NotLeaderOrFollower,
     OffsetOutOfRange,
     UnknownLeaderEpoch,
-    UnknownTopicOrPartition,
 )
+from barnabas.log.follower import Fetched, Follower
 from barnabas.log.partition_log import Appended, PartitionLog
 from barnabas.records.batch import RecordBatch
 from barnabas.records.validation import ProducePolicy
@@ -124,11 +124,11 @@ class Partition:
         if led or is_new_epoch:
             self._changed()
 
-    def close(self) -> None:
-        """Ends all waiting: the partition is deleted."""
+    def close(self, error: KafkaError) -> None:
+        """Ends all waiting with the error: the partition, or its replica on this node, is deleted."""
         self.leads = False
         self.log.on_change = None
-        self._fail_unsafe(UnknownTopicOrPartition())
+        self._fail_unsafe(error)
         self._changed()
 
     def check_leader(self, current_leader_epoch: int = -1) -> None:
@@ -187,6 +187,22 @@ class Partition:
             self._tell(self._watchers, high_watermark, log.high_watermark, batch)
         if self._stable_watchers and log.last_stable_offset > stable:
             self._tell(self._stable_watchers, stable, log.last_stable_offset, batch)
+
+    # ------------------------------------------------------------ following
+
+    def follow(self, fetched: Fetched, now_ms: int, leader_epoch: int) -> int:
+        """Takes over what was fetched from the leader, and tells the watchers. Returns the number of its bytes.
+
+        :raises KafkaError: as :meth:`Follower.apply`
+        """
+        log = self.log
+        high_watermark, stable = log.high_watermark, log.last_stable_offset
+        size = Follower(log).apply(fetched, now_ms, leader_epoch)
+        if self._watchers and log.high_watermark > high_watermark:
+            self._tell(self._watchers, high_watermark, log.high_watermark, None)
+        if self._stable_watchers and log.last_stable_offset > stable:
+            self._tell(self._stable_watchers, stable, log.last_stable_offset, None)
+        return size
 
     # ------------------------------------------------------------ safety
 

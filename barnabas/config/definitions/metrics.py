@@ -56,6 +56,7 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How many samples the rate of replication is measured over.",
+        in_effect=True,
     ),
     ConfigDef(
         "alter.log.dirs.replication.quota.window.num",
@@ -90,6 +91,7 @@ CONFIGS = (
         at_least(1),
         LOW,
         "How long one sample of the rate of replication is.",
+        in_effect=True,
     ),
     ConfigDef(
         "alter.log.dirs.replication.quota.window.size.seconds",
@@ -135,6 +137,7 @@ CONFIGS = (
         "How many bytes a second throttled replicas may be fetched by this broker as follower.",
         CLUSTER_WIDE,
         internal=True,
+        in_effect=True,
     ),
     ConfigDef(
         "replica.alter.log.dirs.io.max.bytes.per.second",

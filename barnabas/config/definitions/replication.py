@@ -22,6 +22,7 @@ CONFIGS = (
         None,
         HIGH,
         "How long a follower waits for the response of its leader.",
+        in_effect=True,
     ),
     ConfigDef(
         "replica.socket.receive.buffer.bytes",
@@ -38,12 +39,35 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "How many bytes a follower fetches of one partition. The first batch is returned whole even if it is larger.",
+        in_effect=True,
     ),
-    ConfigDef("replica.fetch.wait.max.ms", INT, 500, None, HIGH, "How long a fetch of a follower may wait for data."),
     ConfigDef(
-        "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, "The pause of a follower after a failed fetch."
+        "replica.fetch.wait.max.ms",
+        INT,
+        500,
+        None,
+        HIGH,
+        "How long a fetch of a follower may wait for data.",
+        in_effect=True,
     ),
-    ConfigDef("replica.fetch.min.bytes", INT, 1, None, HIGH, "How many bytes a fetch of a follower waits for."),
+    ConfigDef(
+        "replica.fetch.backoff.ms",
+        INT,
+        1000,
+        at_least(0),
+        MEDIUM,
+        "The pause of a follower after a failed fetch.",
+        in_effect=True,
+    ),
+    ConfigDef(
+        "replica.fetch.min.bytes",
+        INT,
+        1,
+        None,
+        HIGH,
+        "How many bytes a fetch of a follower waits for.",
+        in_effect=True,
+    ),
     ConfigDef(
         "replica.fetch.response.max.bytes",
         INT,
@@ -51,6 +75,7 @@ CONFIGS = (
         at_least(0),
         MEDIUM,
         "The largest response to a fetch of a follower, in bytes.",
+        in_effect=True,
     ),
     ConfigDef(
         "num.replica.fetchers",
@@ -60,6 +85,7 @@ CONFIGS = (
         HIGH,
         "How many threads fetch from each other broker.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "replica.high.watermark.checkpoint.interval.ms",

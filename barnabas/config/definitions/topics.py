@@ -333,6 +333,7 @@ CONFIGS = (
         MEDIUM,
         "Replicas that are throttled on the follower's side: partition:broker, separated by commas, or * for all.",
         CLUSTER_WIDE,
+        in_effect=True,
     ),
     ConfigDef(
         "remote.storage.enable",

@@ -165,7 +165,7 @@ def follow(partition):
 
 
 def close(partition):
-    partition.close()
+    partition.close(UnknownTopicOrPartition())
 
 
 def fail(partition):
