@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, Protocol
 from barnabas.clock import Clock, Scheduler, Timer
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.settings import Settings
-from barnabas.errors import KafkaError, NetworkException, RequestTimedOut, UnsupportedVersion
-from barnabas.peers.connection import PeerConnection
-from barnabas.peers.peers import Done
+from barnabas.deadlines import Deadline, Deadlines
+from barnabas.errors import NONE, KafkaError, NetworkException, RequestTimedOut, UnsupportedVersion
+from barnabas.peers.asking import ask
+from barnabas.peers.connection import Limits, PeerConnection
+from barnabas.peers.peers import Done, error_of
 from barnabas.wire.message import Request
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -25,13 +27,16 @@ LARGEST_RESPONSE = 0x7FFFFFFF
 RECONNECT_BACKOFF_S = 0.05
 """How long no other connection is tried after one that failed (``reconnect.backoff.ms``)."""
 
-CONNECT_S = 10.0
-"""How long a connection may take until it can be used (``socket.connection.setup.timeout.ms``)."""
-
 VERSION = 3
 """Of ApiVersions: every broker since Apache Kafka 2.4 answers it."""
 SOFTWARE = "barnabas"
 
+CLIENT_IDS: Mapping[str, str] = {
+    "": "broker-{node_id}",
+    "controller": "{node_id}",  # NodeToControllerChannelManagerImpl
+    "metadata": "raft-client-{node_id}",  # KafkaRaftManager
+}
+"""The client ids of some lanes, as Apache Kafka's brokers have them; the others are ``broker-1-fetcher-0`` and so on."""
 
 Connect = Callable[[Endpoint, Callable[[], PeerConnection]], Coroutine[Any, Any, PeerConnection]]
 """Makes a connection, and authenticates over it where the listener wants that.
@@ -86,6 +91,7 @@ class NetworkPeers:
         self.node = node
         self.resolve = resolve
         self.connect = connect
+        self.deadlines = Deadlines(node.clock, node.scheduler)
         self._lanes: dict[tuple[int, str], Lane] = {}
 
     def send(
@@ -96,13 +102,14 @@ class NetworkPeers:
         found = self._lanes.get((node_id, lane))
         if found is None:
             found = self._lanes[node_id, lane] = Lane(self, node_id, lane)
-        found.send(_Waiting(request, done, self.node.clock.monotonic() + timeout_ms / 1000))
+        found.send(request, done, self.node.clock.monotonic() + timeout_ms / 1000)
 
     def close(self) -> None:
         """Closes all connections. Whoever waits for a response gets NETWORK_EXCEPTION."""
         lanes, self._lanes = self._lanes, {}
         for lane in lanes.values():
             lane.close()
+        self.deadlines.close()
 
 
 class Lane:
@@ -112,47 +119,64 @@ class Lane:
         self._peers = peers
         self._node = peers.node
         self._node_id = node_id
-        self._client_id = f"broker-{self._node.node_id}-{name}" if name else f"broker-{self._node.node_id}"
+        self._client_id = CLIENT_IDS.get(name, f"broker-{{node_id}}-{name}").format(node_id=self._node.node_id)
         self._waiting: deque[_Waiting] = deque()
+        self._watch = Deadline(self._check)  # when something that waits may be overdue
         self._connection: PeerConnection | None = None
         self._endpoint: Endpoint | None = None
         self._versions: Mapping[int, tuple[int, int]] = {}
         self._connecting: asyncio.Task[None] | None = None
         self._backoff: Timer | None = None
 
-    def send(self, waiting: _Waiting) -> None:
+    def send(self, request: Request, done: Done, deadline: float) -> None:
         """Sends the request, once there is a connection."""
         endpoint = self._peers.resolve(self._node_id)
         if endpoint is None:
-            waiting.done(None, NetworkException(f"No address of node {self._node_id} is known"))
+            done(None, NetworkException(f"No address of node {self._node_id} is known"))
             return
         connection = self._connection
         if connection is not None and endpoint != self._endpoint:
             connection.close("it has another address now")
-        if self._connection is not None:
-            self._write(self._connection, waiting)
+            connection = self._connection
+        if connection is not None:
+            self._write(connection, request, done, deadline)
             return
-        self._waiting.append(waiting)
         self._endpoint = endpoint
+        self._waiting.append(_Waiting(request, done, deadline))
+        self._check_at(deadline)
         if self._connecting is None and self._backoff is None:
             self._connect()
 
-    def _write(self, connection: PeerConnection, waiting: _Waiting) -> None:
-        request, done, deadline = waiting
-        left_s = deadline - self._node.clock.monotonic()
+    def _write(self, connection: PeerConnection, request: Request, done: Done, deadline: float) -> None:
         version = self._version_of(request)
         if version is None:
             done(None, UnsupportedVersion(f"Node {self._node_id} has no version of {type(request).__name__}"))
-        elif left_s <= 0:
-            done(None, RequestTimedOut())
         else:
-            connection.send(request, version, done, left_s)
+            connection.send(request, version, deadline, done)
 
     def _version_of(self, request: Request) -> int | None:
         """Returns the newest version that both sides know, None if there is none."""
         first, last = self._versions.get(request.api_key, (0, -1))
         version = min(last, request.versions.last)
         return version if version >= max(first, request.versions.first) else None
+
+    # ------------------------------------------------------------ time
+
+    def _check_at(self, moment: float) -> None:
+        if moment < self._watch.at:
+            self._peers.deadlines.set(self._watch, max(moment - self._node.clock.monotonic(), 0.001))
+
+    def _check(self) -> None:
+        """Tells those whose requests are overdue, sent or not."""
+        now = self._node.clock.monotonic()
+        overdue = [each for each in self._waiting if each.deadline <= now]
+        self._waiting = deque(each for each in self._waiting if each.deadline > now)
+        if self._waiting:
+            self._check_at(min(each.deadline for each in self._waiting))
+        if self._connection is not None:
+            self._connection.check()
+        for each in overdue:
+            each.done(None, RequestTimedOut())
 
     # ------------------------------------------------------------ connecting
 
@@ -166,41 +190,57 @@ class Lane:
         endpoint = self._endpoint
         assert endpoint is not None
         name = f"node {self._node_id} at {endpoint.host}:{endpoint.port}"
+        settings = self._node.config
+        limits = Limits(settings["connections.max.idle.ms"] / 1000, LARGEST_RESPONSE)
+        made: list[PeerConnection] = []
 
         def new() -> PeerConnection:
-            return PeerConnection(name, self._client_id, self._node.scheduler, self._lost, LARGEST_RESPONSE)
+            made.append(
+                PeerConnection(name, self._client_id, self._node.clock, limits, self._check_at, on_lost=self._lost)
+            )
+            return made[-1]
 
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(settings["socket.connection.setup.timeout.ms"] / 1000):
                 connection = await self._peers.connect(endpoint, new)
                 self._versions = await versions_of(connection)
         except (OSError, TimeoutError, KafkaError) as error:
-            logger.info("Cannot connect to %s: %s", name, str(error) or type(error).__name__)
+            self._failed(name, made, str(error) or type(error).__name__)
+        except Exception as error:  # a bug, which must not keep anyone waiting
+            logger.exception("Unexpected error while connecting to %s", name)
+            self._failed(name, made, type(error).__name__)
+        else:
             self._connecting = None
-            self._backoff = self._node.scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
-            self._fail()
-            return
-        self._connecting = None
-        self._connection = connection
-        while self._waiting and self._connection is not None:
-            self._write(self._connection, self._waiting.popleft())
+            self._connection = connection
+            while self._waiting and self._connection is not None:
+                self._write(self._connection, *self._waiting.popleft())
 
-    def _fail(self) -> None:
+    def _failed(self, name: str, made: list[PeerConnection], reason: str) -> None:
+        for connection in made:
+            connection.close("it is not usable", level=logging.DEBUG)
+        logger.info("Cannot connect to %s: %s", name, reason)
+        self._connecting = None
+        self._backoff = self._node.scheduler.call_later(RECONNECT_BACKOFF_S, self._connect)
+        self._refuse()
+
+    def _refuse(self) -> None:
         waiting, self._waiting = self._waiting, deque()
         for each in waiting:
             each.done(None, NetworkException(f"Node {self._node_id} cannot be reached"))
 
-    def _lost(self) -> None:
-        self._connection = None
+    def _lost(self, connection: PeerConnection) -> None:
+        if connection is self._connection:
+            self._connection = None
 
     def close(self) -> None:
+        self._watch.cancel()
         if self._backoff is not None:
             self._backoff.cancel()
         if self._connecting is not None:
             self._connecting.cancel()
         if self._connection is not None:
             self._connection.close("this node stops", level=logging.DEBUG)
-        self._fail()
+        self._refuse()
 
 
 async def versions_of(connection: PeerConnection) -> dict[int, tuple[int, int]]:
@@ -210,19 +250,6 @@ async def versions_of(connection: PeerConnection) -> dict[int, tuple[int, int]]:
     """
     request = ApiVersionsRequest(client_software_name=SOFTWARE, client_software_version="1")
     response: ApiVersionsResponse = await ask(connection, request, VERSION)
+    if response.error_code != NONE:
+        raise error_of(response.error_code) or KafkaError()
     return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
-
-
-async def ask(connection: PeerConnection, request: Request, version: int) -> Any:
-    """Returns the response to a request that is part of making the connection.
-
-    :raises KafkaError: the connection breaks, or the response comes too late
-    """
-    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def done(response: Any, error: KafkaError | None) -> None:
-        if not answered.done():
-            answered.set_result(response) if error is None else answered.set_exception(error)
-
-    connection.send(request, version, done, CONNECT_S)
-    return await answered

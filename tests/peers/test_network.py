@@ -9,7 +9,8 @@ import pytest
 from barnabas.clock import SystemClock
 from barnabas.config.endpoints import Endpoint
 from barnabas.errors import NetworkException, RequestTimedOut, UnsupportedVersion
-from barnabas.peers.network import NetworkPeers
+from barnabas.peers.asking import ask
+from barnabas.peers.network import Lane, NetworkPeers
 from barnabas.testing import Broker
 from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
@@ -22,10 +23,15 @@ OTHER = 2
 class Asking:
     """Node 1, on the test's own loop. ``endpoint`` is where node 2 is."""
 
-    def __init__(self, endpoint):
+    def __init__(self, endpoint, **configs):
         self.endpoint = endpoint
         loop = asyncio.get_running_loop()
-        config = {"request.timeout.ms": 30_000}
+        config = {
+            "request.timeout.ms": 30_000,
+            "connections.max.idle.ms": 600_000,
+            "socket.connection.setup.timeout.ms": 10_000,
+            **{name.replace("_", "."): value for name, value in configs.items()},
+        }
         node = SimpleNamespace(node_id=1, config=config, clock=SystemClock(), scheduler=loop)
         self.peers = NetworkPeers(node, lambda node_id: self.endpoint if node_id == OTHER else None)
 
@@ -253,3 +259,88 @@ def test_a_node_that_has_moved_is_found(broker):
             asking.peers.close()
 
     run(test())
+
+
+def test_a_request_that_waits_for_a_connection_times_out():
+    async def test():
+        async with Mute() as endpoint:
+            asking = Asking(endpoint)
+            with pytest.raises(RequestTimedOut):
+                await asking.ask(METADATA, timeout_ms=50)
+            asking.peers.close()
+
+    run(test())
+
+
+def test_a_node_that_does_not_say_its_versions_is_given_up():
+    async def test():
+        async with Mute() as endpoint:
+            asking = Asking(endpoint, socket_connection_setup_timeout_ms=50)
+            with pytest.raises(NetworkException):
+                await asking.ask(METADATA)
+            asking.peers.close()
+
+    run(test())
+
+
+def test_requests_wait_for_a_reauthentication():
+    async def serve(writer, correlation_id, version):
+        writer.write(metadata_frame(correlation_id, version))
+
+    async def test():
+        async with Other(serve) as endpoint:
+            asking = Asking(endpoint)
+            await asking.ask(METADATA)
+            (lane,) = asking.peers._lanes.values()
+            lane._connection.hold()
+            waiting = [asyncio.ensure_future(asking.ask(METADATA)) for _ in range(2)]
+            await ask(lane._connection, METADATA, 1)
+            assert not any(each.done() for each in waiting)
+            lane._connection.release()
+            await asyncio.gather(*waiting)
+            lane._connection.hold()
+            with pytest.raises(RequestTimedOut):
+                await asking.ask(METADATA, timeout_ms=20)
+            asking.peers.close()
+
+    run(test())
+
+
+def test_an_idle_connection_is_closed_and_made_anew():
+    async def serve(writer, correlation_id, version):
+        writer.write(metadata_frame(correlation_id, version))
+
+    async def test():
+        other = Other(serve)
+        async with other as endpoint:
+            asking = Asking(endpoint, connections_max_idle_ms=30)
+            await asking.ask(METADATA)
+            (lane,) = asking.peers._lanes.values()
+            async with asyncio.timeout(30):
+                while lane._connection is not None:
+                    await asyncio.sleep(0.01)
+            await asking.ask(METADATA)
+            assert other.connections == 2
+            asking.peers.close()
+
+    run(test())
+
+
+def test_client_ids():
+    async def test():
+        peers = Asking(None).peers
+        named = [Lane(peers, OTHER, name)._client_id for name in ("", "fetcher-0", "controller")]
+        assert named == ["broker-1", "broker-1-fetcher-0", "1"]
+
+    run(test())
+
+
+class Mute:
+    """A node that lets others connect, and says nothing."""
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        return at(self._server.sockets[0].getsockname()[1])
+
+    async def __aexit__(self, *_):
+        self._server.close()

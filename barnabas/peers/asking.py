@@ -1,0 +1,29 @@
+"""Requests that are part of making a connection: their responses are awaited.
+
+Knows nothing of what is asked.
+"""
+
+import asyncio
+from typing import Any
+
+from barnabas.errors import KafkaError
+from barnabas.peers.connection import PeerConnection
+from barnabas.wire.message import Request
+
+FOREVER = float("inf")
+"""Whoever makes a connection has a time-out around all of it."""
+
+
+async def ask(connection: PeerConnection, request: Request, version: int) -> Any:
+    """Returns the response.
+
+    :raises KafkaError: the connection breaks
+    """
+    answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def done(response: Any, error: KafkaError | None) -> None:
+        if not answered.done():
+            answered.set_result(response) if error is None else answered.set_exception(error)
+
+    connection.send_now(request, version, FOREVER, done)
+    return await answered
