@@ -36,7 +36,7 @@ CLIENT_IDS: Mapping[str, str] = {
     "controller": "{node_id}",  # NodeToControllerChannelManagerImpl
     "metadata": "raft-client-{node_id}",  # KafkaRaftManager
 }
-"""The client ids of some lanes, as Apache Kafka's brokers have them; the others are ``broker-1-fetcher-0`` and so on."""
+"""The client ids of some lanes, as Apache Kafka has them; the others are ``broker-1-fetcher-0`` and so on."""
 
 Connect = Callable[[Endpoint, Callable[[], PeerConnection]], Coroutine[Any, Any, PeerConnection]]
 """Makes a connection, and authenticates over it where the listener wants that.
