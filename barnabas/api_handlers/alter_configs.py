@@ -22,20 +22,20 @@ Result = AlterConfigsResponse.AlterConfigsResourceResponse
 @api(AlterConfigsRequest)
 def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse | Later[AlterConfigsResponse]:
     """Replaces the configs of each resource, or only checks the new ones."""
-    refused: dict[int, KafkaError] = {}
+    refused: dict[int, KafkaError | None] = {}
     for index, resource in enumerate(request.resources):
         try:
             check(resource, context.broker.node_id)
         except KafkaError as error:
             refused[index] = error
-    alterations = [
-        (
-            ConfigResource(resource.resource_type, resource.resource_name),
-            [(config.name, config.value) for config in resource.configs],
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding_configs import forward_rest
+
+        answer: AlterConfigsResponse | Later[AlterConfigsResponse] = forward_rest(
+            request, refused, alteration, AlterConfigs, result, context
         )
-        for index, resource in enumerate(request.resources)
-        if index not in refused
-    ]
+        return answer
+    alterations = [alteration(resource) for index, resource in enumerate(request.resources) if index not in refused]
 
     def respond(results: Sequence[AlteredConfigs]) -> AlterConfigsResponse:
         decided = iter(results)
@@ -47,6 +47,14 @@ def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfig
         )
 
     return submit(AlterConfigs(alterations, request.validate_only), request, context, respond)
+
+
+def alteration(resource: Resource) -> tuple[ConfigResource, list[tuple[str, str | None]]]:
+    """Returns the configs of a resource as the controller takes them."""
+    return (
+        ConfigResource(resource.resource_type, resource.resource_name),
+        [(config.name, config.value) for config in resource.configs],
+    )
 
 
 def check(resource: Resource, node_id: int) -> None:

@@ -35,3 +35,8 @@ class Context:
         self.correlation_id = correlation_id
         self.time_ms = time_ms  #: when the broker began to serve the request, in milliseconds since 1970
         self.meter: Meter | None = None  #: what the request costs its client; None while no quota is set
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the active controller has to answer what it decides: the request has come to another broker."""
+        return not self.session.promise.is_controllers and not self.broker.quorum.is_leader

@@ -24,6 +24,11 @@ def create_delegation_token(request: CreateDelegationTokenRequest, context: Cont
     """Creates one token. A refusal names its owner and its requester."""
     if not is_allowed(context):
         return refused(request, context, DelegationTokenRequestNotAllowed())
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding import forward
+
+        answer: Answer = forward(request, context)
+        return answer
     renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
     if any(each.type != USER for each in renewers):
         return refused(request, context, InvalidPrincipalType())

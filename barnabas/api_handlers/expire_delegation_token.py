@@ -22,6 +22,11 @@ def expire_delegation_token(request: ExpireDelegationTokenRequest, context: Cont
         return ExpireDelegationTokenResponse(
             error_code=DelegationTokenRequestNotAllowed.code, expiry_timestamp_ms=NO_TIME
         )
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding import forward
+
+        answer: Answer = forward(request, context)
+        return answer
     command = ExpireDelegationToken(request.hmac, str(context.session.principal), request.expiry_time_period_ms)
     return submit(command, request, context, respond)
 

@@ -47,25 +47,33 @@ def incremental_alter_configs(
                 done[index] = None
         except KafkaError as error:
             done[index] = error
-    alterations = [
-        (
-            ConfigResource(resource.resource_type, resource.resource_name),
-            [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs],
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding_configs import forward_rest
+
+        answer: IncrementalAlterConfigsResponse | Later[IncrementalAlterConfigsResponse] = forward_rest(
+            request, done, alteration, IncrementalAlterConfigs, result, context
         )
-        for index, resource in enumerate(request.resources)
-        if index not in done
-    ]
+        return answer
+    alterations = [alteration(resource) for index, resource in enumerate(request.resources) if index not in done]
 
     def respond(results: Sequence[AlteredConfigs]) -> IncrementalAlterConfigsResponse:
         decided = iter(results)
         return IncrementalAlterConfigsResponse(
             responses=[
-                _result(resource, done[index] if index in done else next(decided).error)
+                result(resource, done[index] if index in done else next(decided).error)
                 for index, resource in enumerate(request.resources)
             ]
         )
 
     return submit(IncrementalAlterConfigs(alterations, request.validate_only), request, context, respond)
+
+
+def alteration(resource: Resource) -> tuple[ConfigResource, list[ConfigChange]]:
+    """Returns the changes of a resource as the controller takes them."""
+    return (
+        ConfigResource(resource.resource_type, resource.resource_name),
+        [ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs],
+    )
 
 
 def check(resource: Resource, counts: Mapping[tuple[int, str], int], node_id: int) -> None:
@@ -118,7 +126,8 @@ def _operations(resource: Resource) -> list[int]:
     return [config.config_operation for config in resource.configs]
 
 
-def _result(resource: Resource, error: KafkaError | None) -> Result:
+def result(resource: Resource, error: KafkaError | None) -> Result:
+    """Returns the part of the response about one resource."""
     # Apache Kafka has no error message for an unknown operation.
     is_silent = error is None or isinstance(error, UnknownServerError)
     return Result(

@@ -22,6 +22,11 @@ def renew_delegation_token(request: RenewDelegationTokenRequest, context: Contex
         return RenewDelegationTokenResponse(
             error_code=DelegationTokenRequestNotAllowed.code, expiry_timestamp_ms=NO_TIME
         )
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding import forward
+
+        answer: Answer = forward(request, context)
+        return answer
     command = RenewDelegationToken(request.hmac, str(context.session.principal), request.renew_period_ms)
     return submit(command, request, context, respond)
 

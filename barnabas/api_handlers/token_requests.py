@@ -14,6 +14,8 @@ NO_TIME: Final = -1
 
 
 def is_allowed(context: Context) -> bool:
-    """Returns whether the session may ask for tokens."""
+    """Returns whether the session may ask for tokens. Of a forwarded request the other broker has seen the protocol."""
     session = context.session
+    if session.is_forwarded:
+        return not session.by_token
     return may_request(session.security_protocol, session.principal == ANONYMOUS, session.by_token)

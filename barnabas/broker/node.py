@@ -235,7 +235,7 @@ class Node:
             self.clock,
             self._files,
             settings=lambda: self.config,
-            rules=ConfigRules(lambda: self.config, self._check_services),
+            rules=self.config_rules,
             random=self.random,
             limits=limits,
             features=self._features,
@@ -312,6 +312,11 @@ class Node:
         """Returns where other brokers reach a broker; None if it is not registered, or has no such listener."""
         broker = self.image.brokers.get(node_id)
         return None if broker is None else broker.endpoints.get(self.config.inter_broker_listener_name)
+
+    @property
+    def config_rules(self) -> ConfigRules:
+        """The checks of configs that are to be set on this node."""
+        return ConfigRules(lambda: self.config, self._check_services)
 
     @property
     def controller(self) -> Controller:

@@ -286,6 +286,8 @@ class ConfigRules:
         if kind == TOPIC_RESOURCE:
             validate_topic_configs(configs, config)
         elif kind == BROKER_RESOURCE:
+            if not config.is_broker or (name and int(name) != config.node_id):
+                return  # another broker has checked them, and forwarded the request
             validate_broker_configs(config, configs, per_broker=bool(name))
             if name:
                 try:

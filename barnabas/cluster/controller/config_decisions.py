@@ -4,6 +4,7 @@ Knows nothing of what any config means: which values may be set, the rules that 
 Apache Kafka's ``ConfigAdminManager`` and ``ConfigurationControlManager``.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -113,11 +114,25 @@ def check_resource(resource: ConfigResource) -> None:
         if not resource.name:
             raise InvalidRequest("Default topic resources are not allowed.")
         check_topic_name(resource.name)
+    elif resource.type == BROKER_RESOURCE:
+        if resource.name:
+            check_broker_name(resource.name)
     elif resource.type == GROUP_RESOURCE:
         if not resource.name:
             raise InvalidRequest("Default group resources are not allowed.")
     elif resource.type == CLIENT_METRICS_RESOURCE and not resource.name:
         raise InvalidRequest("Subscription name can't be empty")
+
+
+def check_broker_name(name: str) -> None:
+    """Checks that the name is a node id (``ControllerConfigurationValidator.validateBrokerName``).
+
+    :raises InvalidRequest: it is not
+    """
+    if not re.fullmatch(r"[+-]?\d{1,10}", name):
+        raise InvalidRequest("Unable to parse broker name as a base 10 number.")
+    if int(name) < 0:
+        raise InvalidRequest("Invalid negative broker ID.")
 
 
 def check_keys(names: Sequence[str]) -> None:
