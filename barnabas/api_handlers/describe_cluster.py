@@ -7,10 +7,11 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.outcome import CLUSTER_OPERATIONS, code_of, message_of
 from barnabas.api_handlers.registry import api
 from barnabas.broker.nodes import Node
-from barnabas.errors import KafkaError, MismatchedEndpointType, UnsupportedEndpointType
+from barnabas.errors import InvalidRequest, KafkaError, MismatchedEndpointType, UnsupportedEndpointType
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 BROKERS, CONTROLLERS = 1, 2
+TYPES = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
 
 
 @api(DescribeClusterRequest)
@@ -18,9 +19,8 @@ def describe_cluster(request: DescribeClusterRequest, context: Context) -> Descr
     """Describes the cluster. Fenced brokers are included if the request says so."""
     broker = context.broker
     response = DescribeClusterResponse(cluster_id="", brokers=[])
-    try:
-        check_endpoint_type(request.endpoint_type)
-    except KafkaError as error:
+    error = checked_endpoint_type(request.endpoint_type, BROKERS, context.api_version)
+    if error is not None:
         response.error_code, response.error_message = code_of(error), message_of(error)
         return response
     response.cluster_id, response.controller_id = broker.cluster_id, broker.node_id
@@ -38,10 +38,19 @@ def described(node: Node) -> DescribeClusterResponse.DescribeClusterBroker:
     )
 
 
-def check_endpoint_type(endpoint_type: int) -> None:
-    if endpoint_type == CONTROLLERS:
-        raise MismatchedEndpointType(
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+def checked_endpoint_type(wanted: int, here: int, version: int) -> KafkaError | None:
+    """Returns the error of a request to an endpoint of another type, or of an unknown one.
+
+    :param wanted: the type in the request
+    :param here: the type of the listener
+    """
+    if wanted not in TYPES:
+        unsupported = f"Unsupported endpoint type {wanted}"
+        return UnsupportedEndpointType(unsupported) if version else InvalidRequest(unsupported)
+    if wanted != here:
+        mismatched = (
+            f"The request was sent to an endpoint of type {TYPES[here]}, but we wanted an endpoint of type "
+            f"{TYPES[wanted]}"
         )
-    if endpoint_type != BROKERS:
-        raise UnsupportedEndpointType(f"Unsupported endpoint type {endpoint_type}")
+        return MismatchedEndpointType(mismatched) if version else InvalidRequest(mismatched)
+    return None

@@ -39,7 +39,7 @@ def sender_of(context: Context) -> Sender:
     return Sender(session.principal, session.client_host, session.by_token, context.client_id, context.correlation_id)
 
 
-def forward(request: Request, context: Context) -> Response | Later[Any]:
+def forward(request: Request, context: Context) -> Any:
     """Returns the answer of the active controller, which comes later.
 
     Without one it is REQUEST_TIMED_OUT. If the controller does not know the version, the client's connection is closed:

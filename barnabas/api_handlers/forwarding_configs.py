@@ -12,6 +12,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.forwarding import forward
 from barnabas.cluster.controller.decision import Surroundings
 from barnabas.cluster.controller.decisions import decide
+from barnabas.cluster.controller.heartbeats import Heartbeats
 from barnabas.config.dynamic import BROKER_RESOURCE
 from barnabas.errors import KafkaError, UnknownServerError
 
@@ -60,6 +61,8 @@ def forward_rest(
 def refusal(command: Any, context: Context) -> KafkaError | None:
     """Returns why this broker cannot go on with new configs of its own or of all brokers; None if it can."""
     node = context.broker
-    (altered,) = decide(command, node.image, Surroundings(node.config, node.config_rules, node.random)).result
+    heartbeats = Heartbeats(node.clock, lambda: 0)  # which configs do not depend on
+    around = Surroundings(node.config, node.config_rules, node.random, heartbeats)
+    (altered,) = decide(command, node.image, around).result
     error: KafkaError | None = altered.error
     return error

@@ -43,7 +43,7 @@ def incremental_alter_configs(
         try:
             check(resource, counts, context.broker.node_id)
             if resource.resource_type == LOGGER_RESOURCE:
-                _alter_loggers(resource, context.broker.node_id, validate_only=request.validate_only)
+                alter_loggers(resource, context.broker.node_id, validate_only=request.validate_only)
                 done[index] = None
         except KafkaError as error:
             done[index] = error
@@ -98,7 +98,7 @@ def check(resource: Resource, counts: Mapping[tuple[int, str], int], node_id: in
         raise InvalidRequest(f"Unknown operations type {unknown[0]}")
 
 
-def _alter_loggers(resource: Resource, node_id: int, *, validate_only: bool) -> None:
+def alter_loggers(resource: Resource, node_id: int, *, validate_only: bool) -> None:
     """Makes all of the changes, or none of them."""
     check_node_id(
         resource.resource_name, node_id, unexpected="Unexpected node id. Expected {node_id}, but received {name}"

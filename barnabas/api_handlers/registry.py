@@ -186,7 +186,12 @@ BROKER_APIS: Final[Mapping[int, Api]] = {
 }
 """The APIs on a broker's listeners."""
 
-_CONTROLLERS_OWN: Final = (Api(1, "controller_fetch", "4-18", Scope.CONTROLLER),)
+_CONTROLLERS_OWN: Final = (
+    Api(1, "controller_fetch", "4-18", Scope.CONTROLLER),
+    Api(33, "controller_alter_configs", "0-2", Scope.PREPARED),
+    Api(44, "controller_incremental_alter_configs", "0-1", Scope.PREPARED),
+    Api(60, "controller_describe_cluster", "0-2", Scope.BOTH),
+)
 """APIs that a controller answers by another handler than a broker. Fetch is the quorum's there."""
 
 CONTROLLER_APIS: Final[Mapping[int, Api]] = {

@@ -312,8 +312,3 @@ class Broker(Node):
         if of_image is None:
             raise UnknownTopicOrPartition
         raise KafkaStorageError if self.node_id in of_image.replicas else NotLeaderOrFollower
-
-    def topic_name(self, topic_id: bytes) -> str | None:
-        """Returns the name of the topic with that id, None if there is none."""
-        topic = self.image.topics_by_id.get(topic_id)
-        return None if topic is None else topic.name

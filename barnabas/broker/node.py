@@ -313,6 +313,11 @@ class Node:
         broker = self.image.brokers.get(node_id)
         return None if broker is None else broker.endpoints.get(self.config.inter_broker_listener_name)
 
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Returns the name of the topic with that id, None if there is none."""
+        topic = self.image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
     @property
     def config_rules(self) -> ConfigRules:
         """The checks of configs that are to be set on this node."""

@@ -16,7 +16,7 @@ from barnabas.config.validators import ConfigError, InvalidValue
 from barnabas.errors import InvalidConfig, InvalidRequest
 
 #: Kinds of resources that have configs (``ConfigResource.Type``).
-TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
+TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = RESOURCES = 2, 4, 8, 16, 32
 
 #: Configs with a listener's prefix that may be set for the whole cluster.
 _CLUSTER_WIDE_OF_LISTENERS = ("num.network.threads", "max.connections", "max.connection.creation.rate")

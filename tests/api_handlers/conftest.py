@@ -1,6 +1,7 @@
 """What tests of handlers share: a broker of real parts that does no I/O."""
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,6 +38,7 @@ class ConfigCluster:
     """A broker that is only configs: the real controller and the real image, and no log, no clock, no socket."""
 
     node_id = 1
+    quorum = SimpleNamespace(is_leader=True)
 
     def __init__(self, **properties: str) -> None:
         self.static = BrokerConfig.from_properties(properties)

@@ -1,5 +1,6 @@
 """What becomes of a request that a broker forwards: the envelope, the active controller's answer, and the client's."""
 
+import logging
 from types import SimpleNamespace
 
 import pytest
@@ -17,22 +18,33 @@ from barnabas.cluster.quorum.client import NO_NODE, Leadership
 from barnabas.errors import (
     CloseConnection,
     ClusterAuthorizationFailed,
+    DelegationTokenAuthDisabled,
+    DelegationTokenRequestNotAllowed,
     InvalidRequest,
+    MismatchedEndpointType,
     NotController,
     PrincipalDeserializationFailure,
     RequestTimedOut,
     TopicAuthorizationFailed,
     UnknownServerError,
+    UnknownTopicOrPartition,
+    UnsupportedEndpointType,
     UnsupportedVersion,
 )
 from barnabas.peers.in_process import InProcessPeers, Node
 from barnabas.security.acls import Acl, Operation, PatternType, Permission, ResourceType
 from barnabas.security.principals import Principal
 from barnabas.server.dispatch import Dispatcher
+from barnabas.wire.messages.alter_configs import AlterConfigsRequest
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
+from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from tests.raw import framed
 from tests.submitting import submitted
 
@@ -345,3 +357,160 @@ def test_a_principal_is_as_apache_kafka_writes_it():
     data = principal_bytes(Principal("User", "übel"), by_token=True)
     assert data == b"\0\0" + b"\x05User" + b"\x06\xc3\xbcbel" + b"\x01" + b"\0"
     assert principal_of(data) == (Principal("User", "übel"), True)
+
+
+# ---------------------------------------------------------------- what a broker answers itself
+
+BROKER, LOGGER, TOPIC = 4, 8, 2
+
+
+def altering(*resources, validate_only=False):
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            kind(
+                resource_type=type_,
+                resource_name=name,
+                configs=[kind.AlterableConfig(name=key, config_operation=0, value=value) for key, value in configs],
+            )
+            for type_, name, configs in resources
+        ],
+        validate_only=validate_only,
+    )
+
+
+@pytest.fixture
+def second(forwarder, quiet_node):
+    """A whole broker that forwards to ``node``; its image is its own."""
+    made = quiet_node(**{"node.id": "2"}).broker
+    made.controller_channel = forwarder.controller_channel
+    return made
+
+
+class Elsewhere:
+    """The quorum of a broker that does not lead it."""
+
+    is_leader = False
+
+
+def asked(broker, request, version, *, principal=ALICE, by_token=False, protocol="SASL_SSL"):
+    """The answer, and by its bytes."""
+    session = Session(listener="PLAINTEXT", client_host="10.0.0.7", principal=principal, security_protocol=protocol)
+    session.by_token = by_token
+    context = Context(broker, session, api_version=version, time_ms=broker.clock.time_ms())
+    answer = handle(BROKER_APIS[request.api_key], request, context)
+    answer = answer.response if isinstance(answer, Later) else answer
+    return type(answer).decode(answer.encode(version=version), version=version)
+
+
+@pytest.fixture
+def elsewhere(second, monkeypatch):
+    monkeypatch.setattr(second.metadata, "quorum", Elsewhere())
+    return second
+
+
+def test_the_levels_of_loggers_belong_to_the_broker_and_the_rest_to_the_controller(elsewhere, node):
+    node.create_topic("t")
+    logging.getLogger("barnabas.nothing")
+    request = altering(
+        (LOGGER, "2", [("barnabas.nothing", "DEBUG")]),
+        (TOPIC, "t", [("retention.ms", "5")]),
+        (TOPIC, "nope", [("retention.ms", "5")]),
+        (BROKER, "2", [("log.retention.ms", "7")]),
+        (BROKER, "1", [("log.retention.ms", "7")]),
+        (BROKER, "2x", [("log.retention.ms", "7")]),
+        (77, "2", []),
+    )
+    response = asked(elsewhere, request, 1)
+    told = [(each.resource_type, each.resource_name, each.error_code) for each in response.responses]
+    assert told == [
+        (LOGGER, "2", 0),
+        (TOPIC, "t", 0),
+        (TOPIC, "nope", UnknownTopicOrPartition.code),
+        (BROKER, "2", 0),
+        (BROKER, "1", InvalidRequest.code),
+        (BROKER, "2x", InvalidRequest.code),
+        (77, "2", UnsupportedVersion.code),
+    ]
+    configs_of = node.broker.image.configs_of
+    assert dict(configs_of(TOPIC, "t")) == {"retention.ms": "5"}
+    assert dict(configs_of(BROKER, "2")) == {"log.retention.ms": "7"}
+    assert logging.getLogger("barnabas.nothing").level == logging.DEBUG
+    assert asked(elsewhere, altering((LOGGER, "2", [("barnabas.nothing", "INFO")])), 1).responses[0].error_code == 0
+
+
+def test_a_broker_refuses_what_it_cannot_go_on_with_itself(elsewhere, node):
+    response = asked(elsewhere, altering((BROKER, "2", [("log.retention.ms", "soon")])), 1)
+    assert [each.error_code for each in response.responses] == [InvalidRequest.code]
+    node.create_topic("t")
+    kind = AlterConfigsRequest.AlterConfigsResource
+    request = AlterConfigsRequest(
+        resources=[
+            kind(resource_type=type_, resource_name=name, configs=[kind.AlterableConfig(name=key, value=value)])
+            for type_, name, key, value in (
+                (BROKER, "2", "log.retention.ms", "soon"),
+                (TOPIC, "t", "retention.ms", "90000"),
+            )
+        ],
+        validate_only=False,
+    )
+    assert [each.error_code for each in asked(elsewhere, request, 2).responses] == [InvalidRequest.code, 0]
+    assert dict(node.broker.image.configs_of(TOPIC, "t")) == {"retention.ms": "90000"}
+
+
+@pytest.mark.parametrize(
+    ("by_token", "protocol", "code"),
+    [
+        (False, "SASL_SSL", DelegationTokenAuthDisabled.code),
+        (True, "SASL_SSL", DelegationTokenRequestNotAllowed.code),
+        (False, "PLAINTEXT", DelegationTokenRequestNotAllowed.code),
+    ],
+)
+def test_a_broker_says_who_may_ask_for_tokens(elsewhere, by_token, protocol, code):
+    """The controller, reached without TLS and SASL, goes by what the broker has let through."""
+    request = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
+    assert asked(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
+    request = RenewDelegationTokenRequest(hmac=b"h", renew_period_ms=1)
+    assert asked(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
+    request = ExpireDelegationTokenRequest(hmac=b"h", expiry_time_period_ms=1)
+    assert asked(elsewhere, request, 2, by_token=by_token, protocol=protocol).error_code == code
+
+
+# ---------------------------------------------------------------- a controller's own listener
+
+
+def at_controller(broker, request, version):
+    session = Session(listener="CONTROLLER", client_host="127.0.0.1", promise=CONTROLLERS_PROMISE)
+    context = Context(broker, session, api_version=version, time_ms=broker.clock.time_ms())
+    answer = handle(CONTROLLER_APIS[request.api_key], request, context)
+    return answer.response if isinstance(answer, Later) else answer
+
+
+def test_a_controller_describes_controllers(quiet_node):
+    listeners = "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093"
+    names = {"controller.listener.names": "CONTROLLER", "controller.quorum.voters": "1@127.0.0.1:9093"}
+    broker = quiet_node(listeners=listeners, **names).broker
+    response = at_controller(
+        broker, DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=2), 1
+    )
+    assert [(each.broker_id, each.host, each.port) for each in response.brokers] == [(1, "127.0.0.1", 9093)]
+    assert (response.controller_id, response.endpoint_type, response.cluster_id) == (1, 2, broker.cluster_id)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version", "code"),
+    [(1, 1, MismatchedEndpointType.code), (7, 1, UnsupportedEndpointType.code), (1, 0, InvalidRequest.code)],
+)
+def test_a_controller_s_listener_describes_nothing_else(node, wanted, version, code):
+    response = at_controller(
+        node.broker, DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=wanted), version
+    )
+    assert (response.error_code, response.brokers) == (code, [])
+
+
+def test_a_controller_names_what_is_asked_twice(node):
+    node.create_topic("t")
+    twice = (TOPIC, "t", [("retention.ms", "5")])
+    response = at_controller(node.broker, altering(twice, twice, (BROKER, "7", [("log.retention.ms", "7")])), 1)
+    told = [(each.error_code, each.error_message) for each in response.responses]
+    assert told == [(InvalidRequest.code, "Duplicate resource.")] * 2 + [(0, None)]

@@ -98,13 +98,13 @@ def everybody(guarded: Guarded) -> Answer:
     return guarded.serve(guarded.request)
 
 
-def on_cluster(*operations: Operation, has_message: bool = True) -> Guard:
-    """Needs one of the operations on the cluster."""
+def on_cluster(*operations: Operation, has_message: bool = True, inner: Guard = everybody) -> Guard:
+    """Needs one of the operations on the cluster, and then what ``inner`` needs."""
 
     def guard(guarded: Guarded) -> Answer:
         last = operations[-1]
         if any(guarded.access.on_cluster(each, logs_refusal=each is last) for each in operations):
-            return guarded.serve(guarded.request)
+            return inner(guarded)
         return guarded.refused(ClusterAuthorizationFailed, has_message=has_message)
 
     return guard

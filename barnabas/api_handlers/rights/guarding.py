@@ -12,7 +12,7 @@ from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import error_response
 from barnabas.api_handlers.registry import Api, ForwardedApi
 from barnabas.api_handlers.rights.guard import Guarded
-from barnabas.api_handlers.rights.table import RIGHTS
+from barnabas.api_handlers.rights.table import ON_CONTROLLERS, RIGHTS
 from barnabas.errors import KafkaError
 from barnabas.wire.message import Request
 
@@ -25,7 +25,10 @@ def guarded(api: Api, request: Request, context: Context) -> Answer:
     if isinstance(api, ForwardedApi) and not context.broker.quorum.is_leader:
         return serve(api, context, request)
     access = Access(context, api.request.__name__.removesuffix("Request"))
-    return RIGHTS[api.key].guard(Guarded(request, context, access, partial(serve, api, context)))
+    guard = RIGHTS[api.key].guard
+    if context.session.promise.is_controllers:
+        guard = ON_CONTROLLERS.get(api.key, guard)
+    return guard(Guarded(request, context, access, partial(serve, api, context)))
 
 
 def serve(api: Api, context: Context, request: Any) -> Answer:

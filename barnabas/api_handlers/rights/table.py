@@ -72,6 +72,14 @@ OF_TOPICS: Final = EachOf(READ, TOPIC, "topics", "name", "topics", order=Order.F
 
 OFFSETS: Final = (Need(READ, GROUP, AT_THE_TOP), Need(READ, TOPIC, EACH))
 
+ON_CONTROLLERS: Final[dict[int, Guard]] = {
+    1: on_cluster(CLUSTER_ACTION),
+    33: topics.alter_at_controller,
+    44: topics.alter_at_controller,
+    60: on_cluster(ALTER, inner=metadata.describe_cluster),
+}
+"""The guards of a controller's listeners, by API key, where they differ from those of a broker's."""
+
 RIGHTS: Final[dict[int, Rights]] = {
     0: Rights(
         (Need(WRITE, TOPIC, EACH), Need(WRITE, TRANSACTIONAL_ID, "each partition is refused")),
@@ -233,7 +241,11 @@ RIGHTS: Final[dict[int, Rights]] = {
     57: _cluster(ALTER),
     58: _cluster(CLUSTER_ACTION),
     59: _cluster(CLUSTER_ACTION),
-    60: Rights((Need(DESCRIBE, CLUSTER, "no operation on the cluster is shown"),), metadata.describe_cluster),
+    60: Rights(
+        (Need(DESCRIBE, CLUSTER, "no operation on the cluster is shown"),),
+        metadata.describe_cluster,
+        "On a controller's listener it needs ALTER on the cluster, too.",
+    ),
     61: Rights(
         (Need(READ, TOPIC, EACH),), EachOf(READ, TOPIC, "topics", "name", "topics", Order.REQUEST, has_message=True)
     ),

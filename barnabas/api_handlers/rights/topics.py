@@ -12,7 +12,7 @@ from barnabas.api_handlers.answering import Answer, then
 from barnabas.api_handlers.describe_configs import _DESCRIBE as DESCRIBABLE
 from barnabas.api_handlers.rights.guard import ERROR_OF, EachOf, Guarded, Order, split
 from barnabas.cluster.topic_names import CLUSTER_METADATA
-from barnabas.config.dynamic import GROUP_RESOURCE, TOPIC_RESOURCE
+from barnabas.config.dynamic import GROUP_RESOURCE, LOGGER_RESOURCE, RESOURCES, TOPIC_RESOURCE
 from barnabas.errors import KafkaError, TopicAuthorizationFailed
 from barnabas.security.acls import CLUSTER_NAME, Operation, ResourceType
 from barnabas.wire.message import Response
@@ -188,6 +188,19 @@ def alter(guarded: Guarded) -> Answer:
     each = EachOf(Operation.ALTER_CONFIGS, TOPIC, "resources", "resource_name", "responses", refuse=_refused_changes)
     verdicts = [is_wrong(one) or _may(Operation.ALTER_CONFIGS, one, guarded.access) for one in request.resources]
     return then(split(guarded, each, verdicts), lambda response: _in_order(request, response))
+
+
+def alter_at_controller(guarded: Guarded) -> Answer:
+    """Needs ALTER_CONFIGS on each topic or group, or on the cluster; CLUSTER_ACTION for the controller's loggers."""
+    request, access = guarded.request, guarded.access
+
+    def may(resource: Any) -> bool:
+        if resource.resource_type == LOGGER_RESOURCE:
+            return access.on_cluster(Operation.CLUSTER_ACTION)
+        return resource.resource_type not in RESOURCES or _may(Operation.ALTER_CONFIGS, resource, access)
+
+    each = EachOf(Operation.ALTER_CONFIGS, TOPIC, "resources", "resource_name", "responses", refuse=_refused_changes)
+    return then(split(guarded, each, map(may, request.resources)), lambda response: _in_order(request, response))
 
 
 def _in_order(request: Any, response: Any) -> Any:
