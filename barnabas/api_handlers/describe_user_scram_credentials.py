@@ -51,7 +51,10 @@ def described(user: str, times: int, found: dict[str, list[Any]]) -> Result:
 def refused(
     request: DescribeUserScramCredentialsRequest, error: KafkaError, version: int
 ) -> DescribeUserScramCredentialsResponse:
-    """Refuses the request. Each result is one without a name (``DescribeUserScramCredentialsRequest``)."""
+    """Refuses the request. Each result is one without a name (``DescribeUserScramCredentialsRequest``).
+
+    Apache Kafka fails here where no user is named, and never answers, or closes the connection during a SASL exchange.
+    """
     result = Result(user="", error_code=error.code, error_message=str(error), credential_infos=[])
     return DescribeUserScramCredentialsResponse(
         error_code=error.code, error_message=str(error), results=[result] * len(request.users or ())

@@ -222,6 +222,10 @@ def share_partitions(*names: str) -> list[dict[str, Any]]:
 
 ASKED: dict[str, list[Asked]] = {
     **{api: [Asked(BODIES[api], ((CLUSTER, operation, ""),))] for api, operation in ON_CLUSTER.items()},
+    "DescribeUserScramCredentials": [
+        Asked(BODIES["DescribeUserScramCredentials"], ((CLUSTER, DESCRIBE, ""),)),
+        Asked({"Users": None}, ((CLUSTER, DESCRIBE, ""),), name="of all users", within=2.0),
+    ],
     "Produce": [
         Asked(produced(*T), ((TOPIC, WRITE, "~t"),)),
         Asked(produced("~u", Acks=0), (DESCRIBE_T,), name="acks=0", within=1.0),

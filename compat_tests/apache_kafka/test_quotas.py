@@ -21,7 +21,7 @@ from .play import Play, Step
 from .share_state_steps import found as found_coordinator
 from .share_state_steps import initialize
 from .share_steps import ACCEPT, T0, share_fetch, shared
-from .steps import HELPERS, ask, create, fetch, flat, produce_body, seed
+from .steps import HELPERS, ask, create, fetch, fetch_body, flat, produce_body, seed
 from .test_console_tools import Tools
 
 pytestmark = pytest.mark.xdist_group("quotas")
@@ -98,6 +98,51 @@ def test_a_throttled_fetch_has_no_topics(both: dict[str, str]) -> None:
         return counts, first["ThrottleTimeMs"], second["ThrottleTimeMs"] // 1000, second["SessionId"]
 
     assert alike(both, found)[0] == [1, 0]
+
+
+OF_A_CLIENT: dict[str, dict[str, Any]] = {
+    "Metadata": {"Topics": [{"Name": "busy"}], "AllowAutoTopicCreation": False},
+    "ApiVersions": {"ClientSoftwareName": "busy", "ClientSoftwareVersion": "1"},
+    "Produce": produce_body("busy", records("one")),
+    "Fetch": fetch_body("busy"),
+    "ListOffsets": {
+        "ReplicaId": -1,
+        "Topics": [{"Name": "busy", "Partitions": [{"PartitionIndex": 0, "Timestamp": -1}]}],
+    },
+    "FindCoordinator": {"KeyType": 0, "CoordinatorKeys": ["busy"]},
+    "Heartbeat": {"GroupId": "busy", "GenerationId": 1, "MemberId": "m"},
+    "OffsetFetch": {"Groups": [{"GroupId": "busy", "Topics": None}]},
+    "InitProducerId": {"TransactionalId": None, "TransactionTimeoutMs": 1000},
+    "CreateTopics": {"Topics": [], "timeoutMs": 1000},
+    "DescribeConfigs": {"Resources": []},
+    "DescribeQuorum": {"Topics": []},
+    "WriteTxnMarkers": {"Markers": []},
+    "InitializeShareGroupState": {"GroupId": "busy", "Topics": []},
+}
+"""Requests, each on a connection of its own."""
+
+
+def test_a_client_far_above_its_share_of_the_time_waits_for_a_second(both: dict[str, str]) -> None:
+    """``ClientRequestQuotaManager``: at most the length of a sample, at every API but those between brokers."""
+
+    def found(bootstrap: str) -> Any:
+        play(bootstrap, *create("busy"))
+        set_quota(bootstrap, {"client-id": "busy"}, request_percentage=0.0001)
+        asked = [ask(api, client_id="busy", on=api, patient=False, **body) for api, body in OF_A_CLIENT.items()]
+        heard = ask("Metadata", client_id="busy", until=("ThrottleTimeMs", 1000), **OF_A_CLIENT["Metadata"])
+        answers = play(bootstrap, replace(heard, on="first"), *asked)
+        told = {
+            api: (answer.get("ThrottleTimeMs"), len(answer.get("Responses", ())))
+            for api, answer in zip(OF_A_CLIENT, answers[1:], strict=True)
+        }
+        _, took = timed(bootstrap, *(ask("Metadata", client_id="busy", **OF_A_CLIENT["Metadata"]) for _ in range(2)))
+        (idle, *_), quick = timed(bootstrap, *(ask("Metadata", **OF_A_CLIENT["Metadata"]) for _ in range(2)))
+        return told, 0.95 < took < 5, idle["ThrottleTimeMs"], quick < 0.9
+
+    told, *others = alike(both, found)
+    assert told["Metadata"][0] == told["Produce"][0] == 1000
+    assert told["Fetch"] == (1000, 0)
+    assert others == [True, 0, True]
 
 
 def test_a_throttled_share_fetch_has_no_records(both: dict[str, str]) -> None:
