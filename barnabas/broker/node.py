@@ -241,6 +241,7 @@ class Node:
             features=self._features,
             cluster_id=self.cluster_id,
             resident=self.node_id if self.config.is_broker else None,
+            scheduler=self.scheduler,
         )
 
     # ------------------------------------------------------------ following the metadata

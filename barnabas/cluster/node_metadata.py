@@ -6,9 +6,9 @@ Knows nothing of the broker that it is part of, beyond its configs.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from barnabas.clock import Clock
+from barnabas.clock import Clock, Scheduler
 from barnabas.cluster.controller import bootstrap
 from barnabas.cluster.controller.controller import Controller
 from barnabas.cluster.controller.decision import BrokerSettings, ConfigRules
@@ -20,6 +20,9 @@ from barnabas.cluster.image.snapshot_generator import DEFAULT_LIMITS, SnapshotGe
 from barnabas.cluster.quorum.client import Quorum
 from barnabas.cluster.quorum.metadata_log import DIRECTORY, MetadataLog, MetadataLogError
 from barnabas.log.files import Files
+
+if TYPE_CHECKING:
+    from barnabas.cluster.controller.periodic_tasks import PeriodicTasks
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +55,12 @@ class NodeMetadata:
 
 
 class ControllerMetadata(NodeMetadata):
-    """The metadata of a controller. ``features`` are levels that a new cluster gets, and an existing one must have."""
+    """The metadata of a controller.
+
+    :param features: levels that a new cluster gets, and an existing one must have
+    :param resident: the broker of this process, if no other node can become the active controller
+    :param scheduler: runs what the controller of several brokers does from time to time
+    """
 
     controller: Controller
 
@@ -70,6 +78,7 @@ class ControllerMetadata(NodeMetadata):
         features: Mapping[str, int] | None = None,
         cluster_id: str = "",
         resident: int | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
         super().__init__(metadata_log, quorum, clock, limits=limits)
         self.controller = Controller(
@@ -83,7 +92,10 @@ class ControllerMetadata(NodeMetadata):
             cluster_id=cluster_id,
             resident=resident,
         )
+        self.controller.heartbeats.on_contact = self._start_tasks
         quorum.listeners.append(self.controller)
+        self._scheduler = scheduler
+        self._tasks: PeriodicTasks | None = None
         self._metadata_log = metadata_log
         self._files = files
         self._clock = clock
@@ -105,6 +117,21 @@ class ControllerMetadata(NodeMetadata):
             levels = bootstrap.levels_of(self._bootstrap)
         self._check_levels(levels)
         self.quorum.start()
+
+    def stop(self) -> None:
+        super().stop()
+        if self._tasks is not None:
+            self._tasks.stop()
+
+    def _start_tasks(self) -> None:
+        """Starts what a controller of other brokers does from time to time."""
+        if self._scheduler is None:
+            return
+        if self._tasks is None:
+            from barnabas.cluster.controller.periodic_tasks import PeriodicTasks
+
+            self._tasks = PeriodicTasks(self.controller, self._scheduler, self._clock, self._settings)
+        self._tasks.start()
 
     def _check_levels(self, levels: Mapping[str, int]) -> None:
         """Refuses to serve at levels that this node does not know, or that differ from the given ones.

@@ -166,7 +166,7 @@ class Opener:
 
     def __call__(
         self, *, node_id=1, directory_id=bytes(16), limits=DEFAULT_LIMITS, retention=DEFAULT_RETENTION, clean=False,
-        settings=None, segment_bytes=1 << 20, background=None, features=None,
+        settings=None, segment_bytes=1 << 20, background=None, features=None, scheduler=None,
     ):  # fmt: skip
         self.files.makedirs(DIRECTORY)
         now_ms = self.clock.time_ms()
@@ -191,6 +191,7 @@ class Opener:
             features=features,
             cluster_id=CLUSTER_ID,
             resident=node_id,
+            scheduler=scheduler,
         )
         metadata.open()
         return metadata

@@ -229,6 +229,10 @@ class FenceStaleBroker(NamedTuple):
     """Fences a broker that has not been heard of for too long. The result says whether there may be more of them."""
 
 
+class WriteNoOp(NamedTuple):
+    """Writes a record that changes nothing."""
+
+
 class UnregisterBroker(NamedTuple):
     """Removes a broker that does not come back from the cluster."""
 

@@ -84,6 +84,16 @@ class Controller:
         self._cluster_id = cluster_id
         self._deferred: deque[_Deferred] = deque()
 
+    @property
+    def is_active(self) -> bool:
+        """Whether this controller decides."""
+        return self._quorum.is_leader
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self._quorum.next_offset
+
     # ------------------------------------------------------------ commands
 
     def submit(self, command: Any, done: Done) -> None:

@@ -42,6 +42,7 @@ DECIDE: dict[type, Decide] = {
     commands.RegisterBroker: node_decisions.register_broker,
     commands.BrokerHeartbeat: heartbeat_decisions.broker_heartbeat,
     commands.FenceStaleBroker: heartbeat_decisions.fence_stale_broker,
+    commands.WriteNoOp: node_decisions.write_no_op,
     commands.UnregisterBroker: node_decisions.unregister_broker,
     commands.AssignReplicasToDirs: directory_decisions.assign_replicas_to_dirs,
     commands.RegisterController: node_decisions.register_controller,

@@ -49,7 +49,7 @@ class Heartbeats:
 
     def __init__(self, clock: Clock, session_timeout_ms: Callable[[], int], *, resident: int | None = None) -> None:
         self.resident = resident
-        self.on_contact: Callable[[], object] = lambda: None  #: called when a broker's session begins
+        self.on_contact: Callable[[], object] = lambda: None  #: called when a session begins that can end
         self._clock = clock
         self._session_timeout_ms = session_timeout_ms
         self._known: dict[int, Known] = {}
@@ -61,6 +61,8 @@ class Heartbeats:
             known = self._known[broker.id] = Known(image.offset)
             if not broker.fenced and broker.id != self.resident:
                 known.epoch, known.last_contact = broker.epoch, self._clock.monotonic()
+        if self.next_expiry is not None:
+            self.on_contact()
 
     def deactivate(self) -> None:
         self._known = {}
@@ -103,7 +105,7 @@ class Heartbeats:
         return None
 
     def _is_over(self, last_contact: float) -> bool:
-        return self._clock.monotonic() - last_contact > self._session_timeout_ms() / 1000
+        return self._clock.monotonic() - last_contact >= self._session_timeout_ms() / 1000
 
     # ------------------------------------------------------------ for the controller
 
@@ -128,7 +130,7 @@ class Heartbeats:
             known.shutdown_offset = NOTHING
         elif heard.shuts_down and known.shutdown_offset == NOTHING:
             known.shutdown_offset = end_offset
-        if began:
+        if began and heard.broker_id != self.resident:
             self.on_contact()
 
     def forget(self, broker_id: int) -> None:
@@ -144,8 +146,8 @@ class Heartbeats:
         ]
         return min(contacts) + self._session_timeout_ms() / 1000 if contacts else None
 
-    def forgive(self, seconds: float) -> None:
-        """Prolongs all sessions by a time in which this process could not hear."""
+    def renew(self) -> None:
+        """Begins all sessions anew, after a time in which this process could not hear."""
         for known in self._known.values():
             if known.last_contact is not None:
-                known.last_contact += seconds
+                known.last_contact = self._clock.monotonic()

@@ -12,6 +12,7 @@ from barnabas.cluster.controller.commands import (
     RegisterBroker,
     RegisterController,
     UnregisterBroker,
+    WriteNoOp,
 )
 from barnabas.cluster.controller.decision import Decision, Surroundings
 from barnabas.cluster.controller.heartbeats import Heard
@@ -30,6 +31,7 @@ from barnabas.errors import (
 )
 from barnabas.uuids import uuid_text
 from barnabas.wire.messages.metadata_records import (
+    NoOpRecord,
     PartitionChangeRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
@@ -175,6 +177,11 @@ def unregister_broker(command: UnregisterBroker, image: MetadataImage, around: S
 
 
 # ---------------------------------------------------------------- controllers
+
+
+def write_no_op(command: WriteNoOp, image: MetadataImage, around: Surroundings) -> Decision:
+    """Moves the end of the log, from which brokers see that the controller lives (KIP-835)."""
+    return Decision([NoOpRecord()], None)
 
 
 def register_controller(command: RegisterController, image: MetadataImage, around: Surroundings) -> Decision:
