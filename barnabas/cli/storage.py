@@ -5,6 +5,7 @@ cluster's id, its features or its first users.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ import click
 from barnabas.cli import serve
 from barnabas.cli.verbs import Verbs
 from barnabas.clock import SystemClock
-from barnabas.cluster.formatting import FormatError, Node, format_directories, scram_credential
+from barnabas.cluster.formatting import (
+    FormatError,
+    Node,
+    Voter,
+    format_directories,
+    initial_controllers,
+    scram_credential,
+)
 from barnabas.config import BrokerConfig, ConfigError
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.sources import parse_properties
@@ -24,10 +32,6 @@ from barnabas.uuids import random_uuid, uuid_text
 
 config_option = click.option("--config", "-c", required=True, metavar="FILE", help="The node's server.properties.")
 
-SEVERAL_NODES = (
-    "--initial-controllers names the voters of a quorum of several nodes, which this version does not have. The only "
-    "voter is this node: use --standalone"
-)
 VOTERS_ARE_SET = (
     "You cannot specify controller.quorum.voters and format the node with --initial-controllers or --standalone. If "
     "you want to use dynamic quorum, please remove controller.quorum.voters and specify "
@@ -66,10 +70,17 @@ def storage() -> None:
 @click.option("--feature", "-f", multiple=True, metavar="NAME=LEVEL", help="A feature and its level; may be repeated.")
 @click.option("--standalone", "-s", is_flag=True, help="This node is the only voter of a dynamic quorum.")
 @click.option("--no-initial-controllers", "-N", is_flag=True, help="Name no voters.")
-@click.option("--initial-controllers", "-I", metavar="VOTERS", help="Not supported: it is for several nodes.")
+@click.option(
+    "--initial-controllers",
+    "-I",
+    "controllers",
+    metavar="VOTERS",
+    help="The voters of a dynamic quorum, the same for all nodes: 0@example.com:8082:JEXY6aqzQY-32P5TStzaFg, with each "
+    "one's directory id; separated by commas.",
+)
 def format_(
     config: str, cluster_id: str, scram: tuple[str, ...], ignore_formatted: bool, release_version: str | None,
-    feature: tuple[str, ...], standalone: bool, no_initial_controllers: bool, initial_controllers: str | None,
+    feature: tuple[str, ...], standalone: bool, no_initial_controllers: bool, controllers: str | None,
 ) -> None:  # fmt: skip
     """Format the directories of a node, which has never started.
 
@@ -77,19 +88,10 @@ def format_(
     """
     try:
         properties, settings = _read(config)
-        if initial_controllers is not None:
-            raise FormatError(SEVERAL_NODES)
-        if standalone and no_initial_controllers:
-            raise FormatError("--standalone and --no-initial-controllers cannot be combined")
-        has_voters = bool(settings["controller.quorum.voters"])
-        if standalone and has_voters:
-            raise FormatError(VOTERS_ARE_SET)
-        is_controller = "controller" in properties.get("process.roles", "")
-        if is_controller and not (has_voters or standalone or no_initial_controllers):
-            raise FormatError(VOTERS_ARE_MISSING)
+        _check_voters(properties, settings, standalone, no_initial_controllers, controllers)
         lines = format_directories(
             DiskFiles(),
-            _node(settings, cluster_id.strip(), standalone=standalone),
+            _node(settings, cluster_id.strip(), _voters(settings, controllers, standalone=standalone)),
             serve.feature_levels(serve.Options(feature=feature, release_version=release_version)),
             [scram_credential(each, os.urandom) for each in scram],
             ignore_formatted=ignore_formatted,
@@ -112,18 +114,44 @@ def _directories(settings: BrokerConfig) -> list[str]:
     return list(dict.fromkeys([*settings.log_dirs, *filter(None, [settings["metadata.log.dir"]])]))
 
 
-def _node(settings: BrokerConfig, cluster_id: str, *, standalone: bool) -> Node:
-    directories = _directories(settings)
+def _check_voters(
+    properties: dict[str, str], settings: BrokerConfig, standalone: bool, nobody: bool, controllers: str | None
+) -> None:
+    """Checks that the options name voters where they must, and not where the configs do."""
+    if (standalone, nobody, controllers is not None).count(True) > 1:
+        raise FormatError(
+            "Only one of --standalone, --no-initial-controllers and --initial-controllers can be specified"
+        )
+    has_voters = bool(settings["controller.quorum.voters"])
+    if (standalone or controllers is not None) and has_voters:
+        raise FormatError(VOTERS_ARE_SET)
+    if standalone and not settings.is_controller:
+        raise FormatError("You can only use --standalone on a controller.")
+    is_controller = "controller" in properties.get("process.roles", "")
+    if is_controller and not (has_voters or standalone or nobody or controllers is not None):
+        raise FormatError(VOTERS_ARE_MISSING)
+
+
+def _node(settings: BrokerConfig, cluster_id: str, voters: Sequence[Voter]) -> Node:
     return Node(
         cluster_id=cluster_id,
         node_id=settings.node_id,
-        directories=directories,
+        directories=_directories(settings),
         metadata_directory=settings["metadata.log.dir"] or settings.log_dirs[0],
-        voter=_voter(settings) if standalone else (),
+        voters=voters,
+        has_static_voters=bool(settings["controller.quorum.voters"]),
     )
 
 
-def _voter(settings: BrokerConfig) -> list[Endpoint]:
+def _voters(settings: BrokerConfig, controllers: str | None, *, standalone: bool) -> list[Voter]:
+    """Returns the voters that the metadata log is to name."""
+    if controllers is not None:
+        name = settings.controller_listener_name
+        return initial_controllers(controllers, Endpoint(name, "", 0, "PLAINTEXT"))  # the log has no protocols
+    return [Voter(settings.node_id, random_uuid(), _own_endpoints(settings))] if standalone else []
+
+
+def _own_endpoints(settings: BrokerConfig) -> list[Endpoint]:
     """Returns where controllers reach this node: the listeners for controllers, or else that for clients."""
     named = settings.controller_listeners or [
         settings.advertised_listeners[0]._replace(name=settings.controller_listener_name)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.cluster.controller import bootstrap
-from barnabas.cluster.features import METADATA_VERSION, METADATA_VERSIONS, first_levels
+from barnabas.cluster.features import KRAFT, KRAFT_VERSION, METADATA_VERSION, METADATA_VERSIONS, first_levels
 from barnabas.cluster.quorum.metadata_log import DIRECTORY
-from barnabas.cluster.quorum.snapshots import SnapshotId, encode_snapshot
-from barnabas.cluster.quorum.sole_voter import only_voter
+from barnabas.cluster.quorum.snapshots import KRaftState, SnapshotId, encode_snapshot
+from barnabas.cluster.quorum.sole_voter import voter_of
 from barnabas.config.endpoints import Endpoint
 from barnabas.log import meta_properties
 from barnabas.log.files import Files
@@ -27,14 +27,36 @@ from barnabas.security.sasl.scram import (
     credential_of,
     keys_of,
 )
-from barnabas.uuids import random_uuid
+from barnabas.uuids import random_uuid, uuid_of
+from barnabas.wire.messages.control_records import VotersRecord
 from barnabas.wire.messages.metadata_records import UserScramCredentialRecord
 
 _ARGUMENT = re.compile(r'\s*(\w+)=(?:"([^"]*)"|([^,\]]*))\s*(?:,|$)')
 
+_VOTER = re.compile(r"(\d+)@(\[[^]]*]|[^\[:]*):(\d+):(.*)")
+
+_DYNAMIC = "one of the flags --standalone, --initial-controllers, or --no-initial-controllers"
+VOTERS_ARE_DYNAMIC = (
+    f"Cannot set {KRAFT_VERSION} to 0 if controller.quorum.voters is empty and {_DYNAMIC} is used. For dynamic "
+    f"controllers support, try removing the --feature flag for {KRAFT_VERSION}."
+)
+VOTERS_ARE_STATIC = (
+    f"Cannot set {KRAFT_VERSION} to 1 unless controller.quorum.voters is empty and {_DYNAMIC} is used. For dynamic "
+    "controllers support, try using one of --standalone, --initial-controllers, or --no-initial-controllers and "
+    "removing controller.quorum.voters."
+)
+
 
 class FormatError(Exception):
     """The directories cannot be formatted."""
+
+
+class Voter(NamedTuple):
+    """A voter of a dynamic quorum."""
+
+    node_id: int
+    directory_id: bytes  #: of the directory that has its metadata log
+    endpoints: Sequence[Endpoint]
 
 
 class Node(NamedTuple):
@@ -44,7 +66,8 @@ class Node(NamedTuple):
     node_id: int
     directories: Sequence[str]
     metadata_directory: str  #: where the metadata log will be; one of the directories
-    voter: Sequence[Endpoint] = ()  #: where the only voter of a dynamic quorum is reached; empty: a static quorum
+    voters: Sequence[Voter] = ()  #: which the metadata log is to name; empty: configs name them, or nobody does yet
+    has_static_voters: bool = False  #: whether ``controller.quorum.voters`` is set
 
 
 def format_directories(
@@ -64,6 +87,8 @@ def format_directories(
     :raises ConfigError: a level does not exist, or rests on another that is not there
     :raises OSError: a directory cannot be written to
     """
+    if KRAFT_VERSION in levels and bool(levels[KRAFT_VERSION]) == node.has_static_voters:
+        raise FormatError(VOTERS_ARE_STATIC if node.has_static_voters else VOTERS_ARE_DYNAMIC)
     found = _found(files, node)
     formatted = [directory for directory, properties in found.items() if properties is not None]
     if formatted and not ignore_formatted:
@@ -80,12 +105,12 @@ def format_directories(
             continue
         files.makedirs(directory)
         bootstrap.write(files, f"{directory}/{bootstrap.FILE_NAME}", levels, records, now_ms)
-        directory_id = random_uuid(random_bytes)
-        kind = "data directory"
+        directory_id, kind = random_uuid(random_bytes), "data directory"
         if directory == node.metadata_directory:
-            kind = "dynamic metadata voter directory" if node.voter else "metadata directory"
-            if node.voter:
-                _write_voter(files, node, directory_id, now_ms)
+            own = next((voter.directory_id for voter in node.voters if voter.node_id == node.node_id), None)
+            directory_id, kind = own or directory_id, _kind(node, is_voter=own is not None)
+            if node.voters:
+                _write_voters(files, node, now_ms)
         meta_properties.write(files, directory, MetaProperties(node.cluster_id, node.node_id, directory_id))
         lines.append(f"Formatting {kind} {directory} with {METADATA_VERSION} {version}.")
     return lines
@@ -111,19 +136,60 @@ def _found(files: Files, node: Node) -> dict[str, MetaProperties | None]:
     return found
 
 
-def _write_voter(files: Files, node: Node, directory_id: bytes, now_ms: int) -> None:
-    """Writes the first snapshot of the metadata log, which names the voter."""
+def _kind(node: Node, *, is_voter: bool) -> str:
+    """Returns what the directory of the metadata log is called."""
+    if not node.voters:
+        return "metadata directory"
+    return "dynamic metadata voter directory" if is_voter else "dynamic metadata directory"
+
+
+def _write_voters(files: Files, node: Node, now_ms: int) -> None:
+    """Writes the first snapshot of the metadata log, which names the voters."""
     directory = f"{node.metadata_directory}/{DIRECTORY}"
     files.makedirs(directory)
     data = encode_snapshot(
         (),
-        kraft=only_voter(node.node_id, directory_id, node.voter),
+        kraft=KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter_of(*voter) for voter in node.voters])),
         metadata_version=0,
         epoch=0,
         last_timestamp=0,
         now_ms=now_ms,
     )
     files.write_atomically(f"{directory}/{SnapshotId(0, 0).file_name}", data, sync=True)
+
+
+# ---------------------------------------------------------------- voters
+
+
+def initial_controllers(text: str, listener: Endpoint) -> list[Voter]:
+    """Returns the voters of ``0@example.com:8082:JEXY6aqzQY-32P5TStzaFg,1@...`` (``DynamicVoters``).
+
+    :param listener: how controllers are reached; its host and port do not matter
+    :raises FormatError: the text is something else
+    """
+    voters = [_parse_voter(each.strip(), listener) for each in text.split(",") if each.strip()]
+    if not voters:
+        raise FormatError("No voters given.")
+    ids = [voter.node_id for voter in voters]
+    for node_id in ids:
+        if ids.count(node_id) > 1:
+            raise FormatError(f"Node id {node_id} was specified more than once.")
+    return sorted(voters)
+
+
+def _parse_voter(text: str, listener: Endpoint) -> Voter:
+    match = _VOTER.fullmatch(text)
+    if match is None:
+        raise FormatError(f"{text} is not a voter: id@host:port:directory-id")
+    node_id, host, port, directory_id = match.groups()
+    if int(port) > 65535:
+        raise FormatError(f"Invalid port {port} in dynamic voter string.")
+    try:
+        directory = uuid_of(directory_id)
+    except ValueError:
+        raise FormatError("Failed to parse directory ID in dynamic voter string.") from None
+    host = host.removeprefix("[").removesuffix("]")
+    return Voter(int(node_id), directory, [listener._replace(host=host, port=int(port))])
 
 
 # ---------------------------------------------------------------- SCRAM

@@ -1,9 +1,11 @@
 import pytest
 
 from barnabas.cli import main
-from barnabas.cluster.formatting import FormatError, scram_credential
+from barnabas.cluster.formatting import FormatError, Voter, initial_controllers, scram_credential
 from barnabas.cluster.quorum.snapshots import decode_snapshot
+from barnabas.config.endpoints import Endpoint
 from barnabas.testing import Broker
+from barnabas.uuids import uuid_of
 
 
 @pytest.fixture
@@ -65,3 +67,24 @@ def test_a_credential():
     record = scram_credential('SCRAM-SHA-512=[name="a,b",password=secret,iterations=5000]', bytes)
     assert (record.name, record.mechanism, record.iterations, record.salt) == ("a,b", 2, 5000, bytes(24))
     assert (len(record.stored_key), len(record.server_key)) == (64, 64)
+
+
+LISTENER = Endpoint("CONTROLLER", "", 0, "PLAINTEXT")
+DIRECTORY = "JEXY6aqzQY-32P5TStzaFg"
+
+
+def test_voters():
+    assert initial_controllers(f"8@[::1]:8083:{DIRECTORY}, 7@example.com:8082:{DIRECTORY},", LISTENER) == [
+        Voter(7, uuid_of(DIRECTORY), [LISTENER._replace(host="example.com", port=8082)]),
+        Voter(8, uuid_of(DIRECTORY), [LISTENER._replace(host="::1", port=8083)]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ",", "x", "7@h:1", "7@h:x:" + DIRECTORY, "7@h:1:zz", "-7@h:1:" + DIRECTORY, "7@[::1:99:" + DIRECTORY,
+     "x@h:99:" + DIRECTORY, "7@h:65536:" + DIRECTORY, f"7@h:1:{DIRECTORY},7@i:1:{DIRECTORY}"],
+)  # fmt: skip
+def test_what_are_no_voters(text):
+    with pytest.raises(FormatError):
+        initial_controllers(text, LISTENER)

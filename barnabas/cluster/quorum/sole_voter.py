@@ -252,7 +252,12 @@ class SoleVoter:
 
 def only_voter(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> KRaftState:
     """Returns the state of a quorum whose only voter is this node, by its directory (KIP-853)."""
-    voter = VotersRecord.Voter(
+    return KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter_of(node_id, directory_id, endpoints)]))
+
+
+def voter_of(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint]) -> VotersRecord.Voter:
+    """Returns a voter of a dynamic quorum as the metadata log names it."""
+    return VotersRecord.Voter(
         voter_id=node_id,
         voter_directory_id=directory_id,
         endpoints=[VotersRecord.Voter.Endpoint(name=each.name, host=each.host, port=each.port) for each in endpoints],
@@ -260,4 +265,3 @@ def only_voter(node_id: int, directory_id: bytes, endpoints: Sequence[Endpoint])
             min_supported_version=KRAFT.first, max_supported_version=KRAFT.last
         ),
     )
-    return KRaftState(KRAFT.last, VotersRecord(version=0, voters=[voter]))
