@@ -5,40 +5,40 @@ partitions follow it.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.coordinators import Coordinators
+from barnabas.broker.directory_assignments import Assignment, DirectoryAssignments
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.hosting import Hosting
+from barnabas.broker.lifecycle import Lifecycle
 from barnabas.broker.marker_sender import MarkerSender
 from barnabas.broker.node import Node, changes_brokers
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.commands import (
-    AllocateProducerIds,
-    AssignReplicasToDirs,
-    BrokerHeartbeat,
-    RegisterBroker,
-)
 from barnabas.cluster.controller.controller import Done, logged
 from barnabas.cluster.features import DIRECTORIES, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
+from barnabas.cluster.image.records import endpoint_records
 from barnabas.cluster.internal_topics import log_single_node_defaults
 from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig
+from barnabas.config.endpoints import Endpoint
 from barnabas.errors import KafkaError, KafkaStorageError, NotLeaderOrFollower, UnknownTopicOrPartition
 from barnabas.groups.coordinator import GroupCoordinator
 from barnabas.log.log_directory import LogDirectory, LogDirectoryError
 from barnabas.log.partition_log import PartitionLog
-from barnabas.peers.peers import Peers
+from barnabas.peers.peers import Peers, error_of
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.uuids import random_uuid
+from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 
 if TYPE_CHECKING:
-    from barnabas.broker.controller_channel import ControllerChannel
     from barnabas.broker.persister import Persister
     from barnabas.broker.share_partitions import SharePartitions
     from barnabas.share.coordinator import ShareCoordinator
@@ -49,17 +49,11 @@ FETCH_SESSION_EVICTION_MS = 120_000
 """How long a fetch session is not evicted in favour of another. Apache Kafka has no config for it."""
 
 
-MAX_ASSIGNMENTS = 2250
-"""The most partitions in one command (``AssignReplicasToDirsRequestBuilder``)."""
-
-
 REGISTERED = logged("the registration of this broker")
 
 
 class Broker(Node):
     """A node that serves clients. Call :meth:`open`, :meth:`register` and finally :meth:`close`."""
-
-    controller_channel: "ControllerChannel"
 
     def __init__(
         self, config: BrokerConfig, *, clock: Clock, scheduler: Scheduler, random: Random, peers: Peers, **options: Any
@@ -77,12 +71,27 @@ class Broker(Node):
             lambda: FETCH_SESSION_EVICTION_MS,
             random,
         )
-        self.producer_ids = ProducerIds(
-            lambda done: self.controller.submit(AllocateProducerIds(self.node_id, self._epoch), done)
+        self.controller_channel = ControllerChannel(
+            self.node_id,
+            self.controller_peers,
+            lambda: self.quorum.leadership,
+            is_sole=lambda: self.quorum.is_sole_voter,
+            clock=clock,
+            scheduler=scheduler,
+            timeout_ms=lambda: self.config["request.timeout.ms"],
         )
+        self.lifecycle = Lifecycle(
+            self.node_id,
+            self.controller_channel,
+            scheduler=scheduler,
+            random=random,
+            settings=lambda: self.config,
+            metadata_offset=lambda: self.image.offset,
+        )
+        self._assignments = DirectoryAssignments(self.node_id, self.controller_channel, lambda: self.epoch)
+        self.producer_ids = ProducerIds(self._allocate_producer_ids)
         self.nodes = Nodes(lambda: self.image.brokers)
         self._is_registered = False
-        self._registration: RegisterBroker
         self._hosts = False  # whether logs and coordinators are open
         moves = self.log_manager.moves
         moves.bytes_per_second = lambda: self.config["replica.alter.log.dirs.io.max.bytes.per.second"]
@@ -121,15 +130,15 @@ class Broker(Node):
         self._hosts = True
 
     def register(self, ports: Mapping[str, int], done: Done = REGISTERED) -> None:
-        """Registers and unfences this node, and starts the coordinators.
+        """Registers this node, and starts the coordinators once it is unfenced.
 
         :param ports: the bound ports by listener name
-        :param done: called when the registration is committed and the coordinators have started
+        :param done: called when the coordinators have started
         """
         endpoints = self.bound(self.config.advertised_listeners, ports)
-        directories = self.log_manager.online_directories
-        if not directories:
+        if not self.log_manager.online_directories:
             raise LogDirectoryError("None of the log directories can be used any more")
+        registration = self._registration(endpoints)
         if self.config.is_controller:
             # Without a listener of its own, the controller has the address of the broker.
             self._register_controller(
@@ -137,49 +146,51 @@ class Broker(Node):
                 or [endpoints[0]._replace(name=self.config.controller_listener_name)],
                 logged("the registration of this controller"),
             )
-        self._registration = RegisterBroker(
-            self.node_id,
-            random_uuid(self.random.randbytes),
-            endpoints,
-            [directory.directory_id for directory in directories],
-            {name: (versions.first, versions.last) for name, versions in sorted(self.supported_features.items())},
-            self.cluster_id,
-            self.config["broker.rack"],
-            min(directory.clean_broker_epoch for directory in directories),
-        )
 
-        def registered(epoch: int, error: KafkaError | None) -> None:
-            if error is not None:
-                done(None, error)
-            else:
-                self.controller.submit(BrokerHeartbeat(self.node_id, epoch, self.image.offset), unfenced)
-
-        def unfenced(result: Any, error: KafkaError | None) -> None:
+        def unfenced(error: KafkaError | None) -> None:
             if error is None:
                 self._registered(done)
             else:
                 done(None, error)
 
-        self.controller.submit(self._registration, registered)
+        self.lifecycle.register(registration, unfenced)
 
-    @property
-    def _epoch(self) -> int:
-        registered = self.image.brokers.get(self.node_id)
-        return -1 if registered is None else registered.epoch
-
-    def _heartbeat(self, what: str, **fields: Any) -> None:
-        heartbeat = BrokerHeartbeat(self.node_id, self._epoch, self.image.offset, **fields)
-        self.controller.submit(heartbeat, logged(what))
+    def _registration(self, endpoints: Iterable[Endpoint]) -> BrokerRegistrationRequest:
+        directories = self.log_manager.online_directories
+        return BrokerRegistrationRequest(
+            broker_id=self.node_id,
+            cluster_id=self.cluster_id,
+            incarnation_id=random_uuid(self.random.randbytes),
+            listeners=endpoint_records(BrokerRegistrationRequest.Listener, endpoints),
+            features=[
+                BrokerRegistrationRequest.Feature(
+                    name=name, min_supported_version=levels.first, max_supported_version=levels.last
+                )
+                for name, levels in sorted(self.supported_features.items())
+            ],
+            rack=self.config["broker.rack"],
+            log_dirs=[directory.directory_id for directory in directories],
+            previous_broker_epoch=min(directory.clean_broker_epoch for directory in directories),
+        )
 
     def _registered(self, done: Done) -> None:
         self._is_registered = True
-        self._record_directories()
+        self._report_directories()
         self.coordinators.start()
         self.metadata.snapshots.spare_the_next_start()
         done(None, None)
 
+    @property
+    def epoch(self) -> int:
+        """The broker epoch; -1 before the registration."""
+        return self.lifecycle.epoch
+
+    def shut_down(self, done: Callable[[], object]) -> None:
+        """Has the controller move leaders away from this broker, and calls ``done`` when it may be closed."""
+        self.lifecycle.shut_down(done)
+
     def close(self) -> None:
-        """Records the controlled shutdown, flushes and closes the logs, and marks the shutdown as clean."""
+        """Stops everything, flushes and closes the logs, and marks the shutdown as clean."""
         self._is_registered = False
         if self._share_partitions is not None:
             self._share_partitions.close()
@@ -188,11 +199,14 @@ class Broker(Node):
         if self._hosts:
             self.coordinators.stop()
         self.hosting.close()
+        if self.controller_channel.is_local:
+            # Where no other broker can lead, it comes last. It is committed by the flush that closing the logs begins
+            # with, at the latest.
+            self.lifecycle.shut_down(lambda: None)
+        self.lifecycle.stop()
+        self.controller_channel.close()
         self._stop()
-        # Committed, at the latest, by the flush that closing the logs begins with.
-        if self._epoch != -1:
-            self._heartbeat("the controlled shutdown", want_shut_down=True)
-        self.log_manager.close(self._epoch)
+        self.log_manager.close(self.epoch)
 
     def forget_share_partitions(self) -> None:
         """Drops the share partitions, with their acquired records, and the share sessions."""
@@ -212,59 +226,67 @@ class Broker(Node):
         self.coordinators.on_image(delta)
         if self._share_partitions is not None:
             self._share_partitions.on_image(delta)
+        self.lifecycle.applied()
         if self._is_registered:
-            if METADATA_VERSION in delta.features:
-                self._amend_registrations()
-            self._record_directories(None if METADATA_VERSION in delta.features else delta)
+            has_upgraded = METADATA_VERSION in delta.features
+            if has_upgraded:
+                self.lifecycle.register_again()  # the new version may record more of it
+            self._report_directories(None if has_upgraded else delta)
 
-    def _amend_registrations(self) -> None:
-        """Records the fields of the registrations that a lower metadata.version did not have."""
-        log_dirs = [directory.directory_id for directory in self.log_manager.online_directories]
-        self._registration = self._registration._replace(log_dirs=log_dirs)
-        self.controller.submit(self._registration, logged("the directories of this broker"))
+    def _report_directories(self, delta: MetadataDelta | None = None) -> None:
+        """Reports which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
 
-    def _record_directories(self, delta: MetadataDelta | None = None) -> None:
-        """Records which directories are cordoned, and which partition is in which directory (KIP-858, KIP-1066).
-
-        Limited to the partitions that ``delta`` has changed, if given. Recorded assignments are not recorded again.
+        Limited to the partitions that ``delta`` has changed, if given. What the metadata has is not reported again.
         """
         cordoned = [each.directory_id for each in self.log_manager.online_directories if each.is_cordoned]
-        self._heartbeat("the cordoned log directories", cordoned_log_dirs=cordoned)
+        if set(cordoned) != set(self.image.brokers[self.node_id].cordoned_log_dirs):
+            self.lifecycle.directories_cordoned(cordoned)
         if self.image.metadata_version < DIRECTORIES:
             return
-        misplaced = self.hosting.misplaced(self.image, delta)
-        for at in range(0, len(misplaced), MAX_ASSIGNMENTS):
-            assignments = misplaced[at : at + MAX_ASSIGNMENTS]
-            self.controller.submit(
-                AssignReplicasToDirs(self.node_id, self._epoch, assignments),
-                logged("the log directories of partitions"),
-            )
+        self._assignments.report([Assignment(*each) for each in self.hosting.misplaced(self.image, delta)])
 
     def _handle_offline(self, directory: LogDirectory) -> None:
-        """Stops the node, or records the failure of the directory."""
+        """Stops the node, or reports the failure of the directory."""
         self.hosting.directory_failed()
         if not self._is_registered:
             return  # the registration will have the remaining directories, or the broker is closed
         super()._handle_offline(directory)
         if self.log_manager.online_directories and not self.metadata.log.is_offline:
-            self._heartbeat("the failure of a log directory", offline_log_dirs=[directory.directory_id])
+            self.lifecycle.directories_offline([directory.directory_id])
 
-    def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> None:
-        """Records that a log will be in that directory.
+    def _assign_directory(self, log: PartitionLog, directory: LogDirectory) -> bool:
+        """Returns whether the metadata has a log in that directory, or will have it before anything else happens.
 
-        :raises KafkaError: the controller refuses it, or the record cannot be written
+        Otherwise the controller is asked to record it, and this is to be called again.
+
+        :raises KafkaError: the controller refuses it
         """
-        if self.image.metadata_version < DIRECTORIES:
-            return
-        assignment = log.topic_id, log.partition, directory.directory_id
+        if (
+            self.image.metadata_version < DIRECTORIES
+            or self.hosting.assigned_directory(log, self.image) == directory.directory_id
+        ):
+            return True
         refused: list[KafkaError] = []
 
-        def done(errors: list[KafkaError | None] | None, error: KafkaError | None) -> None:
-            refused.extend(each for each in (error, *(errors or ())) if each is not None)
+        def done(error: KafkaError | None) -> None:
+            if error is not None:
+                refused.append(error)
 
-        self.controller.submit(AssignReplicasToDirs(self.node_id, self._epoch, [assignment]), done)
+        self._assignments.assign([Assignment(log.topic_id, log.partition, directory.directory_id)], done)
         if refused:
             raise refused[0]
+        return self.controller_channel.is_local
+
+    def _allocate_producer_ids(self, done: Done) -> None:
+        request = AllocateProducerIdsRequest(broker_id=self.node_id, broker_epoch=self.epoch)
+
+        def answered(response: AllocateProducerIdsResponse | None, error: KafkaError | None) -> None:
+            if response is None or (error := error_of(response.error_code)) is not None:
+                done(None, error)
+            else:
+                done((response.producer_id_start, response.producer_id_len), None)
+
+        self.controller_channel.send(request, answered, timeout_ms=self.config["request.timeout.ms"])
 
     # ------------------------------------------------------------ for handlers
 

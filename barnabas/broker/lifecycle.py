@@ -143,8 +143,12 @@ class Lifecycle:
     # ------------------------------------------------------------ heartbeats
 
     def applied(self) -> None:
-        """Takes in that the broker has applied more of the metadata log: a fenced one may be unfenced now."""
-        if self.state is State.RECOVERY and self._sent_offset < self.epoch <= self._metadata_offset():
+        """Takes in that the broker has applied more of the metadata log: a fenced one may be unfenced now.
+
+        The epoch is the offset of the first record of the registration, of which there may be more.
+        """
+        offset = self._metadata_offset()
+        if self.state is State.RECOVERY and offset > self._sent_offset and offset >= self.epoch:
             self._beat()
 
     def directories_offline(self, directories: Collection[bytes]) -> None:

@@ -136,7 +136,7 @@ class Node:
         :raises LogDirectoryError: a directory is in use, belongs to another node, or has to be formatted first
         :raises MetadataLogError: the metadata log cannot be read, or belongs to another quorum
         """
-        self.cluster_id = self.log_manager.start(self.node_id)
+        self.cluster_id = self.log_manager.start(self.node_id, formats=self.config.is_lone)
         try:
             self.metadata = self._open_metadata()
             self._opened()
@@ -223,9 +223,18 @@ class Node:
         limits = SnapshotLimits(
             config["metadata.log.max.record.bytes.between.snapshots"], config["metadata.log.max.snapshot.interval.ms"]
         )
-        metadata = self._as_voter(metadata_log, limits)
+        metadata = (
+            self._as_voter(metadata_log, limits)
+            if config.is_controller
+            else NodeMetadata(metadata_log, self._new_observer(metadata_log), self.clock, limits=limits)
+        )
         metadata.open()
         return metadata
+
+    def _new_observer(self, metadata_log: MetadataLog) -> Quorum:
+        from barnabas.broker.observing import new_observer
+
+        return new_observer(self, metadata_log, self._files)
 
     def _as_voter(self, metadata_log: MetadataLog, limits: SnapshotLimits) -> ControllerMetadata:
         voter = Voter(self.node_id, metadata_log.log.log_directory.directory_id)
@@ -248,7 +257,7 @@ class Node:
 
     def _follow(self, image: MetadataImage, delta: MetadataDelta) -> None:
         """Applies a new committed image to this node."""
-        if changes_brokers(delta) or self.config.single_node != is_single_node(image, self.node_id):
+        if changes_brokers(delta) or self.config.single_node != self._is_single:
             self._apply_dynamic_configs()
         if delta.quotas or changes_brokers(delta):
             self._apply_quotas()
@@ -277,14 +286,17 @@ class Node:
         """Applies the dynamic configs: those of this broker, then those of all brokers, then the static ones."""
         image = self.image
         of_all, of_this = (image.configs_of(BROKER_RESOURCE, name) for name in ("", str(self.node_id)))
-        single_node = is_single_node(image, self.node_id)
-        self.config = self.config.with_single_node(single_node).with_dynamic(of_all, of_this)
+        self.config = self.config.with_single_node(self._is_single).with_dynamic(of_all, of_this)
         self.log_manager.housekeeping.settings = LogSettings.from_config(self.config)
         self.log_manager.check_reads(self.config["barnabas.log.read.check.crcs"])
         self.log_manager.cleaner.reconfigure(CleanerSettings.from_config(self.config))
         self.log_manager.cordon(self.config["cordoned.log.dirs"] or ())
         for service in self.reconfigurables:
             service.reconfigure()
+
+    @property
+    def _is_single(self) -> bool:
+        return self.config.is_lone and is_single_node(self.image, self.node_id)
 
     def _apply_quotas(self) -> None:
         """Applies the quotas of clients and addresses, and the limits of new connections."""

@@ -156,6 +156,11 @@ class BrokerConfig:
         return roles.CONTROLLER in self["process.roles"]
 
     @property
+    def is_lone(self) -> bool:
+        """Whether the node can do without others: it has both roles, and is the only controller."""
+        return self.is_broker and self.is_controller
+
+    @property
     def log_dirs(self) -> list[str]:
         """The data directories: ``log.dirs``, or else ``log.dir``."""
         return list(self["log.dirs"] or self["log.dir"])
@@ -189,6 +194,11 @@ class BrokerConfig:
     def controller_listener_name(self) -> str:
         """The name of the listener by which controllers reach one another."""
         return str(self["controller.listener.names"][0]).upper()
+
+    @property
+    def controller_security_protocol(self) -> str:
+        """The security protocol of the controllers' listener."""
+        return self._protocols()[self.controller_listener_name]
 
     @property
     def inter_broker_listener_name(self) -> str:

@@ -125,13 +125,18 @@ class LogManager:
 
     # ------------------------------------------------------------ starting
 
-    def start(self, node_id: int, cluster_id: str | None = None) -> str:
+    def start(self, node_id: int, cluster_id: str | None = None, *, formats: bool = True) -> str:
         """Locks the directories, and checks that they belong to this node; new ones then do. Returns the cluster id.
 
+        :param formats: whether the first of all directories is formatted here, with a new cluster id
         :raises LogDirectoryError: when a directory is locked or belongs to another node or cluster, or all are offline
         """
         try:
             found = self._acquire()
+            if not formats and not any(found.values()):
+                raise LogDirectoryError(
+                    "No readable meta.properties files found: format the log directories with `barnabas storage format`"
+                )
             cluster_id = self._check_identity(found, node_id, cluster_id)
             for directory, properties in found.items():
                 self._load_identity(directory, properties, node_id, cluster_id)

@@ -29,6 +29,8 @@ STEP_BYTES, STEP_S = 256 << 10, 0.002
 """A step copies that many bytes, or as many as that time allows, before the loop serves others."""
 TAIL_BYTES, TAIL_S = 4 << 20, 0.02
 """The same for records that were appended during the flush. Smaller steps would never catch up with a busy log."""
+ASKED_S: Final = 0.1
+"""How long a promotion waits before it asks again."""
 MAX_PAUSE_S: Final = 1.0
 """The longest wait before the limit of bytes per second is read again."""
 
@@ -74,9 +76,10 @@ class Move:
 class Moves:
     """All moves of one broker. Without a scheduler they make no progress.
 
-    :attr:`before_promotion` is called with a log and the directory that it will be in. It may raise KafkaError, which
-    cancels the move. :attr:`on_promotion` is called with the log that has replaced it. :attr:`bytes_per_second` is read
-    before each step; None is no limit.
+    :attr:`before_promotion` is called with a log and the directory that it will be in. It returns whether the log may
+    be replaced now; else it is called again later. It may raise KafkaError, which cancels the move.
+    :attr:`on_promotion` is called with the log that has replaced it. :attr:`bytes_per_second` is read before each step;
+    None is no limit.
     """
 
     def __init__(
@@ -91,7 +94,7 @@ class Moves:
     ) -> None:
         self.under_way: dict[TopicPartition, Move] = {}
         self.promoting: TopicPartition | None = None  #: the partition for which before_promotion is being called
-        self.before_promotion: Callable[[PartitionLog, LogDirectory], object] = lambda log, directory: None
+        self.before_promotion: Callable[[PartitionLog, LogDirectory], bool] = lambda log, directory: True
         self.on_promotion: Callable[[PartitionLog], object] = lambda log: None
         self.bytes_per_second: Callable[[], int | None] = lambda: None
         self._registry = registry
@@ -305,13 +308,16 @@ class Moves:
         """Replaces the current log by the future log, which has all its records. No append comes in between."""
         log, future = move.log, move.future
         source, target = log.log_directory, future.log_directory
-        self._copy_state(log, future)
-        future.close()
         self.promoting = move.key
         try:
-            self.before_promotion(log, target)
+            may_promote = self.before_promotion(log, target)
         finally:
             self.promoting = None
+        if not may_promote:
+            self._schedule(move, ASKED_S)
+            return
+        self._copy_state(log, future)
+        future.close()
         self._cleaner.alter_checkpoint_dir(log, source, target)
         plain = f"{target.path}/{log.topic}-{log.partition}"
         deleted = source.unique_path(*move.key, DELETE_SUFFIX)

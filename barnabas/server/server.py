@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+SHUTDOWN_S = 300.0
+"""How long a controlled shutdown may take (``BrokerServer.shutdown``)."""
+
+
 class Server:
     """One node.
 
@@ -115,14 +119,16 @@ class Server:
                 start=partial(_accept, self.controller_listeners),
                 stop=partial(_stop_accepting, self.controller_listeners),
             ),
+            Step("metadata", start=self._catch_up),
             Step("registration", start=self._register),
             Step("acceptors", start=partial(_accept, self.listeners), stop=partial(_stop_accepting, self.listeners)),
             IdleSweeper(every, self.config["connections.max.idle.ms"] / 1000),
+            Step("controlled shutdown", stop=self._shut_down),
         ]
 
     def _new_node(self) -> Node:
         loop = asyncio.get_running_loop()
-        local = InProcessPeers()
+        as_broker, as_controller = InProcessPeers(), InProcessPeers()
 
         def brokers() -> "NetworkPeers":
             return connected(node, lambda node_id: node.broker_endpoint(node_id))
@@ -130,8 +136,8 @@ class Server:
         def controllers() -> "NetworkPeers":
             return connected(node, lambda node_id: node.quorum.endpoint_of(node_id))
 
-        self._peers = LazyPeers(self.config.node_id, local, brokers)
-        self._controller_peers = LazyPeers(self.config.node_id, local, controllers)
+        self._peers = LazyPeers(self.config.node_id, as_broker, brokers)
+        self._controller_peers = LazyPeers(self.config.node_id, as_controller, controllers)
         self.background = BackgroundThread(loop.call_soon_threadsafe)
         node = (Broker if self.config.is_broker else Node)(
             self.config,
@@ -150,7 +156,8 @@ class Server:
             controller_peers=self._controller_peers,
             features=self._features,
         )
-        join(local, node)
+        join(as_broker, node)
+        join(as_controller, node, CONTROLLERS_PROMISE)
         node.on_fatal = self._on_fatal
         return node
 
@@ -166,6 +173,23 @@ class Server:
     async def _close(self) -> None:
         self.node.close()
 
+    async def _catch_up(self) -> None:
+        """Waits until a broker knows what the controllers have committed, and opens its logs."""
+        node = self.node
+        if isinstance(node, Broker) and not node.config.is_controller:
+            await _called(node.quorum.when_caught_up)
+            node.open_logs()
+
+    async def _shut_down(self) -> None:
+        """Waits until others lead what this broker leads, if there are others."""
+        node = self.node
+        if isinstance(node, Broker) and len(node.image.brokers) > 1 and self.config["controlled.shutdown.enable"]:
+            try:
+                async with asyncio.timeout(SHUTDOWN_S):
+                    await _called(node.shut_down)
+            except TimeoutError:
+                logger.warning("The controller has not moved the leaders away from this broker: it stops all the same")
+
     async def _register(self) -> None:
         """Waits until the registration is committed.
 
@@ -180,6 +204,18 @@ class Server:
         listeners = (*self.controller_listeners, *self.listeners)
         self.node.register({listener.endpoint.name: listener.port for listener in listeners}, done)
         await registered
+
+
+async def _called(function: Callable[[Callable[[], object]], object]) -> None:
+    """Waits until ``function`` has called what it is given."""
+    called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def done() -> None:
+        if not called.done():
+            called.set_result(None)
+
+    function(done)
+    await called
 
 
 async def _accept(listeners: list[Listener]) -> None:

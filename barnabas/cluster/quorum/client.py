@@ -51,9 +51,13 @@ class QuorumClient(Protocol):
     """One node's access to the quorum."""
 
     node_id: int
-    kraft: KRaftState
     leadership: Leadership
     voter_endpoints: Sequence[Endpoint]
+
+    @property
+    def kraft(self) -> KRaftState:
+        """The state of the quorum itself."""
+        ...
 
     @property
     def is_leader(self) -> bool:
@@ -89,6 +93,7 @@ class Quorum(QuorumClient, Protocol):
     """A quorum client as the node sees it that starts and stops it."""
 
     listeners: list[QuorumListener]
+    is_sole_voter: bool  #: whether nobody but this node can lead
 
     def load(self) -> None:
         """Reads the newest snapshot and the log after it, and passes to the listeners what is known to be committed.

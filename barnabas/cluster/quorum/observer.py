@@ -74,6 +74,7 @@ class Observer:
     """
 
     is_leader = False
+    is_sole_voter = False
     voter_endpoints: Sequence[Endpoint] = ()
 
     def __init__(

@@ -51,6 +51,8 @@ class SoleVoter:
     :meth:`load` reads what is there, :meth:`start` begins to write. In between the caller may still refuse to serve.
     """
 
+    is_sole_voter = True
+
     def __init__(self, metadata_log: MetadataLog, files: Files, clock: Clock, voter: Voter) -> None:
         self.metadata_log = metadata_log
         self.log = metadata_log.log
