@@ -11,7 +11,7 @@ from typing import Any
 from barnabas.api_handlers.answering import Later
 from barnabas.api_handlers.context import Context
 from barnabas.api_handlers.error_responses import resolve_with_error
-from barnabas.broker.envelopes import Sender, enveloped
+from barnabas.broker.envelopes import Sender, enveloped, opened
 from barnabas.errors import (
     CloseConnection,
     KafkaError,
@@ -21,8 +21,7 @@ from barnabas.errors import (
     UnknownServerError,
     UnsupportedVersion,
 )
-from barnabas.wire.headers import ResponseHeader
-from barnabas.wire.message import Request, Response
+from barnabas.wire.message import Request
 from barnabas.wire.messages.envelope import EnvelopeResponse
 
 logger = logging.getLogger(__name__)
@@ -66,25 +65,11 @@ def _answered(
         later.resolve(CloseConnection(f"the controller does not answer {type(request).__name__} version {version}"))
     else:
         try:
-            later.resolve(_unwrapped(request, context, envelope))
+            response = opened(envelope, type(request), version, context.correlation_id)
         except (KafkaError, MalformedMessage) as failure:
             logger.warning("The controller cannot answer %s version %d: %s", type(request).__name__, version, failure)
             resolve_with_error(later, request, UnknownServerError(), version)
-
-
-def _unwrapped(request: Request, context: Context, envelope: EnvelopeResponse) -> Response:
-    """Returns the response in an envelope. Its client is throttled as long as the controller says.
-
-    :raises KafkaError: there is none
-    :raises MalformedMessage: it is not the response to this request
-    """
-    if envelope.error_code or envelope.response_data is None:
-        raise KafkaError.by_code.get(envelope.error_code, UnknownServerError)()
-    data, version, kind = envelope.response_data, context.api_version, type(request).response
-    header, body = ResponseHeader.decode_from(data, 0, version=kind.header_version(version))
-    if header.correlation_id != context.correlation_id:
-        raise MalformedMessage(f"an answer to the request {header.correlation_id}, not {context.correlation_id}")
-    response = kind.decode(data, version=version, at=body)
-    if context.meter is not None:
-        context.meter.throttle(getattr(response, "throttle_time_ms", 0))
-    return response
+        else:
+            if context.meter is not None:
+                context.meter.throttle(getattr(response, "throttle_time_ms", 0))
+            later.resolve(response)

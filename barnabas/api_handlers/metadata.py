@@ -15,7 +15,7 @@ from barnabas.api_handlers.registry import api
 from barnabas.api_handlers.submitting import mutation_quota
 from barnabas.broker import Broker
 from barnabas.broker.nodes import Node
-from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, MutationQuota, NewTopic
+from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
 from barnabas.cluster.controller.replicas import has_online_directory
 from barnabas.cluster.image.image import PartitionImage, TopicImage
 from barnabas.cluster.internal_topics import new_internal_topic
@@ -67,8 +67,7 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | L
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     if missing and request.allow_auto_topic_creation and broker.config["auto.create.topics.enable"]:
-        # Kafka's broker sends the controller a CreateTopics of the newest version, whose quota is strict.
-        return after_creating(missing, broker, response, mutation_quota(context, throttles=False))
+        return after_creating(missing, context, response)
     return response
 
 
@@ -77,9 +76,13 @@ def described(node: Node) -> MetadataResponse.MetadataResponseBroker:
 
 
 def after_creating(
-    names: Iterable[str], broker: Broker, response: MetadataResponse, quota: MutationQuota
+    names: Iterable[str], context: Context, response: MetadataResponse
 ) -> MetadataResponse | Later[MetadataResponse]:
-    """Creates the topics with legal names. Responds once they are committed or refused."""
+    """Creates the topics with legal names. Responds once they are committed or refused.
+
+    As Apache Kafka, it responds at once if another node creates them.
+    """
+    broker = context.broker
     wanted = [
         new_internal_topic(name, broker.config) if name in INTERNAL else NewTopic(name)
         for name in names
@@ -95,7 +98,13 @@ def after_creating(
                 logger.warning("Cannot auto-create the topic %s: %s", topic.name, topic.error)
         later.resolve(response)
 
-    broker.controller.submit(CreateTopics(wanted, quota=quota), created)
+    if context.is_elsewhere:
+        from barnabas.api_handlers.forwarding import sender_of
+
+        broker.create_topics(wanted, created, sender=sender_of(context))
+        return response
+    # Kafka's broker sends the controller a CreateTopics of the newest version, whose quota is strict.
+    broker.create_topics(wanted, created, quota=mutation_quota(context, throttles=False))
     return later if later.response is None else later.response
 
 

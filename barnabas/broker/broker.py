@@ -5,13 +5,14 @@ partitions follow it.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from barnabas.broker.controller_channel import ControllerChannel
 from barnabas.broker.coordinators import Coordinators
 from barnabas.broker.directory_assignments import Assignment, DirectoryAssignments
+from barnabas.broker.environment import Created
 from barnabas.broker.fetch_sessions import FetchSessions
 from barnabas.broker.hosting import Hosting
 from barnabas.broker.lifecycle import Lifecycle
@@ -20,6 +21,7 @@ from barnabas.broker.node import Node, changes_brokers
 from barnabas.broker.nodes import Nodes
 from barnabas.broker.producer_ids import ProducerIds
 from barnabas.clock import Clock, Scheduler
+from barnabas.cluster.controller.commands import NO_QUOTA, CreateTopics, MutationQuota, NewTopic
 from barnabas.cluster.controller.controller import Done, logged
 from barnabas.cluster.features import DIRECTORIES, METADATA_VERSION
 from barnabas.cluster.image.image import MetadataDelta, MetadataImage
@@ -39,8 +41,10 @@ from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequ
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 
 if TYPE_CHECKING:
+    from barnabas.broker.envelopes import Sender
     from barnabas.broker.persister import Persister
     from barnabas.broker.share_partitions import SharePartitions
+    from barnabas.broker.topic_creation import TopicCreation
     from barnabas.share.coordinator import ShareCoordinator
 
 logger = logging.getLogger(__name__)
@@ -65,6 +69,7 @@ class Broker(Node):
         self.coordinators: Coordinators
         self._persister: Persister | None = None
         self._share_partitions: SharePartitions | None = None
+        self._topic_creation: TopicCreation | None = None
         self.marker_sender = MarkerSender(peers, lambda: self.image)
         self.fetch_sessions = FetchSessions(
             lambda: self.config["max.incremental.fetch.session.cache.slots"],
@@ -289,6 +294,27 @@ class Broker(Node):
         self.controller_channel.send(request, answered, timeout_ms=self.config["request.timeout.ms"])
 
     # ------------------------------------------------------------ for handlers
+
+    def create_topics(
+        self,
+        wanted: Sequence[NewTopic],
+        done: Created,
+        *,
+        quota: MutationQuota = NO_QUOTA,
+        sender: "Sender | None" = None,
+    ) -> None:
+        """Has the active controller create topics.
+
+        :param sender: the client whose rights count, and whose quota if another node decides; None for this broker
+        """
+        if self.quorum.is_leader:
+            self.controller.submit(CreateTopics(wanted, quota=quota), done)
+            return
+        if self._topic_creation is None:
+            from barnabas.broker.topic_creation import TopicCreation
+
+            self._topic_creation = TopicCreation(self.controller_channel, lambda: self.config)
+        self._topic_creation.create(wanted, sender, done)
 
     @property
     def groups(self) -> GroupCoordinator:

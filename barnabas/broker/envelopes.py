@@ -6,13 +6,19 @@ Knows nothing of what the request means. Apache Kafka's ``ForwardingManagerUtil`
 
 import ipaddress
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from barnabas.errors import InvalidRequest, MalformedMessage, PrincipalDeserializationFailure
+from barnabas.errors import (
+    InvalidRequest,
+    KafkaError,
+    MalformedMessage,
+    PrincipalDeserializationFailure,
+    UnknownServerError,
+)
 from barnabas.security.principals import Principal
-from barnabas.wire.headers import RequestHeader, request_header_version
+from barnabas.wire.headers import RequestHeader, ResponseHeader, request_header_version
 from barnabas.wire.message import Request
-from barnabas.wire.messages.envelope import EnvelopeRequest
+from barnabas.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from barnabas.wire.messages.principal_data import DefaultPrincipalData
 
 PRINCIPAL_VERSION = 0
@@ -43,6 +49,21 @@ def enveloped(request: Request, version: int, sender: Sender) -> EnvelopeRequest
         request_principal=principal_bytes(sender.principal, by_token=sender.by_token),
         client_host_address=address_bytes(sender.host),
     )
+
+
+def opened(envelope: EnvelopeResponse, request: type[Request], version: int, correlation_id: int) -> Any:
+    """Returns the response in an envelope.
+
+    :raises KafkaError: there is none
+    :raises MalformedMessage: it is not the response to that request
+    """
+    data, kind = envelope.response_data, request.response
+    if envelope.error_code or data is None:
+        raise KafkaError.by_code.get(envelope.error_code, UnknownServerError)()
+    header, body = ResponseHeader.decode_from(data, 0, version=kind.header_version(version))
+    if header.correlation_id != correlation_id:
+        raise MalformedMessage(f"a response to the request {header.correlation_id}, not {correlation_id}")
+    return kind.decode(data, version=version, at=body)
 
 
 def principal_bytes(principal: Principal, *, by_token: bool) -> bytes:

@@ -1,16 +1,20 @@
-"""The environment of the parts of a node: settings, clock, image, controller and hosted partitions.
+"""The environment of the parts of a node: settings, clock, image, new topics and hosted partitions.
 
 Knows nothing of its implementation, :class:`~barnabas.broker.broker.Broker`.
 """
 
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Protocol
 
 from barnabas.clock import Clock, Scheduler
-from barnabas.cluster.controller.controller import Controller
+from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
 from barnabas.cluster.image.image import MetadataImage
 from barnabas.cluster.replication.partition import Partition
 from barnabas.config import BrokerConfig
+from barnabas.errors import KafkaError
+
+Created = Callable[[Sequence[CreatedTopic] | None, KafkaError | None], object]
 
 
 class NodeEnvironment(Protocol):
@@ -36,8 +40,8 @@ class NodeEnvironment(Protocol):
     def image(self) -> MetadataImage:
         """The committed state of the cluster."""
 
-    @property
-    def controller(self) -> Controller: ...
+    def create_topics(self, wanted: Sequence[NewTopic], done: Created, /) -> None:
+        """Has the active controller create topics; ``done`` gets a result for each, or why there is none."""
 
     def partition(self, topic: str, index: int, /) -> Partition:
         """Returns a partition that this node hosts. :raises KafkaError: it does not host it"""

@@ -8,7 +8,7 @@ from functools import partial
 
 from barnabas.broker.environment import NodeEnvironment
 from barnabas.broker.internal_topic import BASE_SEQUENCE, runtime_environment
-from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics, NewTopic
+from barnabas.cluster.controller.commands import CreatedTopic, NewTopic
 from barnabas.cluster.image.image import MetadataDelta
 from barnabas.cluster.topic_names import CONSUMER_OFFSETS
 from barnabas.config.dynamic import GROUP_RESOURCE
@@ -77,7 +77,7 @@ class GroupRuntime(CoordinatorRuntime[GroupShard]):
             else:
                 made({each.name: str(each.error) for each in results if each.error is not None})
 
-        self._node.controller.submit(CreateTopics(wanted), created)
+        self._node.create_topics(wanted, created)
 
     # ------------------------------------------------------------ writing
 

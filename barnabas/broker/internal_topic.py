@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from barnabas.broker.environment import NodeEnvironment
-from barnabas.cluster.controller.commands import CreatedTopic, CreateTopics
+from barnabas.cluster.controller.commands import CreatedTopic
 from barnabas.cluster.internal_topics import new_internal_topic
 from barnabas.cluster.replication.partition import Partition
 from barnabas.coordinators.environment import Environment
@@ -53,15 +53,17 @@ class InternalTopic:
             return
 
         def created(results: Sequence[CreatedTopic] | None, error: KafkaError | None) -> None:
-            why = error if results is None else results[0].error
-            if why is None or isinstance(why, TopicAlreadyExists):
+            why = error if results is None else next((each.error for each in results), None)
+            if name in node.image.topics_by_name:
                 done(None)
+            elif why is None or isinstance(why, TopicAlreadyExists):
+                done(CoordinatorNotAvailable())  # another node has it created: this one will hear of it
             else:
                 if self._creation_failures.is_due(why):
                     logger.warning("Cannot create %s: %s", name, why)
                 done(CoordinatorNotAvailable())
 
-        node.controller.submit(CreateTopics([new_internal_topic(name, node.config)]), created)
+        node.create_topics([new_internal_topic(name, node.config)], created)
 
     def partition_of(self, key: str) -> int:
         """Returns the index of the partition of ``key``, even before the topic exists."""
