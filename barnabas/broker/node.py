@@ -138,7 +138,8 @@ class Node:
         """
         self.cluster_id = self.log_manager.start(self.node_id, formats=self.config.is_lone)
         try:
-            self.metadata = self._open_metadata()
+            self.metadata = self._new_metadata()
+            self.metadata.open()
             self._opened()
         except BaseException:
             self.log_manager.close()
@@ -202,7 +203,7 @@ class Node:
             self._token_expiry.stop()
         self.metadata.stop()
 
-    def _open_metadata(self) -> NodeMetadata:
+    def _new_metadata(self) -> NodeMetadata:
         config = self.config
         log_config = topic_config(config["metadata.log.segment.bytes"], config["metadata.log.segment.ms"])
         log = self.log_manager.open(CLUSTER_METADATA, 0, log_config)
@@ -223,13 +224,11 @@ class Node:
         limits = SnapshotLimits(
             config["metadata.log.max.record.bytes.between.snapshots"], config["metadata.log.max.snapshot.interval.ms"]
         )
-        metadata = (
+        return (
             self._as_voter(metadata_log, limits)
             if config.is_controller
             else NodeMetadata(metadata_log, self._new_observer(metadata_log), self.clock, limits=limits)
         )
-        metadata.open()
-        return metadata
 
     def _new_observer(self, metadata_log: MetadataLog) -> Quorum:
         from barnabas.broker.observing import new_observer
