@@ -198,12 +198,10 @@ class PartitionChange:
         if not self._terms.keeps_eligible:
             return
         before = self.partition
-        if record.isr == [] and before.last_known_elr != (before.leader,):
+        if record.leader == NO_LEADER and not before.last_known_elr:
             record.last_known_elr = [before.leader]
-        elif before.last_known_elr:
-            leader = before.leader if record.leader == NO_LEADER_CHANGE else record.leader
-            if leader != NO_LEADER:
-                record.last_known_elr = []
+        elif record.leader >= 0 and before.last_known_elr:
+            record.last_known_elr = []
 
 
 # ---------------------------------------------------------------- many partitions
